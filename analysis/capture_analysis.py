@@ -12,12 +12,11 @@ from analysis import freed_memory
 from analysis.capture.tables import DecoderName, OneDecoder, Progress, with_decoder
 from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.traffic import legacy, trust
-from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.rates import ScopeRates
 from analysis.traffic.reading import MOST_FLOWS, Asked, Found, Measured, Reading
-from analysis.traffic.scopes import MpiFlows, ScopeAnalysis
+from analysis.traffic.scopes import ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
 _JOINED: Final = "offloads joined packets: the times of single ones are not known"
@@ -105,8 +104,7 @@ def analyse(
     """
 
     def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> Found:
-        reading = Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
-        return reading.read(file, chosen, progress, notes, asked)
+        return Reading(mtu, mpi_ports, link_rate_bps).read(file, chosen, progress, notes, asked)
 
     freed_memory.keep()
     asked = Asked(bootstrap, rank_map, host_ranks or {})

@@ -21,7 +21,6 @@ from analysis.packets import PacketTable
 BUFFER_BYTES: Final = 1 << 20
 """Small enough to stay in the processor's cache between reading and decoding."""
 MOST_ROWS: Final = 1 << 15
-_FIRST_SHIFT: Final = 2
 """Packets of one table: enough to make the cost per table vanish, few enough for two threads to share the work."""
 _HEADER_BYTES: Final = 24
 """A pcap header; no pcapng section header block is shorter."""
@@ -69,9 +68,10 @@ class CaptureReader:
 
     def tables(self) -> Iterator[PacketTable]:
         """Tables of at most ``most_rows`` packets, until the present end of the file."""
+        rows_at_most = max(self._most_rows >> 3, 1)  # whoever follows packets waits for the first table: it is short, the next longer
         while True:
-            # whoever follows packets begins with the first table, and waits for it
-            block = Block(self._most_rows if self.packets else max(self._most_rows >> _FIRST_SHIFT, 1))
+            block = Block(rows_at_most)
+            rows_at_most = min(2 * rows_at_most, self._most_rows)
             rows, more = self._fill_block(block)
             if rows:
                 table = self._decoder.table(block, rows)

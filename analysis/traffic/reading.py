@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,19 +66,28 @@ class Found:
     connected: Connected
 
 
-@dataclass(slots=True)
 class Reading:
     """One capture on its way through every accumulator."""
 
     signs: TrustAccumulator
     mpi_flows: MpiFlows
+    arrivals: Arrivals
+    tcp: TcpAccumulator
+    matrices: MatrixAccumulator
+    ports: PortAccumulator
     chains: ChainAccumulator
-    facts: dict[str, Any] = field(default_factory=dict)
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
-    matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
-    ports: PortAccumulator = field(default_factory=PortAccumulator)
-    roce: RoceAccumulator = field(default_factory=RoceAccumulator)
+    roce: RoceAccumulator
+
+    def __init__(self, mtu: int | None, mpi_ports: tuple[int, int] | None, link_rate_bps: float | None) -> None:
+        """As in ``analyse``."""
+        self._mtu, self._mpi_ports, self._link_rate_bps = mtu, mpi_ports, link_rate_bps
+        self.facts: dict[str, Any] = {}
+
+    def _begin(self) -> None:
+        """While the first table is read: empty tables are megabytes."""
+        self.signs, self.mpi_flows = TrustAccumulator(self._mtu), MpiFlows(self._mpi_ports)
+        self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
+        self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(self._link_rate_bps), RoceAccumulator()
 
     def read(
         self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
@@ -103,6 +112,7 @@ class Reading:
                 arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
 
         tables = tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)
+        arriving.submit(self._begin)
         crew.draw(tables, arriving, arrive, conclude)
         crew.run()
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
