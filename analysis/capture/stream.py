@@ -68,7 +68,9 @@ class CaptureReader:
 
     def tables(self) -> Iterator[PacketTable]:
         """Tables of at most ``most_rows`` packets, until the present end of the file."""
-        rows_at_most = max(self._most_rows >> 3, 1)  # whoever follows packets waits for the first table: it is short, the next longer
+        rows_at_most = max(
+            self._most_rows >> 3, 1
+        )  # whoever follows packets waits for the first table: it is short, the next longer
         while True:
             block = Block(rows_at_most)
             rows_at_most = min(2 * rows_at_most, self._most_rows)

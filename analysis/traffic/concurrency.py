@@ -54,6 +54,8 @@ class Lane:
         self._crew = crew
         self.waiting: deque[Callable[[], object]] = deque()
         self.busy = False
+        self.thread: int | None = None
+        """The one that took its last call."""
 
     def submit(self, call: Callable[[], object]) -> None:
         self._crew.submit(self, call)
@@ -141,7 +143,7 @@ class Crew:
             lane, call = taken
             more = False
             try:
-                more = bool(call())
+                more = call() is True
             except BaseException as failure:  # raised by ``run``, whatever it is
                 self._fail(failure)
             with self._changed:
@@ -164,15 +166,17 @@ class Crew:
 
     def _next(self) -> tuple[Lane | None, Callable[[], object]] | None:
         """The next call, its lane (or the source) marked as busy; None once there will be no more."""
+        me = threading.get_ident()
         with self._changed:
             while self._failure is None:
                 if self._source is not None and not self._drawing and self._room_for_more():
                     self._drawing = True  # first of all, so that nobody waits for the next item
                     return None, self._source
-                for lane in self._lanes:
-                    if lane.waiting and not lane.busy:
-                        lane.busy = True
-                        return lane, lane.waiting.popleft()
+                ready = [lane for lane in self._lanes if lane.waiting and not lane.busy]
+                if ready:  # rather where this thread was before, whose data its core still has
+                    lane = next((lane for lane in ready if lane.thread in (None, me)), ready[0])
+                    lane.busy, lane.thread = True, me
+                    return lane, lane.waiting.popleft()
                 if self._source is None and not any(lane.busy for lane in self._lanes):
                     break
                 self._idle += 1
