@@ -112,7 +112,7 @@ def value_words(name: str, value: Any) -> str:
         return numbers.grouped(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float) and not name.startswith("link."):
+    if isinstance(value, float) and (name == "link.loss_burst" or not name.startswith("link.")):
         return numbers.significant(value)
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return shlex.join(value) if value else numbers.NOTHING

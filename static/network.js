@@ -13,6 +13,8 @@
       + d.bits[i] * Math.max(0, inverse - d.hidden_inverse_rate[i]) + link.loss * (d.loss_timeouts[i] + d.loss_round_trips[i] * link.delay));
   }
   const trial = (fit, link) => elapsed(fit, link).map((seconds, i) => seconds * fit.draws.of_a_trial[i]);
+  /* The time of the program, in the interval that holds so many trials of it. */
+  const foretold = (fit, link) => ({ ...quantity(trial(fit, link), BAND), value: quantity(elapsed(fit, link), BAND).value });
   function quantity(values, level) {
     const sorted = values.slice().sort(), pick = q => sorted[nearest((sorted.length - 1) * q)], tail = (1 - level) / 2;
     return { value: pick(0.5), low: pick(tail), high: pick(1 - tail) };
@@ -62,7 +64,7 @@
   }
 
   function foretell(fit, link) {
-    const time = quantity(trial(fit, link), BAND), here = elapsed(fit, fit.here), there = elapsed(fit, link);
+    const time = foretold(fit, link), here = elapsed(fit, fit.here), there = elapsed(fit, link);
     const against = quantity(there.map((seconds, i) => seconds / here[i]), LEVEL);
     at("delay-words").textContent = amount(link.delay, "s");
     at("rate-words").textContent = at("curve-rate").textContent = amount(link.rate, "bit/s");
@@ -100,7 +102,7 @@
     const place = model.fits.indexOf(fit), plot = document.querySelector("#c-curve .plot"), text = at(`figure-curve-${place}`);
     const figure = JSON.parse(text.textContent), to = model.exponents, scaled = seconds => seconds / 10 ** to.elapsed;
     const most = 1.05 * Math.max(fit.measured.delay[1], link.delay), delays = Array.from({ length: CURVE }, (_, i) => i * most / (CURVE - 1));
-    const curve = delays.map(delay => ({ ...quantity(trial(fit, { ...link, delay }), BAND), delay }));
+    const curve = delays.map(delay => ({ ...foretold(fit, { ...link, delay }), delay }));
     for (const trace of figure.data) {
       if (trace.meta === "yours") { trace.x = [link.delay / 10 ** to.delay]; trace.y = [scaled(time.value)]; continue; }
       const end = { low: "low", high: "high", fit: "value" }[trace.meta];
@@ -144,7 +146,7 @@
     requestAnimationFrame(() => {
       waiting = false;
       const now = chosen();
-      show(now.fit, now.link, quantity(trial(now.fit, now.link), BAND));
+      show(now.fit, now.link, foretold(now.fit, now.link));
       stops(now.link);
     });
   }

@@ -43,7 +43,7 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
 
 
 def _label(name: str) -> str:
-    words = _LABELS.get(name) or name.removeprefix(_FACTOR)
+    words = _LABELS.get(name) or name
     return words[:1].upper() + words[1:]
 
 

@@ -68,6 +68,10 @@ class Draws:
         return Draws(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
+CARRIED: Final = 400
+"""Parameter sets that a page carries; every face tells the time on a link from as many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number with the interval that the data leave to it; ends beyond what can be told are None."""

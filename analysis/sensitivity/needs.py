@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from analysis.sensitivity.fit import Fit
 from analysis.sensitivity.links import Link
-from analysis.sensitivity.model import Quantity, quantity
+from analysis.sensitivity.model import CARRIED, Quantity, quantity
 from analysis.statistics.summary import Floats
 
 TOLERATED: Final = 0.1
@@ -63,7 +63,7 @@ def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
         paid = draws.bits * np.maximum(0, here.inverse_rate - draws.hidden_inverse_rate)
         slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
         rate = _inverse(quantity(np.maximum(here.inverse_rate, slowest)))
-    return Needs(here, quantity(on_here), tolerated, delay, rate)
+    return Needs(here, quantity(on_here[:CARRIED]), tolerated, delay, rate)
 
 
 def _quotient(effect: Floats, slope: Floats) -> Floats:
@@ -121,5 +121,9 @@ class Prediction:
 
 
 def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
-    """Return the prediction of one more trial on ``link``, with the interval that holds it in ``level`` of all cases."""
-    return Prediction(link, quantity(fit.draws.trial(link), level=level), within(fit, link))
+    """Return the prediction of one more trial on ``link``, with the interval that holds it in ``level`` of all cases.
+
+    Its value is that of ``gain`` and ``needs``: the median of the program's time, without the scatter of a trial.
+    """
+    of_a_trial = quantity(fit.draws.trial(link), level=level)
+    return Prediction(link, replace(of_a_trial, value=quantity(fit.draws.elapsed(link)).value), within(fit, link))

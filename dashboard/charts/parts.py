@@ -75,6 +75,14 @@ class Published:
     """The configuration of the published study that each point is of, and whose trials it leads to."""
 
 
+def shortened(name: str, most: int) -> str:
+    """A name for a legend, with its end: versions of one name differ there."""
+    if len(name) <= most:
+        return name
+    begin, end = most // 3, most - most // 3 - 1
+    return f"{name[:begin].rstrip()}…{name[-end:].lstrip()}"
+
+
 def hover(place: str, unit: str) -> str:
     """A value of a hover text with its unit; `place` is Plotly's name for it, such as y."""
     return with_unit(f"%{{{place}:{HOVER}}}", unit)

@@ -12,12 +12,12 @@ from analysis.mpi.timeline import Timeline
 from dashboard.charts.parts import Figure, Scale, axis_title, hover
 
 _PARTS: Final = (
-    ("computing_s", "Computing", "--s1"),
-    ("no_core_s", "Outside of MPI without a core", "--s4"),
+    ("computing_s", "Computing", "--s2"),
+    ("no_core_s", "Outside of MPI without a core", "--s1"),
     ("on_cpu_s", "In MPI, working or polling", "--s3"),
-    ("blocked_s", "In MPI, off the processor", "--s2"),
+    ("blocked_s", "In MPI, off the processor", "--s4"),
 )
-"""From the bottom up: the four add up to the window."""
+"""From the bottom up: the four add up to the window. A part has the colour of the experiment's page (PART_COLOURS)."""
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
 
@@ -78,7 +78,7 @@ def _class(place: int) -> str:
     return "0 B" if place == 0 else numbers.size(1 << (place - 1))
 
 
-_STATES: Final = (("Computing", "--s1"), ("In MPI", "--s3"), ("Waiting", "--s2"))
+_STATES: Final = (("Computing", "--s2"), ("In MPI", "--s3"), ("Waiting", "--s4"))
 """What a step can be mostly; a step's number in the heat map is the place here."""
 
 

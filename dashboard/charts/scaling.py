@@ -24,7 +24,7 @@ from dashboard.charts.sweep import x_axis
 
 _MOST_NAMED, _SHORT_NAME = 8, 16
 """Bars with long names, and letters of a short one, that have room below each other."""
-_PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
+PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,7 @@ def time_parts(
 
     `of`: the configuration of every size.
     """
+    colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its own, be others measured or not
     known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not known:
         return _empty("Time", "s")
@@ -188,7 +189,8 @@ def time_parts(
     totals = [sum(values[i] or 0.0 for values in known.values()) or 1.0 for i in range(len(sizes))]
     scale = Scale(0, "%") if shares else Scale.of(totals, "s")
     data = []
-    for (name, values), colour in zip(known.items(), _PART_COLOURS, strict=False):
+    for name, values in known.items():
+        colour = colours.get(name, PART_COLOURS[-1])
         heights = [
             None if v is None else (100 * v / total if shares else scale(v))
             for v, total in zip(values, totals, strict=True)

@@ -9,7 +9,7 @@ from analysis.numbers import MANY_TIMES
 from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, Ratio, change_over
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import axis_title
+from dashboard.charts.parts import axis_title, shortened
 from dashboard.compare.sentences import amount, lower_first, point_name
 from dashboard.labels import parameter_label
 from experiments.metrics import described
@@ -99,11 +99,7 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
 
 def _series_name(member: Member) -> str:
     """Letter and name for a legend, short enough for two beside one another: versions of one name differ at its end."""
-    name = member.name
-    if len(name) > LONGEST_NAME:
-        begin, end = LONGEST_NAME // 3, LONGEST_NAME - LONGEST_NAME // 3 - 1
-        name = f"{name[:begin].rstrip()}…{name[-end:].lstrip()}"
-    return f"{member.label}  {name}"
+    return f"{member.label}  {shortened(member.name, LONGEST_NAME)}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:

@@ -143,13 +143,14 @@ class Results:
         charts = ScalingCharts(
             rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
         )
-        against, left_out = f"against {numbers.plural(charts.reference, 'host')}", charts.left_out
+        against = f"of the elapsed time, against {numbers.plural(charts.reference, 'host')}"
+        left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         shown, shown_too = speed_up.get("published"), efficiency.get("published")
         return [
             Chart("speedup", "Speed-up", speed_up, shown, left_out, against, logarithm=False),
             Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
-            Chart("efficiency", "Parallel efficiency", efficiency, shown_too, left_out, against, logarithm=False),
+            Chart("efficiency", "Scaling efficiency", efficiency, shown_too, left_out, against, logarithm=False),
         ]
 
     def _measured(self, metric: str) -> list[ConfigurationRow]:

@@ -17,6 +17,7 @@ from experiments.selectors import ConfigurationRow
 
 POOR: Final = 0.6
 """Below it an efficiency is the first to act on; between it and ATTENTION it is looked at more closely."""
+_LEAST: Final = 1e-4
 _MOST_TABLES: Final = 6
 _MOST_POINTS: Final = 100
 """Combinations of one size each, which are a line of one table and not a table of many lines."""
@@ -37,6 +38,7 @@ def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, 
     return {
         "tables": [] if apart else tables,
         "points": _points(tables, list(lines)) if apart else None,
+        "size": _size_of_all(tables) if apart else "",
         "definitions": list(lines.values()),
         "left_out": max(0, len(trees) - most),
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
@@ -79,11 +81,19 @@ def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[d
         rows.append(
             {
                 "name": table["name"],
-                "size": table["columns"][0],
+                "size": ""
+                if _size_of_all(tables)
+                else f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}",
                 "cells": [cells.get(name, _cell(())) for name in names],
             }
         )
     return rows
+
+
+def _size_of_all(tables: Sequence[Mapping[str, Any]]) -> str:
+    """The size that all tables of one column have; '' where they differ."""
+    sizes = {f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}" for table in tables}
+    return sizes.pop() if len(sizes) == 1 else ""
 
 
 def _chart(tree: Tree) -> Figure | None:
@@ -124,7 +134,7 @@ def _cell(values: Sequence[float], digits: int | None = None) -> dict[str, str]:
         return {"value": numbers.NOTHING, "spread": "", "tone": ""}
     middle = median(values)
     return {
-        "value": numbers.amount(middle, numbers.SHARE, digits),
+        "value": _share_words(middle, digits),
         "spread": _spread(values),
         "tone": "ok" if middle >= ATTENTION else "warn" if middle >= POOR else "bad",
     }
@@ -145,7 +155,14 @@ def _seconds(values: Sequence[float]) -> dict[str, str]:
 def _spread(values: Sequence[float]) -> str:
     if len(values) < 2:
         return ""
-    return f"± {numbers.amount((max(values) - min(values)) / 2, numbers.SHARE, 2)}"
+    return f"± {_share_words((max(values) - min(values)) / 2, 2)}"
+
+
+def _share_words(share: float, digits: int | None) -> str:
+    """A share as the table tells it: nobody acts on less than a hundredth of a per cent, and its digits would fill a phone."""
+    if 0 < share < _LEAST:
+        return f"< {numbers.amount(_LEAST, numbers.SHARE)}"
+    return numbers.amount(round(share, 4), numbers.SHARE, digits)
 
 
 def _largest(rows: Sequence[ConfigurationRow], metric: str) -> str:

@@ -13,6 +13,7 @@ from django.http import QueryDict
 from analysis.catalogue import METRICS
 from dashboard.charts import MOST_SERIES
 from dashboard.charts.panel import Chart
+from dashboard.charts.parts import shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
@@ -45,6 +46,7 @@ NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *Config
 ROWS: Final = ("configurations", "trials", "measurements")
 """What can stand in a row of an export."""
 _MOST_COLUMNS: Final = 30
+_LONGEST_LEGEND: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +206,19 @@ def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> 
         by_colour.setdefault(_key(cell.colour), []).append(cell)
     series = []
     for own in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
-        name = (
-            f"{label(query.colour)} {words(query.colour, own[0].colour)}" if query.colour else described(query.y).label
-        )
+        name = _legend(query.colour, own[0].colour) if query.colour else described(query.y).label
         by_line: dict[str, list[Cell]] = {}
         for cell in own:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
         series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
     return series
+
+
+def _legend(colour: str, value: Any) -> str:
+    """What a colour is of: an experiment or cluster by its name alone, shortened to what a phone has room for."""
+    named = words(colour, value)
+    return shortened(named if colour in COLUMNS else f"{label(colour)} {named}", _LONGEST_LEGEND)
 
 
 def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:

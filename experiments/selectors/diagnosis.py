@@ -157,14 +157,17 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
 
 def together_of(experiment: Experiment) -> Together:
     """Return the intervals that the answer of the results as they are tells, of any of its points."""
-    count, key = _counted([experiment]).get(experiment.pk, 0), _together_key(experiment)
+    count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
-        kept: tuple[int, Together] | None = cache.get(key)
+        kept: tuple[int, Together] | None = cache.get(_together_key(experiment))
         if kept is not None and kept[0] == count:
             return kept[1]
-    made = together(asked_of(experiment, study_of(experiment, with_traffic=False)))
+    return _keep_together(experiment, count, together(asked_of(experiment, study_of(experiment, with_traffic=False))))
+
+
+def _keep_together(experiment: Experiment, count: int, made: Together) -> Together:
     with suppress(RedisError):
-        cache.set(key, (count, made), _KEPT_S)
+        cache.set(_together_key(experiment), (count, made), _KEPT_S)
     return made
 
 
@@ -224,7 +227,7 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
-    intervals = together(asked)
+    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
     told = intervals if intervals.metric == study.time_metric else None
     study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
     diagnosis = diagnose(study, largest_size=_largest_runnable)

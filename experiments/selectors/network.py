@@ -15,7 +15,7 @@ from django.db.models.fields.json import KeyTextTransform
 from analysis.answers import Answer, Asked, answer
 from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
 from analysis.numbers import SHARE, amount, rounded
-from analysis.sensitivity import Fit, Link, predict
+from analysis.sensitivity import CARRIED, Fit, Link, predict
 from experiments.access import visible_experiments
 from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, Trial
@@ -23,8 +23,6 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec.design import configuration_hash
 
-DRAWS: Final = 400
-"""Parameter sets that a page carries and predictions are made with: enough for the ends of an interval, computed within a frame."""
 LEVEL: Final = 0.9
 DELAYS_S: Final = (0.0, 10.0)
 RATES_BPS: Final = (1e3, 1e13)
@@ -76,7 +74,7 @@ def network_study_of(experiment: Experiment) -> NetworkStudy:
 
 def carried(fit: Fit) -> Fit:
     """The fit as pages and predictions use it: with so many of its parameter sets as a page carries."""
-    return replace(fit, draws=fit.draws.first(DRAWS))
+    return replace(fit, draws=fit.draws.first(CARRIED))
 
 
 def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
