@@ -6,6 +6,7 @@ the command line without numba (``analysis.kernels.ready``).
 
 from __future__ import annotations
 
+import bz2
 import struct
 import tempfile
 from pathlib import Path
@@ -89,7 +90,8 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "warm-up"
         directed = _pcap([b"\0\xff\x03\x00\x21" + frame[14:] for frame in _conversation()], link=204)
-        for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation()), directed):
+        packed = bz2.compress(_pcap(_conversation()))
+        for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation()), directed, packed):
             path.write_bytes(data)
             analyse(path)
         path.write_bytes(_pcap(_conversation() + 2 * _strangers()))

@@ -1,11 +1,10 @@
-"""Compressed captures: gzip, Zstandard, xz, bzip2 and LZ4, with a bounded output per call and their ends verified.
+"""Compressed captures: gzip, Zstandard, xz and LZ4 (bzip2: ``capture.bzip2``), with a bounded output per call and their ends verified.
 
 A small file cannot ask for all memory, what was read before damage is given out, and a stream without its end mark has a problem.
 """
 
 from __future__ import annotations
 
-import bz2
 import lzma
 import zlib
 from abc import ABC, abstractmethod
@@ -25,6 +24,28 @@ _CHECKSUM_BYTES: Final = 4
 _MOST_LZ4_STEPS: Final = 1 << 16
 
 
+class Effort:
+    """What streams, frames and blocks of a file may cost beside their content: 100 MB of empty ones were made to be waited for.
+
+    About a second, and 4 s more for 100 MB; no program that writes captures makes as many.
+    """
+
+    STREAM_US: Final = 3
+    FRAME_US: Final = 14
+    BLOCK_US: Final = 2
+
+    def __init__(self) -> None:
+        self._spent_us = 0.0
+
+    def is_spent(self, cost_us: float, position: int) -> bool:
+        """Whether there was too much of it before the byte ``position`` of the file, ``cost_us`` included."""
+        self._spent_us += cost_us
+        return self._spent_us > 1e6 + 0.04 * position
+
+
+TOO_MANY: Final = "has more streams, frames or blocks than any capture, and was not read on"
+
+
 class StreamSource(ABC):
     """Streams that may follow each other, inflated by an object with ``decompress(data, most)``, ``eof`` and ``unused_data``."""
 
@@ -38,6 +59,7 @@ class StreamSource(ABC):
         self.unverified: str | None = None
         self._inflate = self._begin()
         self._waiting = b""
+        self._effort = Effort()
 
     @abstractmethod
     def _begin(self) -> Any:
@@ -56,6 +78,9 @@ class StreamSource(ABC):
             if self._inflate.eof:
                 self._waiting = (self._inflate.unused_data or self._file.read(_PIECE)).lstrip(b"\0")
                 if not self._waiting:
+                    return 0
+                if self._effort.is_spent(Effort.STREAM_US, self._file.tell()):
+                    self.problem = f"the {self.compression} stream {TOO_MANY}"
                     return 0
                 self._inflate = self._begin()
             data = b"" if self._holds_more() else self._more()
@@ -96,29 +121,25 @@ class GzipSource(StreamSource):
         return left
 
 
-class Bzip2Source(StreamSource):
-    compression = "bzip2"
-    errors: tuple[type[Exception], ...] = (OSError,)
-
-    def _begin(self) -> Any:
-        return bz2.BZ2Decompressor()
-
-    def _holds_more(self) -> bool:
-        return not self._inflate.needs_input and not self._inflate.eof
-
-
-class XzSource(Bzip2Source):
+class XzSource(StreamSource):
     compression = "xz"
     errors = (lzma.LZMAError,)
 
     def _begin(self) -> Any:
         return lzma.LZMADecompressor(memlimit=2 * _LARGEST_WINDOW)
 
+    def _holds_more(self) -> bool:
+        return not self._inflate.needs_input and not self._inflate.eof
+
     def readinto(self, target: memoryview) -> int:
         count = super().readinto(target)
         if self._inflate.check == lzma.CHECK_NONE:
             self.unverified = "the xz stream has no check of its content, so that is not verified"
         return count
+
+
+class _TooMany(Exception):
+    """See TOO_MANY."""
 
 
 class ZstdSource:
@@ -141,6 +162,7 @@ class ZstdSource:
         self._frame: Any = None
         self._checked = False
         self._waiting = b""
+        self._effort = Effort()
 
     def readinto(self, target: memoryview) -> int:
         while not self._waiting:
@@ -150,6 +172,8 @@ class ZstdSource:
                 if self._frame is None and not self._begin():
                     return 0
                 self._waiting = self._block()
+            except _TooMany:
+                self.problem = f"the zstd stream {TOO_MANY}"
             except EOFError:
                 self.problem = "the zstd stream ends before its end mark"
             except (self._zstandard.ZstdError, ValueError) as error:
@@ -163,6 +187,7 @@ class ZstdSource:
         """Read the header of the next frame; False behind the last one."""
         while magic := self._file.read(4):
             kind = int.from_bytes(magic, "little")
+            self._spend(Effort.BLOCK_US if kind in _SKIPPABLE else Effort.FRAME_US)
             if kind in _SKIPPABLE:
                 self._file.seek(int.from_bytes(self._exactly(4), "little"), 1)
                 if self._file.tell() > self.size:
@@ -184,6 +209,7 @@ class ZstdSource:
     def _block(self) -> bytes:
         """The content of the frame's next block; behind the last one the frame's checksum is held against all of them."""
         head = self._exactly(3)
+        self._spend(Effort.BLOCK_US)
         facts = int.from_bytes(head, "little")
         last, kind, length = facts & 1, facts >> 1 & 3, facts >> 3
         frame, content = self._frame, self._exactly(1 if kind == 1 else length)
@@ -198,6 +224,10 @@ class ZstdSource:
             except self._zstandard.ZstdError as error:
                 self.problem = f"the zstd stream is damaged ({error})"
         return piece
+
+    def _spend(self, cost_us: float) -> None:
+        if self._effort.is_spent(cost_us, self._file.tell()):
+            raise _TooMany
 
     def _exactly(self, count: int) -> bytes:
         data = self._file.read(count)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from analysis.capture import compressed
+from analysis.capture.bzip2 import Bzip2Source
 from analysis.errors import CaptureError, UnreadableCapture
 
 STANDARD_INPUT: Final = "-"
@@ -109,7 +110,7 @@ _BY_MAGIC: Final[tuple[tuple[bytes, Callable[[BinaryIO, int], ByteSource]], ...]
     (compressed.GZIP_MAGIC, compressed.GzipSource),
     (compressed.ZSTD_MAGIC, compressed.ZstdSource),
     (compressed.XZ_MAGIC, compressed.XzSource),
-    (compressed.BZIP2_MAGIC, compressed.Bzip2Source),
+    (compressed.BZIP2_MAGIC, Bzip2Source),
     (compressed.LZ4_MAGIC, compressed.Lz4Source),
 )
 
