@@ -126,7 +126,7 @@ _VOLUME: Final[list[Row]] = [
     ("goodput_bytes", "Goodput volume", "B", "neutral", "Bytes of the union of the sequence ranges of every flow direction: each byte once.", f"{_TCPTRACE}: unique bytes sent"),
     ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", "METRICS.md section 3"),
     ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes/T, as in the published tables.", "capinfos -y"),
-    ("throughput_bps", "Throughput", "bit/s", "higher", "8 wire_bytes/T.", "capinfos -i"),
+    ("throughput_bps", "Bit rate", "bit/s", "higher", "The throughput in bits: 8 wire_bytes/T.", "capinfos -i"),
     ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes/T.", "METRICS.md section 3"),
     ("line_rate_bps", "Line rate", "bit/s", "neutral", "8 sum(max(orig_len, 60) + 24)/T: with FCS, preamble and inter-frame gap.", "IEEE 802.3 framing"),
     ("peak_1ms_bps", "Peak rate, 1 ms", "bit/s", "neutral", "Largest rate in any window of 1 ms, windows sliding.", _WIRE),

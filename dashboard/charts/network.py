@@ -223,8 +223,7 @@ def _contour(
             "end": level,
             "size": 1,
             "coloring": "none",
-            "showlabels": True,
-            "labelfont": {"size": 12, "color": "--ink"},
+            "showlabels": False,  # the lines lie so close that their numbers cover each other
         },
     }
 

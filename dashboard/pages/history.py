@@ -70,7 +70,10 @@ def _chart(record: ConfigurationHistory, description: Any) -> Chart:
         trials=[entry.trial for entry in record.entries],
     )
     return Chart(
-        "history", f"{description.label}, trial by trial", figure, subtitle="band: 95 % of further trials of the baseline"
+        "history",
+        f"{description.label}, trial by trial",
+        figure,
+        subtitle="band: 95 % of further trials of the baseline",
     )
 
 

@@ -32,6 +32,8 @@ from experiments.spec import ExperimentSpec, parse_yaml
 from experiments.spec.design import expand
 from workers import queue
 
+_NETWORK: Final = "-network-"
+"""In the names of what asks for a program's needs."""
 STUDIES: Final = (
     "guster-2007-water",
     "pinning-2007-wan",
@@ -63,11 +65,14 @@ class BuiltIn:
 
 @lru_cache(maxsize=1)  # the files come with the program
 def built_in_experiments() -> tuple[BuiltIn, ...]:
-    """Return the built-in experiments, quick ones before full ones before others."""
+    """Return the built-in experiments, quick ones before full ones before others; what repeats a study before what asks of its network."""
     specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
     experiments = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
     return tuple(
-        sorted(experiments, key=lambda e: (not e.stem.endswith("-quick"), not e.stem.endswith("-full"), e.stem))
+        sorted(
+            experiments,
+            key=lambda e: (not e.stem.endswith("-quick"), not e.stem.endswith("-full"), _NETWORK in e.stem, e.stem),
+        )
     )
 
 

@@ -155,7 +155,7 @@ def _seconds(values: Sequence[float]) -> dict[str, str]:
 def _spread(values: Sequence[float]) -> str:
     if len(values) < 2:
         return ""
-    return f"± {_share_words((max(values) - min(values)) / 2, 2)}"
+    return f"± {numbers.amount(round((max(values) - min(values)) / 2, 4), numbers.SHARE, 2)}"
 
 
 def _share_words(share: float, digits: int | None) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from analysis.numbers import binary
+from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.pure.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 
@@ -157,7 +157,7 @@ class Link(Part):
         return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
 
     def describe(self) -> str:
-        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1500``; the rest only where it was asked for."""
+        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1 500 B``; the rest only where it was asked for."""
         jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
         bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
         parts = [
@@ -167,7 +167,7 @@ class Link(Part):
             f"{DURATION.format(self.delay)} delay" if self.delay else "no added delay",
             jitter,
             f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "no loss",
-            f"MTU {self.mtu}",
+            f"MTU {grouped(self.mtu)} B",
             f"queue {buffer_size(self.queue)}" if self.queue else "",
             f"TCP {self.congestion_control}" if self.congestion_control else "",
             f"TCP buffers {buffer_size(self.tcp_buffer)}" if self.tcp_buffer else "",

@@ -10,6 +10,7 @@ from experiments.spec import parse
 from experiments.spec.design import expand, link_of
 from experiments.spec.parameters import LINK_PARAMETERS, Link, shown
 from tests.experiments.specifications import errors_of
+from tests.words import plain
 
 
 def link(**fields: Any) -> Link:
@@ -34,15 +35,15 @@ def test_values_are_read_with_their_units_and_shown_with_them() -> None:
     )
     assert (asked.bandwidth_bps, asked.delay_s, asked.jitter_s, asked.loss) == (3e8, 0.004, 2e-4, 0.001)
     assert (asked.queue_bytes, asked.tcp_buffer_bytes, asked.rates_bps) == (1 << 20, 1 << 18, (1e9, 1e8))
-    assert asked.describe() == (
+    assert plain(asked.describe()) == (
         "two sites, 300 Mbit/s, ports 1 Gbit/s; 100 Mbit/s, 4 ms delay, 200 us normal jitter, 0.1 % loss in bursts of 3, "
-        "MTU 9000, queue 1 MiB, TCP reno, TCP buffers 256 KiB"
+        "MTU 9 000 B, queue 1 MiB, TCP reno, TCP buffers 256 KiB"
     )
     assert shown("link.queue", 3000) == "3000 B"
 
 
 def test_a_plain_link_is_told_in_a_few_words() -> None:
-    assert link().describe() == "1 Gbit/s, no added delay, no loss, MTU 1500"
+    assert plain(link().describe()) == "1 Gbit/s, no added delay, no loss, MTU 1 500 B"
     assert link(bandwidth=None).bandwidth_bps is None
     assert link(rates=[1e9, "10 Mbit/s"]).rates == "1 Gbit/s; 10 Mbit/s"
 
