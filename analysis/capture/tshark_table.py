@@ -7,7 +7,8 @@ not. About 30 us per packet, a hundred times the native decoder's time and more.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -51,16 +52,17 @@ _FIELDS: Final = (
     "ip.src", "ip.dst", "ip.frag_offset", "ip.proto", "ip.id", "ip.ttl",
     "ipv6.src", "ipv6.dst", "ipv6.fraghdr.offset", "ipv6.nxt", "ipv6.flow",
     "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value", "tcp.len",
-    "tcp.options.wscale.shift", "tcp.options.mss_val", "tcp.checksum", "tcp.payload",
+    "tcp.options.wscale.shift", "tcp.options.mss_val", "tcp.checksum",
     "udp.srcport", "udp.dstport", "udp.length", "udp.checksum",
     "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.tclass.ecn",
     "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
-    "vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label",
     "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
+    "wlan.fc.protected", "tcp.payload", "vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label",
 )  # fmt: skip
-_WAYS: Final = ("vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label")
-_NO_MARK: Final = frozenset({"tcp.payload", *_WAYS})
-"""A packet that is seen twice may be under another VLAN then."""
+_WAYS: Final = _FIELDS[-5:]
+_NO_WAY: Final = ("",) * len(_WAYS)
+_MARK: Final = slice(_FIELDS.index("ip.src"), _FIELDS.index("wlan.fc.protected"))
+"""What tells packets apart: one that is seen twice may be under another VLAN then."""
 _PREFERENCES: Final = (
     "tcp.analyze_sequence_numbers:FALSE", "tcp.desegment_tcp_streams:FALSE", "tcp.track_bytes_in_flight:FALSE",
     "ip.defragment:FALSE", "ipv6.defragment:FALSE",
@@ -76,6 +78,7 @@ _NETWORKS: Final = {
     "ieee8021ad": ("ieee8021ah.isid", encapsulation.PBB),
 }
 """What names a virtual network, by tshark's name of the protocol."""
+_NAMING: Final = frozenset(field for field, _ in _NETWORKS.values())
 _ERRORS: Final = frozenset({"icmp", "icmpv6"})
 _QUOTING: Final = _ERRORS | {"sflow"}
 """What quotes packets that others have sent."""
@@ -83,7 +86,7 @@ _HIDING: Final = frozenset({"esp", "macsec", "wg"})
 _CARRYING: Final = frozenset(
     {
         "eth", "ethertype", "vlan", "etag", "vntag", "mpls", "llc", "pppoes", "ppp", "ieee8021ad", "ieee8021ah", "ieee8021cb", "hsr",
-        "gre", "vxlan", "geneve", "ah",
+        "gre", "vxlan", "geneve", "ah", "wlan", "wlan_radio", "radiotap", "prism", "wlancap", "ppi", "chdlc", "fr", "tr", "fddi", "ipfc",
     }
 )  # fmt: skip
 """What a frame that was cut ends with where what it carries was not captured."""
@@ -102,6 +105,9 @@ _TYPES: Final[dict[str, Any]] = {
 }  # fmt: skip
 _COLUMNS: Final = tuple(_TYPES)
 Row = dict[str, int]
+_EMPTY: Final[Row] = dict.fromkeys(_COLUMNS, 0) | {
+    "src": int(NO_HOST), "dst": int(NO_HOST), "flow": int(NO_FLOW), "wscale": int(NO_SCALE),
+}  # fmt: skip
 
 
 def stream_with_tshark(path: str | Path, *, timeout_s: float | None = None) -> Iterator[PacketTable]:
@@ -119,10 +125,9 @@ def stream_with_tshark(path: str | Path, *, timeout_s: float | None = None) -> I
     reader = _Reader()
     with running(path, arguments, timeout_s) as run:
         while True:
-            lines = list(islice(run.stdout, _CHUNK))
             reader.source["first_packet"] = reader.packets
-            table = reader.table(lines)
-            if len(lines) < _CHUNK:
+            table = reader.table(islice(run.stdout, _CHUNK))  # line by line: tshark goes on meanwhile
+            if reader.lines < _CHUNK:
                 break
             yield table
     table.source.update(truncated_tail=run.truncated)
@@ -142,6 +147,9 @@ class _Reader:
 
     def __init__(self) -> None:
         self.packets = 0
+        self.lines = 0
+        """Of the last table."""
+        self._parts: list[str] = []
         self.source: dict[str, Any] = {"decoder": "pyshark", "format": "tshark", "first_packet": 0}
         self.source |= {"hidden": 0, "beyond_frame": 0, "addresses_not_kept": 0, "packets_beyond_flow_limit": 0}
         self._hosts: dict[str, int] = {}
@@ -153,17 +161,20 @@ class _Reader:
         self._link_types: set[int] = set()
         self._greetings = Greetings()
 
-    def table(self, lines: list[bytes]) -> PacketTable:
+    def table(self, lines: Iterable[bytes]) -> PacketTable:
         rows: list[Row] = []
         greetings: list[tuple[int, int, int]] = []
+        self.lines = 0
         for line in lines:
             if not line.endswith(b"\n"):
                 break  # tshark was ended in the middle of a line; whoever ended it reports that
-            fields = dict(zip(_FIELDS, line.decode("ascii", "replace").rstrip("\r\n").split("\t"), strict=True))
+            self.lines += 1
+            self._parts = line.decode("ascii", "replace").rstrip("\r\n").split("\t")
+            fields = dict(zip(_FIELDS, self._parts, strict=True))
             if not fields["frame.encap_type"]:
                 continue  # a custom block or a journal entry, which tshark numbers like a packet
             rows.append(self._row(fields))
-            said = _greeting(fields["tcp.payload"], rows[-1]["payload"])
+            said = _greeting(fields["tcp.payload"], rows[-1]["payload"]) if fields["tcp.payload"] else None
             if said is not None:
                 greetings.append((len(rows) - 1, *said))
         self.packets += len(rows)
@@ -192,18 +203,16 @@ class _Reader:
             self._networks = np.concatenate([self._networks, np.array([key[5] for key in new], np.uint64)])
 
     def _row(self, fields: dict[str, str]) -> Row:
-        row = dict.fromkeys(_COLUMNS, 0)
-        row.update(src=int(NO_HOST), dst=int(NO_HOST), flow=int(NO_FLOW), wscale=int(NO_SCALE))
+        row = _EMPTY.copy()
         row["time_ns"] = nanoseconds(fields["frame.time_epoch"])
         row["orig_len"], row["cap_len"] = int(fields["frame.len"]), int(fields["frame.cap_len"])
         if fields["frame.encap_type"]:
             self._link_types.add(int(fields["frame.encap_type"]))
-        protocols = fields["frame.protocols"].split(":")
-        quoted = next((at for at, name in enumerate(protocols) if name in _QUOTING), len(protocols))
+        protocols, quoted, hidden = _layers(fields["frame.protocols"])
         if dropped := int(fields["frame.drop_count"] or 0):
             told = self.source.get("dropped_between_packets", 0)
             self.source["dropped_between_packets"] = min(told + dropped, MOST_DROPPED)
-        self.source["hidden"] += not _HIDING.isdisjoint(protocols)
+        self.source["hidden"] += hidden or (fields["wlan.fc.protected"] in ("1", "True") and protocols[-1] == "data")
         self._network(row, fields, protocols[:quoted])
         if quoted < len(protocols) and protocols[quoted] in _ERRORS:
             row["kind"] |= ICMP
@@ -261,10 +270,9 @@ class _Reader:
         row["sport"], row["dport"] = (int(_nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
         self._flow(row, 6 if inner == "tcp" else 17, _virtual_network(fields, protocols))
         if row["flow"] != NO_FLOW and (inner == "tcp" or row["dport"] == int(_ROCE_PORT)):
-            self._note_way(row, tuple(_named(name, fields[name]) for name in _WAYS))
-        row["fingerprint"] = zlib.crc32(
-            "\t".join(fields[name] for name in _FIELDS[6:] if name not in _NO_MARK).encode()
-        )
+            under = any(self._parts[-len(_WAYS) :])
+            self._note_way(row, tuple(_named(name, fields[name]) for name in _WAYS) if under else _NO_WAY)
+        row["fingerprint"] = zlib.crc32("\t".join(self._parts[_MARK]).encode())
 
     def _datagram(self, fields: dict[str, str], protocols: list[str], claimed: int) -> int:
         """Bytes of a UDP datagram: as it says, at most what its IPv4 packet has for it, unless fragments go on with it."""
@@ -311,6 +319,14 @@ class _Reader:
             row["flow"] = self._flows.setdefault(forward, len(self._flows))
 
 
+@lru_cache(maxsize=4096)
+def _layers(protocols: str) -> tuple[list[str], int, bool]:
+    """(protocols from the outermost to the innermost, how many of them before a quoted packet, whether one hides what it carries)."""
+    names = protocols.split(":")
+    quoted = next((at for at, name in enumerate(names) if name in _QUOTING), len(names))
+    return names, quoted, not _HIDING.isdisjoint(names)
+
+
 def _ends_early(fields: dict[str, str], last: str) -> bool:
     """Whether a frame that was cut ends, with the protocol ``last``, before what its headers carry."""
     if last == "infiniband":
@@ -320,6 +336,8 @@ def _ends_early(fields: dict[str, str], last: str) -> bool:
 
 def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
     """The word that the native decoder makes of the networks around the innermost IP packet (kernels.frames.encapsulation)."""
+    if not any(fields[field] for field in _NAMING):
+        return 0
     inner = max((at for at, name in enumerate(protocols) if name in ("ip", "ipv6")), default=0)
     waiting = {field: [value for value in fields[field].split(",") if value] for field, _ in _NETWORKS.values()}
     network = 0

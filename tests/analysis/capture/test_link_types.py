@@ -149,3 +149,11 @@ def test_what_only_tshark_takes_apart_goes_there_alone(tmp_path: Path) -> None:
     assert not ONLY_TSHARK & NATIVE
     path = written(tmp_path / "cable.pcap", 143, [b"\0\0" + struct.pack("!H", 90) + bytes(2) + ethernet(ipv4(tcp()))])
     assert analysis.analyse(path).capture["decoder"] == "pyshark"
+
+
+def test_both_decoders_tell_of_encrypted_frames(tmp_path: Path) -> None:
+    frames = [*(wireless(snap(packet)) for packet in PACKETS), wireless(snap(PACKETS[3]), flags=0x41)]
+    path = written(tmp_path / "protected.pcap", 105, frames)
+    trusts = [analysis.analyse(path, decoder=decoder).trust for decoder in ("native", "pyshark")]  # type: ignore[arg-type]
+    assert [(trust.verdict, trust.reasons) for trust in trusts] == 2 * [(trusts[0].verdict, trusts[0].reasons)]
+    assert trusts[0].reasons[0].startswith("1 packet carries something that cannot be looked into")
