@@ -11,6 +11,7 @@ Prints one line of counts; leaves with 1 and the mutant's bytes in DIRECTORY at 
 from __future__ import annotations
 
 import argparse
+import bz2
 import faulthandler
 import gzip
 import itertools
@@ -30,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import analysis
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
-from tests.analysis.capture.encapsulations import KINDS
+from tests.analysis.capture.encapsulations import KINDS, conversation
+from tests.analysis.capture.link_layers import LINKS
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
@@ -72,6 +74,13 @@ def seeds() -> list[bytes]:
         files.pcap(frames), files.pcap(frames, order=">", nanoseconds=False), files.pcapng(frames), sections,
         files.pcap(raw, link=101), files.pcap(frames, link=113), files.pcap(frames, link=276), files.pcap(raw, link=0),
     ]  # fmt: skip
+    plain += [
+        files.pcap(
+            [Frame.whole(10**15 + 10**6 * k, wrap(packet), 160) for k, packet in enumerate(conversation())], link=link
+        )
+        for link, wrap in LINKS.values()
+    ]
+    plain.append(bz2.compress(plain[0]) + bz2.compress(plain[1]))
     made = [content for _, content in hostile.captures(60)]
     recorded = [path.read_bytes() for path in sorted((Path(__file__).parent / "analysis/data").glob("*.pcap"))]
     return [*plain, gzip.compress(plain[0]), *made, *(large(60) for large in hostile.LARGE.values()), *recorded]
