@@ -124,7 +124,7 @@ def of_ppp(protocol: int) -> int:
     """The EtherType of what PPP calls ``protocol``."""
     if protocol in _PACKED_IN_PPP:
         return HIDDEN
-    ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else 0x8847 if protocol == 0x0281 else UNKNOWN
+    ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else 0x8847 if protocol in (0x0281, 0x0283) else UNKNOWN
     return ETHERTYPE_IPV4 if protocol == 0x0021 else ethertype
 
 

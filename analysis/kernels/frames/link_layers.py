@@ -197,7 +197,7 @@ def frame_relay(at: int, end: int) -> tuple[int, int]:
         length += 1
     if at + length + 2 > end:
         return length, CUT_OFF
-    if u8(at + length, end) != 3:
+    if u8(at + length, end) & 0xEF != 3:
         return behind_type(at, end, length + 2, length)
     length += 1
     length += u8(at + length, end) == 0  # padding
@@ -237,7 +237,6 @@ def netfilter_log(at: int, end: int) -> tuple[int, int]:
     """Behind values with their lengths, in the byte order of whoever wrote them: the one that is a packet."""
     if at + 8 > end:
         return 4, CUT_OFF
-    family = of_family(u8(at, end))
     first = at + 4
     little = u16_little(first, end) <= u16(first, end)  # the first value is short
     for _ in range(_MOST_OPTIONS):
@@ -248,6 +247,6 @@ def netfilter_log(at: int, end: int) -> tuple[int, int]:
         if length < 4:
             return first - at, UNKNOWN
         if kind == _PAYLOAD:
-            return first + 4 - at, family
+            return by_version(at, end, first + 4 - at)
         first += (length + 3) // 4 * 4
     return first - at, HIDDEN

@@ -85,6 +85,8 @@ def inside_frame(at: int, length: int, end: int, flags: int, mesh: bool) -> tupl
     """LLC; behind what stations of a mesh say to each other, where there is that; or a frame of Ethernet that was put in as it was."""
     if u16(at + length, end) == 0xAAAA:
         return length, _LLC
+    if at + length + 4 <= end and u32(at + length, end) == 0xAAAA:  # padding that nobody told of
+        return length + 2, _LLC
     if mesh and flags & _FROM_NETWORK and u8(at + length, end) <= 2:
         return length + 6 + 6 * u8(at + length, end), _LLC
     target = at + (16 if flags & _TO_NETWORK else 4)

@@ -84,6 +84,7 @@ LINKS: Final[dict[str, tuple[int, Wrap]]] = {
     "ppp-short": (50, lambda p: b"\xff\x03" + ppp(p)[1:]),
     "ppp-cisco": (50, hdlc),
     "ppp-multicast": (9, lambda p: b"\x8f\0" + _type(p) + p),
+    "ppp-mpls-to-many": (9, lambda p: b"\xff\x03\x02\x83\0\0\x51\x40" + p),
     "ppp-mpls": (9, lambda p: b"\xff\x03\x02\x81\0\0\x51\x40" + p),
     "pppoe": (51, lambda p: struct.pack("!BBHH", 0x11, 0, 7, len(p) + 2) + ppp(p)),
     "ppp-directed": (204, lambda p: b"\x01\xff\x03" + ppp(p)),
@@ -92,6 +93,7 @@ LINKS: Final[dict[str, tuple[int, Wrap]]] = {
     "hdlc-mpls": (104, lambda p: b"\x0f\0\x88\x47\0\0\x51\x40" + p),
     "hdlc-directed": (205, lambda p: b"\x01" + hdlc(p)),
     "frame-relay": (107, relayed),
+    "frame-relay-polled": (107, lambda p: relayed(p)[:2] + b"\x13" + relayed(p)[3:]),
     "frame-relay-padded": (107, lambda p: relayed(p)[:3] + b"\0" + relayed(p)[3:]),
     "frame-relay-snap": (107, lambda p: b"\x18\x41\x03\0\x80\0\0\0" + _type(p) + p),
     "frame-relay-cisco": (107, lambda p: b"\x18\x41" + _type(p) + p),
@@ -136,6 +138,9 @@ LINKS: Final[dict[str, tuple[int, Wrap]]] = {
     "radiotap-checked": (127, lambda p: b"\0\0\x09\0\2\0\0\0\x10" + wireless(snap(p)) + b"FCS!"),
     "radiotap-padded": (
         127, lambda p: b"\0\0\x09\0\2\0\0\0\x20" + wireless(b"\0\0" + snap(p), control=0x88, quality=b"\0\0")
+    ),
+    "radiotap-padded-untold": (
+        127, lambda p: b"\0\0\x08\0\0\0\0\0" + wireless(b"\0\0" + snap(p), control=0x88, quality=b"\0\0")
     ),
     "radiotap-stamped": (
         127, lambda p: struct.pack("<BBHII4xQB", 0, 0, 25, 0x80000003, 0, 99, 0x30)
