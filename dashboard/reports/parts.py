@@ -168,6 +168,8 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
         for row in table["rows"]
     ]
     note = "As printed." if experiment.published else "Median and half the range (±) of the counted trials."
+    if (page := table["page"]).is_part:
+        note += f" Configurations {page.first} to {numbers.grouped(page.last)} of {numbers.grouped(page.total)}."
     return _table("Configurations", heads, rows) | {"note": note}
 
 

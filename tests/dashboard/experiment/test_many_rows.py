@@ -8,6 +8,8 @@ import pytest
 from django.test import Client
 
 from dashboard.experiment.tables import MOST_ROWS, MOST_SQUARES, Slice
+from dashboard.reports.markdown import parts_of
+from dashboard.reports.parts import Source
 from dashboard.states import chip_of
 from experiments.models import Experiment, State
 from tests.experiments import factories
@@ -95,3 +97,12 @@ def test_few_rows_are_all_of_them(reader: Client) -> None:
     page = reader.get(few.get_absolute_url()).content.decode()
     assert "Pages of configurations" not in page
     assert f"{chip_of('queued').word.lower()}</a>" not in page
+
+
+def test_a_report_says_which_configurations_it_lists(many: Experiment) -> None:
+    (part,) = parts_of(f"{{{{ table {many.slug} configurations }}}}")
+    source = Source(factories.person("admin", is_superuser=True))
+    source.load([part])
+    body = source.body(part)
+    assert len(body["rows"]) == MOST_ROWS
+    assert body["note"].endswith("Configurations 1 to 100 of 150.")
