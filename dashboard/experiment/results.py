@@ -143,7 +143,7 @@ class Results:
         charts = ScalingCharts(
             rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
         )
-        against = f"of the elapsed time, against {numbers.plural(charts.reference, 'host')}"
+        against = f"elapsed, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         shown, shown_too = speed_up.get("published"), efficiency.get("published")
