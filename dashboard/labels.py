@@ -9,7 +9,7 @@ from typing import Any
 from analysis import numbers
 from experiments import workloads
 from experiments.pure.facts import leaves, text_of
-from experiments.spec.parameters import shown
+from experiments.spec.parameters import Link, shown
 
 _LABELS = {
     "hosts": "Hosts",
@@ -44,6 +44,15 @@ def parameter_label(name: str) -> str:
 def names_with_values(parameters: Mapping[str, Any]) -> list[str]:
     """The parameters of which something can be said: a text may be empty, such as the rates of ports where all are alike."""
     return [name for name, value in parameters.items() if value != ""]
+
+
+def telling(parameters: Mapping[str, Any]) -> list[str]:
+    """The parameters that tell a configuration from others in a few words: hosts first, and of the link what is not as always."""
+    as_always = {f"link.{name}": field.default for name, field in Link.model_fields.items() if name != "bandwidth"}
+    names = [
+        name for name in names_with_values(parameters) if name not in as_always or parameters[name] != as_always[name]
+    ]
+    return sorted(names, key=lambda name: name != "hosts")
 
 
 def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> str:

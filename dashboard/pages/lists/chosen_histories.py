@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import percent_change
 from analysis.statistics.changes import Change as Step
-from dashboard.labels import names_with_values, parameters_sentence, workload_title
+from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
 from experiments.access import may_submit
 from experiments.models import Cluster, ExpectedChange, Trial
@@ -104,7 +104,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
 
 def _row(history: _Stepped) -> Row:
     own = history.kept.configuration
-    name = f"{workload_title(own.experiment.workload)}, {parameters_sentence(own.parameters, names_with_values(own.parameters))}"
+    name = f"{workload_title(own.experiment.workload)}, {parameters_sentence(own.parameters, telling(own.parameters))}"
     step = (
         "no step"
         if history.last is None

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
-from dashboard.labels import names_with_values, parameters_sentence, workload_title
+from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.columns import Columns
 from dashboard.requests.heads import head
@@ -87,9 +87,7 @@ def history_row(each: Kept) -> dict[str, Any]:
         "kept": each,
         "cluster": own.experiment.cluster,
         "workload": workload_title(own.experiment.workload),
-        "parameters": parameters_sentence(
-            own.parameters, [name for name in names_with_values(own.parameters) if name != "hosts"]
-        ),
+        "parameters": parameters_sentence(own.parameters, telling(own.parameters)),
         "last": last,
         "percent": percent_change(last.ratio) if last else "",
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.labels import parameter_label, parameters_sentence, telling, value_words
+from experiments.spec.parameters import Link
 
 
 def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() -> None:
@@ -36,3 +37,10 @@ def test_it_calls_a_size_one_and_leaves_the_unit_to_the_value():
     assert parameters_sentence({"hosts": 2, "message_bytes": 65_536}, ["hosts", "message_bytes"]) == (
         "2 hosts, message size 64 KiB"
     )
+
+
+def test_a_configuration_is_told_by_its_hosts_and_by_what_is_not_as_always() -> None:
+    link = {f"link.{name}": field.default for name, field in Link.model_fields.items()}
+    told = {"steps": 8, **link, "link.bandwidth": 1e9, "link.mtu": 4000, "hosts": 2, "note": ""}
+    assert parameters_sentence(told, telling(told)) == "2 hosts, steps 8, bandwidth 1 Gbit/s, MTU 4\u202f000 B"
+    assert value_words("link.loss_burst", 1.0) == "1"
