@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Factor
 from analysis.answers.wording import ANY, factor_words, level, place
-from analysis.numbers import SHARE, with_interval
+from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
 
 _MOST_NAMES: Final = 6
@@ -80,9 +80,17 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
         return factor_words(value, interval) if not _is_vague(interval) else _vague_words(figure, interval, known)
     counted = next((f for f in known.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
-        least = f" (at least {level(counted, figure.low)})" if figure.low is not None and figure.high is None else ""
-        return f"{level(counted, value)}{least}"
+        return f"{level(counted, value)}{_within(figure, counted)}"
     return with_interval(value, interval, figure.unit)
+
+
+def _within(figure: Figure, counted: Factor) -> str:
+    """What is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
+    if figure.low is None or figure.low == figure.high:
+        return ""
+    if figure.high is None:
+        return f" (at least {level(counted, figure.low)})"
+    return f" ({between(figure.low, figure.high)})"
 
 
 def _scaled(interval: Interval | None, by: float) -> Interval | None:

@@ -246,11 +246,13 @@ def neighbours(trial: Trial) -> tuple[int | None, int | None]:
 
 
 def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
-    """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles."""
+    """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles.
+
+    The traffic of flagged captures is not among them, as in the medians of the experiment.
+    """
     values: dict[str, list[tuple[int, float]]] = {metric: [] for metric in metrics}
-    rows = Measurement.objects.counted().filter(
-        trial__configuration=trial.configuration_id, metric__in=metrics, scope="all"
-    )
+    counted = Measurement.objects.counted().in_statistics()
+    rows = counted.filter(trial__configuration=trial.configuration_id, metric__in=metrics, scope="all")
     for metric, trial_id, value in rows.values_list("metric", "trial_id", "value"):
         values[metric].append((trial_id, value))
     return values

@@ -112,3 +112,9 @@ def test_of_a_flagged_warm_up_the_table_of_a_run_says_nothing(submit, run):
     run()
     assert experiment.trials.get(trust="degraded").kind == "warmup"
     assert configurations_table(experiment).caption is None
+
+
+def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page):
+    for trial in measured.trials.order_by("pk"):
+        tiles = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
+        assert (tiles["elapsed_s"].rpartition(" ")[2], tiles["packets"].rpartition(" ")[2]) == ("4", "3"), trial.trust
