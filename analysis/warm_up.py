@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from analysis import kernels
+from analysis.capture.decoder import Decoder
 from analysis.capture.join import join
 from analysis.capture.share import Recording
 from analysis.capture.tables import tables_of
@@ -100,6 +101,7 @@ def warm_up() -> None:
             connections.update(table)
         analyse(path)
         path.write_bytes(_pcapng(_conversation()))
+        Decoder().filter_flows()
         # The last one is a recording as dumpcap makes it.
         join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
     kernels.keep_ready()

@@ -60,11 +60,14 @@ class Decoder:
         flows = np.empty(slots // 2, endpoints.FLOW)
         flows[: len(self._flows)] = self._flows
         self._flows, self._flow_slots = flows, np.zeros(slots, endpoints.SLOT)
-        if len(flows) >= MOST_FLOWS:
-            self._filter = np.zeros(endpoints.FILTER_ROOM, endpoints.FILTER)
-            self._tables["filter"] = self._filter.ctypes.data
         self._tell_addresses()
         endpoints.reenter_flows(self._tables.ctypes.data)
+
+    def filter_flows(self) -> None:
+        """Let flows that are not in the table be told by one look at a small filter; for a table that stays as it is."""
+        self._filter = np.zeros(endpoints.FILTER_ROOM, endpoints.FILTER)
+        self._tables["filter"] = self._filter.ctypes.data
+        endpoints.fill_filter(self._tables.ctypes.data)
 
     def decode(self, data: Buffer, block: Block, first: int, last: int) -> None:
         """Decode rows ``first`` to ``last`` of the block, whose bytes lie in ``data``."""
@@ -75,6 +78,8 @@ class Decoder:
             if self._count("flows") == full and full < MOST_FLOWS:
                 self._enlarge_flows(8 * full)
                 full = len(self._flows)
+            elif self._count("flows") == full and self._filter is None:
+                self.filter_flows()
             room = full if full < MOST_FLOWS else full + 1
             arguments: list[Any] = [data.ctypes.data, first, *block.decoding_columns(first, last)]
             arguments += [self._handshakes, self._tables.ctypes.data, room]

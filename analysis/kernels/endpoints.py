@@ -51,8 +51,8 @@ labels (+ 1) that the first packet of A and of B lay under, and how many others 
 SLOT = np.dtype([("entry", "u4")])
 FILTER = np.dtype([("bits", "u4")])
 FILTER_ROOM = 1 << 19
-"""Of the largest table of flows: a bit for each of 2^24 values of a hash. What has none there is not among the flows, for a look at 2 MB
-instead of at 16: most packets of a scan are of flows that found no room."""
+"""Of the largest table of flows, once it is full: a bit for each of 2^24 values of a hash. What has none there is not among the flows,
+for a look at 2 MB instead of at 16: most packets of a scan are of flows that found no room."""
 DISTINCT = np.dtype([("longest", "u1")])
 DISTINCT_ROOM = 1 << 12
 """Of each sketch of how many different ones there were: the longest run of zero bits among the hashes that fall into a place."""
@@ -182,15 +182,6 @@ def is_perhaps_known(value: np.uint64, known: Any) -> bool:
 
 
 @jit
-def note_in_filter(value: np.uint64, known: Any) -> None:
-    """Remember that a flow with this hash was entered."""
-    bit = signed((value * _HASH) >> _40)
-    if known.filter != 0:
-        word = filter_at(known.filter, FILTER_ROOM, bit >> 5)
-        word.bits = signed(word.bits) | 1 << (bit & 31)
-
-
-@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
     """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
     known = tables_at(tables, 1, 0)
@@ -227,7 +218,6 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     flow.b = destination
     flow.b_port = dport
     slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1 | tag
-    note_in_filter(value, known)
     known.flows += 1
     return signed(known.flows - 1)
 
@@ -261,4 +251,15 @@ def reenter_flows(tables: int) -> None:
         while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
             place = (place + 1) & mask
         slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1 | tag_of(value)
-        note_in_filter(value, known)
+
+
+@jit
+def fill_filter(tables: int) -> None:
+    """Enter all flows into a new, empty filter."""
+    known = tables_at(tables, 1, 0)
+    for index in range(known.flows):
+        flow = flow_at(known.flow_list, known.flow_room, index)
+        key = flow_key(signed(flow.a), signed(flow.a_port), signed(flow.b), signed(flow.b_port))
+        bit = signed((mix(key, identity_of(flow)) * _HASH) >> _40)
+        word = filter_at(known.filter, FILTER_ROOM, bit >> 5)
+        word.bits = signed(word.bits) | 1 << (bit & 31)
