@@ -139,6 +139,7 @@ def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Map
         "state": chip_state(progress[own.pk]) if own else "",
         "state_words": chip_words(progress[own.pk]) if own else "",
         "answer": answers.get(own.pk) if own else None,
+        "finished": bool(own and progress[own.pk].finished),
         "measured": summary_of(Measured.alone(own)) if own else [],
         "sizes": sizes,
     }

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.experiment.tables import MOST_ROWS, MOST_SQUARES, Slice
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import Source
 from dashboard.states import chip_of
-from experiments.models import Experiment, State
+from experiments.models import Experiment, Project, State
+from experiments.selectors.diagnosis import diagnosis_of
+from tests.dashboard.studies_measured import measured
 from tests.experiments import factories
 
 POINTS, REPETITIONS = 150, 8
@@ -106,3 +109,19 @@ def test_a_report_says_which_configurations_it_lists(many: Experiment) -> None:
     body = source.body(part)
     assert len(body["rows"]) == MOST_ROWS
     assert body["note"].endswith("Configurations 1 to 100 of 150.")
+
+
+def test_an_experiment_whose_answer_no_list_waits_for_is_not_told_to_have_none(
+    reader: Client, library: Project
+) -> None:
+    values = {"elapsed_s": 2.0, "water.loop_time_s": 1.0}
+    experiment = measured(
+        library, {"name": "Long", "workload": "water", "sweep": {"hosts": [1]}, "repetitions": 201}, lambda _: values
+    )
+    card = words(reader.get("/studies/").content.decode()).partition("What was measured here Long")[2]
+    assert card[:120].count("Its page has the answer.") == 1
+    (part,) = parts_of(f"{{{{ answer {experiment.slug} }}}}")
+    source = Source(User.objects.get(username="admin"))
+    source.load([part])
+    assert source.body(part)["sentence"] == diagnosis_of(experiment).answer.sentence
+    assert "Its page has the answer." not in words(reader.get("/studies/").content.decode())
