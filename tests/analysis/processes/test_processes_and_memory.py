@@ -18,7 +18,7 @@ import pytest
 
 import analysis
 from analysis.capture.stream import CaptureReader
-from analysis.traffic import reading
+from analysis.traffic import concurrency, reading
 from analysis.traffic.concurrency import DEPTH, Crew
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
@@ -146,10 +146,11 @@ def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_th
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
-@pytest.mark.parametrize("apart", [True, False])
-def test_threads_have_cores_of_their_own_while_they_work(apart: bool) -> None:
+@pytest.mark.parametrize("free", [True, False])
+def test_threads_have_cores_of_their_own_while_they_work(free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.sched_getaffinity(0)
-    crew = Crew(apart=apart)
+    monkeypatch.setattr(concurrency, "_free_cores", lambda threads: sorted(before) if free else [])
+    crew = Crew()
     met = threading.Barrier(2, timeout=20)
     cores: list[set[int]] = []
 
@@ -161,8 +162,13 @@ def test_threads_have_cores_of_their_own_while_they_work(apart: bool) -> None:
     crew.lane().submit(note)
     crew.run()
     one, other = cores
-    assert (one | other, one & other) == ((before, set()) if apart else (before, before))
+    assert (one | other, one & other) == ((before, set()) if free else (before, before))
     assert os.sched_getaffinity(0) == before
+
+
+def test_cores_are_free_where_few_run() -> None:
+    assert concurrency._free_cores(len(os.sched_getaffinity(0)) + 1) == []
+    assert concurrency._free_cores(-100) == sorted(os.sched_getaffinity(0)), "fewer than there are run beside them"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
