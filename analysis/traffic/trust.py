@@ -173,10 +173,13 @@ class TrustAccumulator:
 
     def _mixed(self) -> int:
         """Flows with packets of one direction under different VLANs or labels that are no copies: a router's two sides show each twice."""
-        strays = self._strays.astype(np.int64)
-        count = min(len(strays), len(self._copies))
-        strays[:count] -= self._copies[:count]
-        return int(np.count_nonzero(strays > 0))
+        if not self._strays.any():  # without a copy of what a million flows have
+            return 0
+        strayed = np.flatnonzero(self._strays)
+        copies = np.zeros(len(strayed), np.int64)
+        known = strayed < len(self._copies)
+        copies[known] = self._copies[strayed[known]]
+        return int(np.count_nonzero(self._strays[strayed] > copies))
 
     def again(self, table: PacketTable) -> PacketTable:
         """The same table as ``update`` gave it, when a capture is read a second time from its beginning.
