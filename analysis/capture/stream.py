@@ -15,7 +15,7 @@ from analysis.capture.formats import CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing, pseudo_headers
-from analysis.numbers import grouped, plural
+from analysis.numbers import grouped, plural, rounded
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -218,7 +218,7 @@ def _beyond_limits(facts: dict[str, Any]) -> list[str]:
         ("flows_beyond_limit", "flows", "flows", "connection"),
     )
     return [
-        f"about {grouped(int(float(f'{facts[name]:.2g}')))} {what} found no room in the table of {table}: their packets and bytes are in "
+        f"about {grouped(rounded(facts[name], 2))} {what} found no room in the table of {table}: their packets and bytes are in "
         f"the totals, but in no {missing}"
         for name, what, table, missing in sketched
         if facts.get(name)
