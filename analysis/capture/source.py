@@ -139,6 +139,15 @@ def open_source(path: str | Path) -> ByteSource:
     return PlainSource(file, size)
 
 
+def has_threads(path: str | Path) -> bool:
+    """Whether the source of ``path`` unpacks on threads of its own, which stay on the cores of the thread that reads."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(compressed.BZIP2_MAGIC)) == compressed.BZIP2_MAGIC
+    except OSError:
+        return False
+
+
 @contextmanager
 def rereadable(path: str | Path) -> Iterator[str | Path]:
     """A path that can be opened again and again: ``path`` itself, or a copy of what a pipe or standard input ("-") gives.

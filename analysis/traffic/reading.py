@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis import freed_memory
+from analysis.capture.source import has_threads
 from analysis.capture.tables import OneDecoder, Progress, tables_of
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
@@ -66,6 +67,10 @@ class Found:
     connected: Connected
 
 
+def _crew(path: str | Path, decoder: OneDecoder) -> Crew:
+    return Crew(apart=decoder == "native" and not has_threads(path))
+
+
 class Reading:
     """One capture on its way through every accumulator."""
 
@@ -93,7 +98,7 @@ class Reading:
         self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
     ) -> Found:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
-        crew = Crew(apart=decoder == "native")
+        crew = _crew(path, decoder)
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
         connected: list[Later[Callable[[], Connected]]] = []
@@ -122,7 +127,7 @@ class Reading:
 
     def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
-        crew = Crew(apart=decoder == "native")
+        crew = _crew(path, decoder)
         arrived: list[Callable[[], list[Described]]] = []
 
         def arrive(table: PacketTable) -> None:
