@@ -207,7 +207,7 @@ _STRUCTURES: Final[list[Metric]] = [
     Metric("chain_retransmission_s", "Retransmissions in a row", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
     Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
-    Metric("roce", "RoCEv2", "1", "neutral", "Packets, bytes, operations, retransmitted packets (PSN), congestion notifications and ECN marks of InfiniBand over UDP, in total and per queue pair. In roce.", "InfiniBand Architecture Specification, annex A17", "matrices", shape="table"),
+    Metric("roce", "RoCEv2", "1", "neutral", "Packets, bytes, rates, operations, retransmitted packets (PSN), congestion notifications and ECN marks of InfiniBand over UDP, in total and per queue pair. In roce.", "InfiniBand Architecture Specification, annex A17", "matrices", shape="table"),
     Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),
     Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "METRICS.md section 8", "legacy", shape="table"),
 ]

@@ -3,11 +3,13 @@
 Definitions: operations are counted where they begin (the first packet, or the only one), once where they are sent again. A
 retransmission is a packet of a reliable connection whose number (PSN) is not above the highest of its queue pair so far; requests
 and READ responses number for themselves. ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers
-packets that a switch has marked (ECN 11). Packets whose header was not captured count in volume alone.
+packets that a switch has marked (ECN 11). Packets whose header was not captured count in volume and rates alone. Rates are those of
+METRICS.md section 3, over the time from the first packet of RoCEv2 to the last.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +17,9 @@ import numpy.typing as npt
 
 from analysis.kernels import roce as kernel
 from analysis.kernels.decode import ROCE_PORT
+from analysis.kernels.rates import ALL
 from analysis.packets import CUT, UDP, PacketTable
+from analysis.traffic.rates import PEAK_WINDOWS, RateAccumulator
 
 MOST_QUEUE_PAIRS: Final = 1 << 16
 MOST_ROWS: Final = 1000
@@ -31,6 +35,9 @@ _BEGINS: Final = {
 """The lower five bits of the first packet of every operation."""
 _ANSWERS: Final = (0x0D, 0x0E, 0x0F, 0x10)
 _ACKS: Final = (0x11, 0x12)
+RATES: Final = (
+    "duration_s", "packet_intensity_pps", "throughput_bps", "line_rate_bps", *PEAK_WINDOWS, "burstiness",
+)  # fmt: skip
 _PER_STREAM: Final = ("packets", "wire_bytes", "payload_bytes")
 Integers = npt.NDArray[np.int64]
 
@@ -46,6 +53,7 @@ class RoceAccumulator:
         self._streams: dict[tuple[int, int, int, int], int] = {}
         self._totals = np.zeros((64, len(_PER_STREAM)), np.int64)
         self._highest, self._repeated = np.full(64, kernel.UNKNOWN, np.int64), np.zeros(64, np.int64)
+        self._rates: RateAccumulator | None = None
 
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
@@ -54,6 +62,9 @@ class RoceAccumulator:
         if not len(rows):
             return
         self._hosts = table.hosts
+        self._rates = self._rates or RateAccumulator()
+        alone = replace(table, **{name: getattr(table, name)[rows] for name in table.columns()})
+        self._rates.update(alone, np.zeros(len(table.flow_endpoints), np.bool_))
         self._volume += [len(rows), table.orig_len[rows].sum(dtype=np.int64), table.payload[rows].sum(dtype=np.int64)]
         rows = rows[table.kind[rows] & CUT == 0]
         codes = table.window[rows]
@@ -75,10 +86,15 @@ class RoceAccumulator:
         return {"queue_pairs_beyond_limit": self._beyond}
 
     def result(self) -> dict[str, Any] | None:
-        """JSON-ready; None without RoCEv2. ``queue_pairs``: those with most bytes, what each was sent."""
-        packets, wire_bytes, payload_bytes = self._volume.tolist()
-        if not packets:
+        """JSON-ready; None without RoCEv2. ``queue_pairs``: those with most bytes, what each was sent.
+
+        ``rates`` by the catalogue's ids, ``not_available`` why others are absent; ``series`` as ``ScopeRates.series`` gives it.
+        """
+        if self._rates is None:
             return None
+        packets, wire_bytes, payload_bytes = self._volume.tolist()
+        rates = self._rates.scope(ALL)
+        measured, missing = rates.result()
         begun = self._codes - self._codes_again
         operations = {
             name: int(sum(begun[kind << 5 | low] for kind in range(8) for low in lows if kind != CNP >> 5))
@@ -88,6 +104,9 @@ class RoceAccumulator:
             "packets": packets,
             "wire_bytes": wire_bytes,
             "payload_bytes": payload_bytes,
+            "rates": {name: measured[name] for name in RATES if name in measured},
+            "not_available": {name: missing[name] for name in RATES if name in missing},
+            "series": rates.series(),
             "operations": operations,
             "retransmitted_packets": int(self._repeated.sum()),
             "congestion_notifications": int(self._codes[CNP]),

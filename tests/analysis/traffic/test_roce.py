@@ -64,6 +64,28 @@ def test_operations_repeated_numbers_marks_and_notifications_are_counted(tmp_pat
     assert rows["10.0.0.1", 33]["packets"] == 1
 
 
+def test_it_has_rates_of_its_own_whatever_else_is_on_the_wire(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    stamps = 10**15 + np.sort(random.integers(0, 60_000_000, 3000))
+    ours = {int(stamp): packet(WRITE_ONLY, k, size=int(random.integers(64, 1000))) for k, stamp in enumerate(stamps)}
+    other = ethernet(ipv4(tcp(payload=bytes(1400))))
+    frames = [Frame.whole(stamp, frame) for stamp, frame in ours.items()]
+    frames += [Frame.whole(10**15 - 10**7 + 20_000 * k, other) for k in range(4000)]
+    path = tmp_path / "mixed.pcap"
+    path.write_bytes(files.pcap(sorted(frames, key=lambda frame: frame.time_ns), nanoseconds=True))
+    told = analysis.analyse(path).roce
+    assert told is not None
+    times, sizes = np.array(list(ours)), np.array([len(frame) for frame in ours.values()])
+    span = (times[-1] - times[0]) / 1e9
+    assert told["rates"]["duration_s"] == pytest.approx(span)
+    assert told["rates"]["throughput_bps"] == pytest.approx(8 * sizes.sum() / span)
+    assert told["rates"]["packet_intensity_pps"] == pytest.approx((len(times) - 1) / span)
+    fullest = max(sizes[(times > now - 10**7) & (times <= now)].sum() for now in times.tolist())
+    assert told["rates"]["peak_10ms_bps"] == pytest.approx(8 * fullest / 0.01)
+    assert sum(told["series"]["wire_bytes"]) == sizes.sum()
+    assert set(told["not_available"]) == {"peak_100ms_bps"}, "the window is longer than the traffic"
+
+
 def test_tshark_reads_the_same_headers(tmp_path: Path) -> None:
     six = ethernet(
         ipv6(udp(9, 4791, struct.pack("!BBHII", SEND_ONLY, 0, 1, 5, 6) + bytes(20)), next_header=17), kind=0x86DD
