@@ -15,6 +15,7 @@ from dashboard.charts import (
     traffic_matrix,
 )
 from dashboard.trial.between import between_address
+from dashboard.trial.roce import roce_of
 from experiments.files import read_analysis
 from experiments.models import Trial
 
@@ -44,6 +45,7 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
         "fits": gaps.get("fits") or [],
         **_matrix(analysis.get("matrices") or {}, trial if has_packets else None),
         **_flows(analysis.get("flows") or []),
+        "roce": roce_of(analysis.get("roce"), values.get("wire_bytes")),
         "counters": counters,
         "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
         "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],

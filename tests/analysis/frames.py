@@ -45,3 +45,11 @@ def ethernet(content: bytes, *, kind: int = 0x0800, vlans: tuple[tuple[int, int]
     tags = b"".join(struct.pack("!HH", protocol, number) for protocol, number in vlans)
     frame = bytes.fromhex("020000000002020000000001") + tags + struct.pack("!H", kind) + content
     return frame + b"\0" * (60 - len(frame)) if pad else frame
+
+
+def roce(code: int, number: int, *, pair: int = 17, size: int = 64, marked: bool = False, **ends: str) -> bytes:
+    """RoCEv2 in a whole frame: a base transport header, ``size`` bytes behind it, and an invariant CRC. ``marked``: ECN 11."""
+    transport = struct.pack("!BBHII", code, 0, 0xFFFF, pair, number & 0xFFFFFF) + bytes(size) + bytes(4)
+    header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, **ends))
+    header[1] |= 3 if marked else 0
+    return ethernet(bytes(header))

@@ -15,6 +15,7 @@ from analysis.traffic import roce
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
+from tests.analysis.frames import roce as packet
 from tests.analysis.oracles.tools import tshark_fields
 
 SEND_FIRST, SEND_LAST, SEND_ONLY, WRITE_ONLY, READ, READ_ONLY_ANSWER, ACK, CNP = (
@@ -30,14 +31,6 @@ SEND_FIRST, SEND_LAST, SEND_ONLY, WRITE_ONLY, READ, READ_ONLY_ANSWER, ACK, CNP =
 BACK = {"source": "10.0.0.2", "destination": "10.0.0.1"}
 
 
-def packet(code: int, psn: int, *, pair: int = 17, size: int = 64, ecn: int = 0, **ends: str) -> bytes:
-    """A base transport header, something behind it, and an invariant CRC."""
-    transport = struct.pack("!BBHII", code, 0, 0xFFFF, pair, psn & 0xFFFFFF) + bytes(size) + bytes(4)
-    header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, **ends))
-    header[1] |= ecn
-    return ethernet(bytes(header))
-
-
 def capture(tmp_path: Path, frames: list[bytes]) -> Path:
     path = tmp_path / "roce.pcap"
     path.write_bytes(files.pcap([Frame.whole(10**15 + 1000 * k, frame) for k, frame in enumerate(frames)]))
@@ -46,7 +39,8 @@ def capture(tmp_path: Path, frames: list[bytes]) -> Path:
 
 FRAMES = [
     packet(SEND_FIRST, 0xFFFFFE), packet(SEND_LAST, 0xFFFFFF), packet(SEND_ONLY, 0), packet(ACK, 0, pair=9, **BACK),
-    packet(SEND_LAST, 0xFFFFFF, ecn=3), packet(SEND_ONLY, 0, ecn=3), packet(ACK, 0, pair=9, **BACK), packet(CNP, 0, pair=9, **BACK),
+    packet(SEND_LAST, 0xFFFFFF, marked=True), packet(SEND_ONLY, 0, marked=True),
+    packet(ACK, 0, pair=9, **BACK), packet(CNP, 0, pair=9, **BACK),
     packet(WRITE_ONLY, 1, size=900), packet(READ, 2), packet(READ_ONLY_ANSWER, 2, pair=9, size=1024, **BACK),
     packet(READ_ONLY_ANSWER, 2, pair=9, size=1024, **BACK), packet(WRITE_ONLY, 5, pair=33), packet(WRITE_ONLY, 5, pair=34),
 ]  # fmt: skip
