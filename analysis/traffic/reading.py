@@ -170,12 +170,12 @@ class Reading:
         if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
             freed_memory.give_back()
         flow_set, member = self.tcp.result(), self._member
+        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below tell
         flows = crew.lane().result_of(functools.partial(flow_set.flows, limit=MOST_FLOWS))
         everything = crew.lane().result_of(flow_set.metrics)
         mpi: Callable[[], Measured] = lambda: ({}, {})  # noqa: E731
         if member is not None:
             mpi = crew.lane().result_of(functools.partial(flow_set.metrics, member))
-        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)
         matrices = self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed)
         return lambda: Connected(
             flow_set.connections, flow_set.limits, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices
