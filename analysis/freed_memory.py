@@ -11,11 +11,11 @@ import ctypes
 import functools
 from typing import Final
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Numbers of mallopt(3)."""
 _KEPT_BYTES: Final = 16 << 20
 """At most so much stays unused at the end of a heap."""
-_ONE_PIECE_BYTES: Final = 2 << 20
+_ONE_PIECE_BYTES: Final = 4 << 20
 """Larger pieces are the system's own, and returned when they are freed; no column of a table is one."""
 
 
@@ -24,6 +24,7 @@ def keep() -> None:
     """From now on keep freed memory for the next table, in this process."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
+        libc.mallopt(_ARENA_MAX, 1)  # what one thread has freed is there for the other, which goes on with its work
         libc.mallopt(_MMAP_THRESHOLD, _ONE_PIECE_BYTES)
         libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
 

@@ -336,17 +336,3 @@ def strongest_peak(r: Float64, threshold: float, width: int, share: float) -> in
                     return k
                 highest = max(highest, r[k])
     return -1
-
-
-@jit
-def add_products(products: Int32, counts: Int32, backwards: Int32, places: Int64, sizes: Int32) -> None:
-    """Add sizes[p] * (counts[j + k] + backwards[n - 1 - j + k]) to products[k], for the ``places`` j and every k inside of both."""
-    bins, lags = len(counts), len(products)
-    for p in range(len(places)):
-        size = sizes[p]
-        ahead = counts[places[p] : places[p] + lags]
-        for k in range(len(ahead)):
-            products[k] += size * ahead[k]
-        behind = backwards[bins - 1 - places[p] : bins - 1 - places[p] + lags]
-        for k in range(len(behind)):
-            products[k] += size * behind[k]

@@ -102,6 +102,10 @@ class Crew:
             self._lanes.append(Lane(self))
             return self._lanes[-1]
 
+    def beside(self, call: Callable[[], T]) -> Later[T]:
+        """``Lane.result_of`` in a lane of its own."""
+        return self.lane().result_of(call)
+
     def draw(self, items: Iterable[T], lane: Lane, take: Callable[[T], object], behind: Callable[[], object]) -> None:
         """Hand every item to ``take`` in ``lane``, drawn while no lane has DEPTH calls waiting; call ``behind`` there after the last."""
         left = iter(items)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from analysis.kernels import rates as kernel
 from analysis.kernels.rates import ALL, MPI
 from analysis.packets import NO_TIME, PacketTable
-from analysis.traffic.dispersion import filled_part
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -226,12 +225,9 @@ class ScopeRates:
 
     def counts(self) -> Int32:
         """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
-        return self.bins[filled_part(self.bins)]
-
-    def counts_beside(self, part: ScopeRates) -> tuple[Int32, Int32]:
-        """``counts``, and for the same bins how many of these are not among those of ``part``."""
-        filled = filled_part(self.bins)
-        return self.bins[filled], self.bins[filled] - part.bins[filled]
+        filled = self.bins != 0
+        first, behind = int(filled.argmax()), len(filled) - int(filled[::-1].argmax())
+        return self.bins[first:behind] if filled[first] else self.bins[:0]
 
     def without_time(self) -> str | None:
         """Why quantities over time do not exist, or None when they do."""

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from analysis.traffic.roce import RoceAccumulator
 from analysis.traffic.scopes import Arrivals, Described, MpiFlows
 from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import TrustAccumulator
+
+T = TypeVar("T")
 
 MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
@@ -167,16 +169,25 @@ class Reading:
 
     def _connected(self, asked: Asked, crew: Crew) -> Callable[[], Connected]:
         """To be asked for once ``crew`` is done."""
-        if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
+        large = self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside
+        beside = _at_once if large else crew.beside  # side by side each would need memory of its own
+        if large:
             freed_memory.give_back()
         flow_set, member = self.tcp.result(), self._member
         placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below tell
-        flows = crew.lane().result_of(functools.partial(flow_set.flows, limit=MOST_FLOWS))
-        everything = crew.lane().result_of(flow_set.metrics)
-        mpi: Callable[[], Measured] = lambda: ({}, {})  # noqa: E731
-        if member is not None:
-            mpi = crew.lane().result_of(functools.partial(flow_set.metrics, member))
+        flows = beside(functools.partial(flow_set.flows, limit=MOST_FLOWS))
+        everything = beside(flow_set.metrics)
+        mpi = beside(_no_metrics if member is None else functools.partial(flow_set.metrics, member))
         matrices = self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed)
         return lambda: Connected(
             flow_set.connections, flow_set.limits, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices
         )
+
+
+def _at_once(call: Callable[[], T]) -> Callable[[], T]:
+    value = call()
+    return lambda: value
+
+
+def _no_metrics() -> Measured:
+    return {}, {}

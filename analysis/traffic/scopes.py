@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from analysis.kernels.rates import ALL, MPI
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import interarrival
 from analysis.traffic.concurrency import Crew
-from analysis.traffic.dispersion import Bunching, are_few, bunching, bunching_of_both
+from analysis.traffic.dispersion import Bunching, bunching
 from analysis.traffic.interarrival import GapStore, InterarrivalResult
 from analysis.traffic.rates import RateAccumulator, ScopeRates
 
@@ -91,33 +91,28 @@ class Arrivals:
     def results(self, with_mpi: bool, bootstrap: int, crew: Crew) -> Callable[[], list[Described]]:
         """Of all traffic, and of MPI's where there is any, to be asked for once ``crew`` is done; ``bootstrap`` replicates for p-values."""
         scopes = [self.rates.scope(scope) for scope in ((ALL, MPI) if with_mpi else (ALL,))]
-        bunched = _bunchings([rates for rates in scopes if rates.without_time() is None], crew)
+        bunched = [
+            crew.beside(functools.partial(_bunching, rates)) if rates.without_time() is None else None
+            for rates in scopes
+        ]
         described = [
-            crew.lane().result_of(functools.partial(_described, rates, gaps, bootstrap))
+            crew.beside(functools.partial(_described, rates, gaps, bootstrap))
             for rates, gaps in zip(scopes, self.gaps, strict=False)
         ]
 
         def joined() -> list[Described]:
-            found = iter(bunched())
-            for result in (later() for later in described):
-                if "interarrival_mean_s" in result.metrics:
-                    bunching = next(found)
-                    result.metrics.update(bunching.metrics)
-                    result.not_available.update(bunching.not_available)
-                    result.interarrival.update(bunching.details)
+            for later, rest in zip(described, bunched, strict=True):
+                if rest is not None:
+                    later().metrics.update(rest().metrics)
+                    later().not_available.update(rest().not_available)
+                    later().interarrival.update(rest().details)
             return [(later(), rates) for later, rates in zip(described, scopes, strict=True)]
 
         return joined
 
 
-def _bunchings(scopes: list[ScopeRates], crew: Crew) -> Callable[[], Sequence[Bunching]]:
-    """Of one scope, or of all traffic and MPI's: in one call where one follows from the other."""
-    if len(scopes) == 2:
-        counts, others = scopes[ALL].counts_beside(scopes[MPI])
-        if are_few(others):
-            return crew.lane().result_of(functools.partial(bunching_of_both, counts, others, scopes[ALL].bin_ns))
-    single = [crew.lane().result_of(functools.partial(bunching, rates.counts(), rates.bin_ns)) for rates in scopes]
-    return lambda: [later() for later in single]
+def _bunching(rates: ScopeRates) -> Bunching:
+    return bunching(rates.counts(), rates.bin_ns)
 
 
 def _described(rates: ScopeRates, gaps: GapStore, bootstrap: int) -> ScopeAnalysis:

@@ -12,6 +12,7 @@ import scipy.stats
 
 import analysis
 from analysis.traffic import dispersion, fits
+from analysis.traffic.autocorrelation import autocorrelation
 from analysis.traffic.interarrival import GapStore, InterarrivalResult
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
@@ -87,11 +88,22 @@ def test_the_dispersion_is_variance_over_mean_of_counts() -> None:
     assert at[0.003] == pytest.approx(thirds.var(ddof=1) / thirds.mean())
 
 
-def test_the_autocorrelation_is_that_of_the_definition() -> None:
-    counts = np.random.default_rng(2).integers(0, 50, 400)
+@pytest.mark.parametrize("bins", [64, 65, 127, 400, 1639])
+def test_the_autocorrelation_is_that_of_the_definition(bins: int) -> None:
+    counts = np.random.default_rng(2).integers(0, 50, bins)
     centred = counts - counts.mean()
-    expected = [float(centred[: 400 - k] @ centred[k:] / (centred @ centred)) for k in range(101)]
-    assert dispersion.autocorrelation(counts) == pytest.approx(expected, abs=1e-5)
+    expected = [float(centred[: bins - k] @ centred[k:] / (centred @ centred)) for k in range(bins // 4 + 1)]
+    assert autocorrelation(counts) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("bins", [77_504, 131_072])
+def test_many_bins_go_together_as_numpy_says(bins: int) -> None:
+    rhythm = (np.arange(bins) % 281 < 20) * 30
+    counts = (np.random.default_rng(4).poisson(3, bins) + rhythm).astype(np.int32)
+    spectrum = np.fft.rfft(counts - counts.mean(), 2 * bins)
+    expected = np.fft.irfft(np.abs(spectrum) ** 2, 2 * bins)[: bins // 4 + 1]
+    assert autocorrelation(counts) == pytest.approx(expected / expected[0], abs=1e-6)
+    assert not autocorrelation(np.full(bins, 7, np.int32)).any(), "nothing varies"
 
 
 @pytest.mark.parametrize("truth", [0.5, 0.7, 0.85])
