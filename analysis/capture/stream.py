@@ -31,15 +31,19 @@ class CaptureReader:
 
     ``tables()`` yields what is complete so far and may be called again after more was written; ``finish()`` says that
     nothing more will come, so that an incomplete record at the end counts as truncated.
-    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder knows).
+    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder knows), unless it is to ``count`` such
+    packets, as those that nobody looks into.
     """
 
-    def __init__(self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS) -> None:
+    def __init__(
+        self, path: str | Path, *, count: bool = False, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS
+    ) -> None:
         self._path = path
         self._source = open_source(path)
         self._data = np.empty(buffer_bytes, np.uint8)
         self._start = self._end = 0
         self._most_rows = most_rows
+        self._count = count
         self._format: CaptureFormat | None = None
         self._decoder = Decoder()
         self.damaged = False
@@ -128,8 +132,7 @@ class CaptureReader:
         if known.link_types <= link_types.USUAL:
             return
         used = set(np.unique(block.links(first, last)).tolist()) - {framing.NO_LINK}
-        refused = self._refused(used)
-        if refused:
+        if refused := self._refused(used):
             numbers = ", ".join(map(str, sorted(refused)))
             raise UnsupportedCapture(f"{self._path}: the native decoder does not know link type {numbers}")
         if used & link_types.WITH_PSEUDO_HEADER:
@@ -142,7 +145,7 @@ class CaptureReader:
 
     def _refused(self, used: set[int]) -> set[int]:
         """The link types that are not to be read here."""
-        return used & link_types.ONLY_TSHARK
+        return set() if self._count else used & link_types.ONLY_TSHARK
 
     def _pass_over(self) -> bool:
         """Pass over a long block as far as it is there; whether its end was reached."""
@@ -226,10 +229,14 @@ def _beyond_limits(facts: dict[str, Any]) -> list[str]:
 
 
 def stream(
-    path: str | Path, *, facts: dict[str, Any] | None = None, progress: Callable[[int, int], None] | None = None
+    path: str | Path,
+    *,
+    count: bool = False,
+    facts: dict[str, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[PacketTable]:
-    """All packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes)."""
-    with CaptureReader(path) as reader:
+    """All packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes); ``count`` as above."""
+    with CaptureReader(path, count=count) as reader:
         for table in reader.tables():
             if progress:
                 progress(*reader.progress)

@@ -70,7 +70,7 @@ class Found:
 
 
 def _crew(path: str | Path, decoder: OneDecoder) -> Crew:
-    return Crew(apart=decoder == "native" and not has_threads(path))
+    return Crew(apart=decoder != "pyshark" and not has_threads(path))
 
 
 class Reading:

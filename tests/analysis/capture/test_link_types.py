@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import analysis
+from analysis.capture import tables
 from analysis.capture.link_types import NATIVE, ONLY_TSHARK
 from analysis.capture.tshark_table import read_with_tshark
 from analysis.packets import CUT, TCP
@@ -149,6 +150,22 @@ def test_what_only_tshark_takes_apart_goes_there_alone(tmp_path: Path) -> None:
     assert not ONLY_TSHARK & NATIVE
     path = written(tmp_path / "cable.pcap", 143, [b"\0\0" + struct.pack("!H", 90) + bytes(2) + ethernet(ipv4(tcp()))])
     assert analysis.analyse(path).capture["decoder"] == "pyshark"
+
+
+def test_of_very_many_packets_what_only_tshark_takes_apart_is_counted_unless_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_FOR_TSHARK", 5)
+    frames = [b"\0\0" + struct.pack("!H", 90) + bytes(2) + ethernet(ipv4(tcp()))] * 6
+    path = written(tmp_path / "cable.pcap", 143, frames)
+    told = analysis.analyse(path)
+    assert (told.capture["decoder"], told.metrics["packets"], told.metrics["connections"]) == ("native", 6, 0)
+    assert told.trust.verdict == "degraded"
+    assert "6 packets of link type 143: counted, not looked into" in told.capture["notes"][0]
+    assert "--decoder pyshark" in told.capture["notes"][-1]
+    assert analysis.analyse(path, decoder="pyshark").capture["decoder"] == "pyshark"
+    shorter = written(tmp_path / "shorter.pcap", 143, frames[:5])
+    assert analysis.analyse(shorter).capture["decoder"] == "pyshark"
 
 
 def test_both_decoders_tell_of_encrypted_frames(tmp_path: Path) -> None:
