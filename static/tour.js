@@ -5,7 +5,7 @@
   if (!card) return;
   const steps = [...card.querySelectorAll("li")], [back, next] = ["[data-back]", "[data-next]"].map(s => card.querySelector(s));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let at = 0, held = null;
+  let at = 0, held = null, isLeft = false;
 
   const target = () => document.querySelector(steps[at].dataset.at);
 
@@ -37,6 +37,7 @@
   }
 
   function leave() {
+    isLeft = true; // a form that is drawn anew later must not bring it back
     document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
     card.remove();
     document.querySelector("h1")?.focus();
@@ -49,6 +50,7 @@
   // Another workload draws the form anew, and the card with it.
   document.body.addEventListener("htmx:beforeSwap", hold);
   document.body.addEventListener("htmx:afterSettle", () => {
+    if (isLeft) return;
     if (!card.isConnected || !document.querySelector(".toured")) place();
     holdOn();
   });

@@ -20,6 +20,7 @@ T = TypeVar("T")
 DEPTH: Final = 2
 """Calls that may wait in a lane while a source goes on: enough to smooth, few enough for memory to stay bounded."""
 
+_USUAL_SWITCH_S: Final = sys.getswitchinterval()
 _SWITCH_S: Final = 5e-4
 """Between kernels of 0.1 to 1 ms nobody should wait 5 for the interpreter."""
 
@@ -132,9 +133,8 @@ class Crew:
             threading.Thread(target=self._beside, args=(cores, number), name=f"capture-{number}")
             for number in range(1, self._threads)
         ]
-        interval = sys.getswitchinterval()
         try:
-            sys.setswitchinterval(min(interval, _SWITCH_S))
+            sys.setswitchinterval(min(_USUAL_SWITCH_S, _SWITCH_S))
             _stay_on(cores, 0, self._threads)
             for thread in others:
                 thread.start()
@@ -143,7 +143,7 @@ class Crew:
             self._fail(interruption)
         for thread in others:
             thread.join()
-        sys.setswitchinterval(interval)
+        sys.setswitchinterval(_USUAL_SWITCH_S)
         _stay_on(cores, 0, 1)  # all of them
         self._source = None  # with the file that it reads
         if self._failure is not None:

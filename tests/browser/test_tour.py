@@ -67,6 +67,10 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, complain
     expect(tour).to_have_count(0)
     expect(page.locator(".toured")).to_have_count(0)
     expect(page.get_by_role("heading", name="New experiment")).to_be_focused()
+    page.locator("label[for=wl-pingpong]").click()
+    expect(page.locator("[name='parameters.steps']")).to_have_count(0)
+    page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
+    assert page.locator("#tour, .toured").count() == 0, "another workload does not bring it back"
     assert complaints == []
 
 

@@ -93,7 +93,7 @@ def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
         with beside(lambda: slurm.ask("scancel", running_as(2).conditions["slurm_job"])) as cancelled:
             trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, repetitions=3, retries=0))
         cancelled.result()
-    assert [(trial.state, trial.attempt) for trial in trials] == [(State.FINISHED, 1)] * 3
+    assert [(trial.state, trial.attempt) for trial in trials] == [(State.FINISHED, 1)] * 3, [t.message for t in trials]
     first, second, third = trials
     assert second.conditions["slurm_job"] != first.conditions["slurm_job"]
     assert jobs_of([second, third]) == {second.conditions["slurm_job"]}
