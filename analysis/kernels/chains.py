@@ -24,18 +24,19 @@ CHAIN: Final = np.dtype(
 HOST: Final = np.dtype(
     [
         ("sent", CHAIN), ("heard", CHAIN), ("into", CHAIN),
-        ("turn_ns", np.int64), ("sent_ns", np.int64), ("heard_ns", np.int64),
+        ("turn_ns", np.int64), ("sent_ns", np.int64), ("sent_way", np.int64), ("heard_ns", np.int64),
         ("first", np.int64), ("count", np.int64), ("began_ns", np.int64),
     ],
     align=True,
 )  # fmt: skip
 """Chains behind what the host sent last, behind what it has heard, behind what its port received; ``turn_ns`` from the capture
-point to the host and back, smallest of its handshakes, UNKNOWN before the first. Arrivals on their way to it: the place of the
-oldest in its ring, how many, when the newest of them began."""
+point to the host and back, smallest of its handshakes, UNKNOWN before the first; ``sent_way`` which way the last data went.
+Arrivals on their way to it: the place of the oldest in its ring, how many, when the newest of them began. Copies are made late, as
+they were half of the work: the newest arrival's chain is ``into``, and the data of ``sent_way`` have the chain ``sent``."""
 
 ARRIVAL: Final = np.dtype([("chain", CHAIN), ("time_ns", np.int64)], align=True)
 PENDING: Final = 32
-"""Arrivals on their way to one host."""
+"""Arrivals on their way to one host; a power of two."""
 
 WAY: Final = np.dtype(
     [("data", CHAIN), ("acked", CHAIN), ("last_ns", np.int64), ("ack_ns", np.int64), ("highest", np.int64)], align=True
@@ -121,10 +122,11 @@ def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
         arrival = arrival_at(pending, room, s * PENDING + host.first)
         if host.count < PENDING and now - arrival.time_ns < wait_ns:
             return
-        if host.heard_ns == _NEVER or explained_ns(arrival.chain) >= explained_ns(host.heard):
-            _copy(arrival.chain, host.heard)
+        chain = arrival.chain if host.count > 1 else host.into
+        if host.heard_ns == _NEVER or explained_ns(chain) >= explained_ns(host.heard):
+            _copy(chain, host.heard)
             host.heard_ns = arrival.time_ns
-        host.first = (host.first + 1) % PENDING
+        host.first = (host.first + 1) & (PENDING - 1)
         host.count -= 1
 
 
@@ -132,18 +134,18 @@ def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
 def _arrive(host: Any, pending: int, room: int, d: int, chain: Any, needs_ns: int, now: int) -> None:
     """A packet with ``chain`` goes to host ``d``: behind what its port received before, or as it comes."""
     into = host.into
-    into.end_ns = max(into.end_ns, now - needs_ns) + needs_ns
-    into.volume_ns += needs_ns
-    if explained_ns(chain) >= explained_ns(into):
-        _copy(chain, into)
     if host.count == 0 or (now - host.began_ns) * _KEPT_APART >= max(host.turn_ns, 0):
+        if host.count > 0:
+            _copy(into, arrival_at(pending, room, d * PENDING + ((host.first + host.count - 1) & (PENDING - 1))).chain)
         if host.count == PENDING:
             _hear(host, pending, room, d, now)
         host.count += 1
         host.began_ns = now
-    newest = arrival_at(pending, room, d * PENDING + (host.first + host.count - 1) % PENDING)
-    _copy(into, newest.chain)
-    newest.time_ns = now
+    arrival_at(pending, room, d * PENDING + ((host.first + host.count - 1) & (PENDING - 1))).time_ns = now
+    into.end_ns = max(into.end_ns, now - needs_ns) + needs_ns
+    into.volume_ns += needs_ns
+    if explained_ns(chain) >= explained_ns(into):
+        _copy(chain, into)
 
 
 @inlined
@@ -159,9 +161,15 @@ def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: fl
 
 
 @inlined
-def _send(host: Any, way: Any, chain: Any, needs_ns: int, burst_ns: int, again: bool, now: int) -> None:
+def _send(host: Any, way: Any, last: Any, w: int, needs_ns: int, burst_ns: int, again: bool, now: int) -> None:
     """The chain of a data packet: the longest of those that it can have waited for, and its own bytes."""
-    _copy(host.sent, chain)
+    chain = host.sent
+    if host.sent_way != w:
+        if host.sent_way != UNKNOWN:
+            _copy(chain, last.data)
+        host.sent_way = w
+    elif again:
+        _copy(chain, way.data)
     turn_ns, worth_ns = host.turn_ns, _WORTH * host.turn_ns
     waited = turn_ns != UNKNOWN and (way.last_ns == _NEVER or now - way.last_ns >= _NEARLY * turn_ns)
     if waited and (host.sent_ns == _NEVER or now - host.sent_ns > _BEHIND * needs_ns):
@@ -174,8 +182,6 @@ def _send(host: Any, way: Any, chain: Any, needs_ns: int, burst_ns: int, again: 
     if again:
         _adopt(way.data, chain, False, now - way.last_ns, 0.0, now)
     _carry(chain, needs_ns, burst_ns, now)
-    _copy(chain, host.sent)
-    _copy(chain, way.data)
     host.sent_ns = now
     way.last_ns = now
 
@@ -217,15 +223,13 @@ def _shake_hands(hand: Any, sender: Any, direction: int, flags: int, now: int) -
 @jit
 def follow_chains(
     kind: Any, time_ns: Any, src: Any, dst: Any, flow: Any, orig_len: Any, payload: Any, seq: Any, tcp_flags: Any, skip: Any,
-    hosts: Any, pending: int, room: int, hands: Any, ways: Any, ns_per_byte: float, burst_ns: int, chains: Any,
+    hosts: Any, pending: int, room: int, hands: Any, ways: Any, ns_per_byte: float, burst_ns: int,
 ) -> None:  # fmt: skip
     """Follow packets of hosts and flows that the arrays have room for.
 
-    ``hosts`` (H,), ``pending`` the address of ``room`` arrivals, PENDING for each host, ``hands`` (F,), ``ways`` (2 F,);
-    ``chains`` (1,) is room to work in. ``burst_ns`` is how much sooner than its rate allows a link that was idle may hand
-    packets over.
+    ``hosts`` (H,), ``pending`` the address of ``room`` arrivals, PENDING for each host, ``hands`` (F,), ``ways`` (2 F,).
+    ``burst_ns`` is how much sooner than its rate allows a link that was idle may hand packets over.
     """
-    chain = chains[0]
     for i in range(len(kind)):
         now, s, d, f = time_ns[i], signed(src[i]), signed(dst[i]), signed(flow[i])
         if not kind[i] & TCP or kind[i] & FRAGMENT or (len(skip) and skip[i]) or now == NO_TIME:
@@ -236,7 +240,8 @@ def follow_chains(
         flags, length = signed(tcp_flags[i]), signed(payload[i])
         if flags & RST:
             continue
-        host, way = hosts[s], ways[2 * f + direction]
+        w = 2 * f + direction
+        host, way = hosts[s], ways[w]
         _shake_hands(hands[f], host, direction, flags, now)
         if flags & SYN:
             way.highest = UNKNOWN
@@ -246,9 +251,9 @@ def follow_chains(
             needs_ns, end = signed(orig_len[i] * ns_per_byte), (signed(seq[i]) + length) & _MASK
             round_trip_ns = _NEARLY * (max(host.turn_ns, 0) + max(hosts[d].turn_ns, 0))
             again = _is_sent_again(way, end, length, now, round_trip_ns)
-            _send(host, way, chain, needs_ns, burst_ns, again, now)
+            _send(host, way, ways[max(host.sent_way, 0)], w, needs_ns, burst_ns, again, now)
             if way.highest == UNKNOWN or ((end - way.highest) & _MASK) < _HALF:
                 way.highest = end
-            _arrive(hosts[d], pending, room, d, chain, needs_ns, now)
+            _arrive(hosts[d], pending, room, d, host.sent, needs_ns, now)
         elif not flags & FIN:
-            _acknowledge(host, ways[2 * f + 1 - direction], now)
+            _acknowledge(host, ways[w ^ 1], now)

@@ -75,7 +75,7 @@ class ChainAccumulator:
             table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
             table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending.ctypes.data, self._pending.size,
             self._hands, self._ways,
-            self._ns_per_byte, round(_BURST_BYTES * self._ns_per_byte), np.zeros(1, kernel.CHAIN),
+            self._ns_per_byte, round(_BURST_BYTES * self._ns_per_byte),
         )  # fmt: skip
 
     def metrics(self) -> tuple[dict[str, float], dict[str, str]]:
@@ -104,7 +104,7 @@ class ChainAccumulator:
     def _make_room(self, hosts: int, flows: int) -> None:
         never = int(NO_TIME)
         if hosts > len(self._hosts):
-            self._hosts = _grown(self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, heard_ns=never)
+            self._hosts = _grown(self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, sent_way=kernel.UNKNOWN, heard_ns=never)
             self._pending = _grown(self._pending, hosts)
         if flows > len(self._hands):
             self._hands = _grown(self._hands, flows, syn_ns=never, syn_ack_ns=never)
