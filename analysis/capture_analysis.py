@@ -113,8 +113,8 @@ def analyse(
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = found.everything
     _add_tcp(whole, rates, connected.everything)
-    _add(whole, reading.ports.metrics(rates.duration_ns))
-    _add(whole, reading.chains.metrics())
+    _add(whole, found.hosts.ports)
+    _add(whole, found.hosts.chains)
     mpi = _absent(whole)
     if found.mpi is not None:
         mpi, mpi_rates = found.mpi
@@ -135,7 +135,7 @@ def analyse(
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
-        roce=reading.roce.result(),
+        roce=found.hosts.roce,
     )
 
 

@@ -104,7 +104,9 @@ class ChainAccumulator:
     def _make_room(self, hosts: int, flows: int) -> None:
         never = int(NO_TIME)
         if hosts > len(self._hosts):
-            self._hosts = _grown(self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, sent_way=kernel.UNKNOWN, heard_ns=never)
+            self._hosts = _grown(
+                self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, sent_way=kernel.UNKNOWN, heard_ns=never
+            )
             self._pending = _grown(self._pending, hosts)
         if flows > len(self._hands):
             self._hands = _grown(self._hands, flows, syn_ns=never, syn_ack_ns=never)

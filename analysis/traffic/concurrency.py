@@ -29,7 +29,8 @@ def _free_cores(threads: int) -> list[int]:
     """The cores that this thread may use; none where others run now, and do not leave one for each of ``threads``."""
     try:
         cores = sorted(os.sched_getaffinity(0))
-        running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+        with Path("/proc/loadavg").open("rb", buffering=0) as load:
+            running = int(load.read(64).split()[3].partition(b"/")[0])
     except (OSError, AttributeError, IndexError, ValueError):  # not every system tells
         return []
     return cores if threads + running - 1 <= len(cores) else []

@@ -160,6 +160,10 @@ class RateAccumulator:
             self._counts = np.zeros((2, MOST_BINS if self._bins > _FEW_BINS else max(self._bins, 2 * room)), np.int32)
             self._counts[:, :room] = held
 
+    def duration_ns(self, scope: int) -> int:
+        """T, as ``ScopeRates`` has it."""
+        return int(self._clock[scope, kernel.LAST] - self._clock[scope, kernel.FIRST])
+
     def scope(self, scope: int) -> ScopeRates:
         """What was found of ALL or MPI traffic; a copy that later updates do not change."""
         rows = slice(0, 2) if scope == ALL else slice(1, 2)
@@ -167,13 +171,13 @@ class RateAccumulator:
         for beyond in self._larger[rows]:
             for size, number in beyond.items():
                 larger[size] = larger.get(size, 0) + number
-        first, last, timed, reversals, longest = self._clock[scope].tolist()
+        _, _, timed, reversals, longest = self._clock[scope].tolist()
         return ScopeRates(
             sums=self._sums[rows].sum(axis=0).tolist(),
             sizes=self._sizes[rows].sum(axis=0),
             larger=larger,
             timed=timed,
-            duration_ns=last - first,
+            duration_ns=self.duration_ns(scope),
             reversals=reversals,
             longest_reversal_ns=longest,
             origin_ns=self._origin_ns,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from analysis import freed_memory
 from analysis.capture.source import has_threads
 from analysis.capture.tables import OneDecoder, Progress, tables_of
+from analysis.kernels.rates import ALL
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.concurrency import Crew, Later
@@ -51,6 +52,15 @@ class Connected:
 
 
 @dataclass(frozen=True, slots=True)
+class OfHosts:
+    """What hosts did beside their connections."""
+
+    ports: Measured
+    chains: Measured
+    roce: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What the results depend on beside the capture; as in ``analyse``."""
 
@@ -67,6 +77,7 @@ class Found:
     everything: Described
     mpi: Described | None
     connected: Connected
+    hosts: OfHosts
 
 
 def _crew(path: str | Path, decoder: OneDecoder) -> Crew:
@@ -104,6 +115,7 @@ class Reading:
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
         connected: list[Later[Callable[[], Connected]]] = []
+        of_hosts: list[Later[OfHosts]] = []
 
         def arrive(table: PacketTable) -> None:
             table, duplicate = self.signs.update(table)
@@ -114,6 +126,7 @@ class Reading:
             self.arrivals.update(table, member)
 
         def conclude() -> None:
+            of_hosts.append(hosts.result_of(self._of_hosts))
             connected.append(connections.result_of(functools.partial(self._connected, asked, crew)))
             if not self.mpi_flows.found_late:
                 arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
@@ -125,7 +138,7 @@ class Reading:
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             arrived.append(self._arrive_again(path, decoder, asked))
         everything, *mpi = arrived[0]()
-        return Found(self, everything, mpi[0] if mpi else None, connected[0]()())
+        return Found(self, everything, mpi[0] if mpi else None, connected[0]()(), of_hosts[0]())
 
     def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
@@ -150,6 +163,10 @@ class Reading:
         self.ports.update(table, skip)
         self.chains.update(table, skip)
         self.roce.update(table)
+
+    def _of_hosts(self) -> OfHosts:
+        duration_ns = self.arrivals.rates.duration_ns(ALL)
+        return OfHosts(self.ports.metrics(duration_ns), self.chains.metrics(), self.roce.result())
 
     @property
     def _member(self) -> Rows | None:
