@@ -91,13 +91,14 @@ class Arrivals:
     def results(self, with_mpi: bool, bootstrap: int, crew: Crew) -> Callable[[], list[Described]]:
         """Of all traffic, and of MPI's where there is any, to be asked for once ``crew`` is done; ``bootstrap`` replicates for p-values."""
         scopes = [self.rates.scope(scope) for scope in ((ALL, MPI) if with_mpi else (ALL,))]
-        bunched = [
-            crew.beside(functools.partial(_bunching, rates)) if rates.without_time() is None else None
-            for rates in scopes
-        ]
+        # The longest first: what is left at the end is short, and no thread waits long for the other
         described = [
             crew.beside(functools.partial(_described, rates, gaps, bootstrap))
             for rates, gaps in zip(scopes, self.gaps, strict=False)
+        ]
+        bunched = [
+            crew.beside(functools.partial(_bunching, rates)) if rates.without_time() is None else None
+            for rates in scopes
         ]
 
         def joined() -> list[Described]:
