@@ -89,9 +89,9 @@ class GapOrder:
         if cell not in self._ties:
             some = self._positive[first:behind]
             ordered = some[:1] if _alike(some) else np.sort(some)
-            begins = np.flatnonzero(np.diff(ordered, prepend=-1))
-            ranks = np.append(begins + first, behind)
-            self._ties[cell] = ordered[begins].astype(np.float64), ranks[:-1], ranks[1:]
+            ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+            ranks = np.concatenate([[first], ends + first, [behind]])
+            self._ties[cell] = ordered[ranks[:-1] - first].astype(np.float64), ranks[:-1], ranks[1:]
         return self._ties[cell]
 
 

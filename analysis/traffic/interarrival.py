@@ -135,7 +135,7 @@ class InterarrivalResult:
         if not len(values):
             return {"gap_s": [], "share_longer": []}
         longer = 1 - (np.cumsum(counts) + self._gaps.below_positive()) / self._gaps.count
-        chosen = np.unique(np.linspace(0, len(values) - 1, min(_CURVE_POINTS, len(values))).round().astype(np.int64))
+        chosen = np.linspace(0, len(values) - 1, min(_CURVE_POINTS, len(values))).round().astype(np.int64)
         return {"gap_s": (values[chosen] / 1e9).tolist(), "share_longer": np.maximum(longer[chosen], 0).tolist()}
 
     def _fit(self, bootstrap: int) -> None:

@@ -243,25 +243,27 @@ class ScopeRates:
             return "the last packet is not later than the first"
         return None
 
-    def result(self) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) of METRICS.md section 3, without goodput and non_mpi_share."""
+    def result(self, sizes: tuple[Int64, Int64] | None = None) -> tuple[dict[str, float], dict[str, str]]:
+        """(metrics, not_available) of METRICS.md section 3, without goodput and non_mpi_share.
+
+        ``sizes`` is the ``size_histogram``, where that is known.
+        """
         metrics: dict[str, float] = {
             "packets": self.packets,
             "wire_bytes": self.sums[kernel.WIRE],
             "payload_bytes": self.sums[kernel.PAYLOAD],
         }
         missing: dict[str, str] = {}
-        self._sizes_result(metrics, missing)
+        self._sizes_result(metrics, missing, *(self.size_histogram() if sizes is None else sizes))
         self._shares_result(metrics, missing)
         self._rates_result(metrics, missing)
         return metrics, missing
 
-    def _sizes_result(self, metrics: dict[str, float], missing: dict[str, str]) -> None:
+    def _sizes_result(self, metrics: dict[str, float], missing: dict[str, str], sizes: Int64, counts: Int64) -> None:
         ids = ("packet_size_mean_bytes", "packet_size_p50_bytes", "packet_size_p95_bytes", "small_packet_share")
         if not self.packets:
             missing.update(dict.fromkeys(ids, _NO_PACKETS))
             return
-        sizes, counts = self.size_histogram()
         metrics[ids[0]] = self.sums[kernel.WIRE] / self.packets
         metrics[ids[1]] = histogram_quantile(sizes, counts, 0.5)
         metrics[ids[2]] = histogram_quantile(sizes, counts, 0.95)

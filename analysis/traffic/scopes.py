@@ -118,8 +118,8 @@ def _bunching(rates: ScopeRates) -> Bunching:
 
 def _described(rates: ScopeRates, gaps: GapStore, bootstrap: int) -> ScopeAnalysis:
     """But for what the bunching of packets adds."""
-    metrics, missing = rates.result()
     sizes, packets = rates.size_histogram()
+    metrics, missing = rates.result((sizes, packets))
     histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
     result = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
     reason = rates.without_time()
