@@ -38,6 +38,7 @@ class PcapFormat:
     """The classic savefile: one header of 24 bytes, one link type, one snap length."""
 
     header_bytes: Final = 24
+    has_interfaces: Final = False
 
     def __init__(self, header: bytes) -> None:
         self.big_endian, self._ns_per_fraction, self.time_unit = _PCAP_MAGICS[header[:4]]
@@ -84,6 +85,8 @@ class PcapngFormat:
 
     header_bytes: Final = 0
     """A section header is a block like the others and is read as one."""
+    has_interfaces: Final = True
+    """Packets name theirs, which may not be defined."""
 
     def __init__(self, header: bytes) -> None:
         self.big_endian = False

@@ -96,7 +96,8 @@ class CaptureReader:
                 return rows, False
             new, self._start, status = known.frame(self._data, self._start, self._end, block, rows)
             self._look_at_links(known, block, rows, rows + new)
-            self._undefined += int(np.count_nonzero(block.links(rows, rows + new) == framing.NO_LINK))
+            if known.has_interfaces:
+                self._undefined += int(np.count_nonzero(block.links(rows, rows + new) == framing.NO_LINK))
             self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
             if status == framing.DAMAGED:

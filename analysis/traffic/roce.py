@@ -57,7 +57,10 @@ class RoceAccumulator:
 
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
-        rows = np.flatnonzero(table.dport == ROCE_PORT)
+        arriving = table.dport == ROCE_PORT
+        if not arriving.any():
+            return
+        rows = np.flatnonzero(arriving)
         rows = rows[(table.kind[rows] & UDP != 0) & (table.payload[rows] >= _HEADER_BYTES)]
         if not len(rows):
             return

@@ -120,7 +120,7 @@ class TcpAccumulator:
         self._endpoints = table.flow_endpoints
         self._networks = table.flow_network
         self._grow_flows(len(table.flow_endpoints))
-        connection_of = np.full(len(table), NO_FLOW, np.uint32)
+        connection_of = np.empty(len(table), np.uint32)
         row = noted = 0
         while True:
             row = kernel.follow_packets(
