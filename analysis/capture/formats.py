@@ -11,42 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.capture.block import Block
+from analysis.capture.pcap_variants import USUAL_LONGEST_RECORD, is_pcap, variant_of
 from analysis.errors import UnreadableCapture
 from analysis.kernels.frames import framing
 
 LONGEST_RECORD: Final = 1 << 24
 """No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
-USUAL_LONGEST_RECORD: Final = 262_144
-"""libpcap's own limit for files that do not announce a larger snap length."""
 MOST_INTERFACES: Final = 65_536
 MOST_ENTRIES: Final = 1 << 19
 """Section, interface and statistics blocks with their options: what joins a hundred thousand files has no more, and each costs time."""
 
 Buffer = npt.NDArray[np.uint8]
 
-_PCAP_MAGICS: Final[dict[bytes, tuple[bool, int, str]]] = {
-    bytes.fromhex("d4c3b2a1"): (False, 1000, "us"),
-    bytes.fromhex("a1b2c3d4"): (True, 1000, "us"),
-    bytes.fromhex("4d3cb2a1"): (False, 1, "ns"),
-    bytes.fromhex("a1b23c4d"): (True, 1, "ns"),
-}
 _PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
 
 
 class PcapFormat:
-    """The classic savefile: one header of 24 bytes, one link type, one snap length."""
+    """The classic savefile and its relatives: one header, one link type, one snap length."""
 
-    header_bytes: Final = 24
     has_interfaces: Final = False
 
-    def __init__(self, header: bytes) -> None:
-        self.big_endian, self._ns_per_fraction, self.time_unit = _PCAP_MAGICS[header[:4]]
-        order: Any = "big" if self.big_endian else "little"
-        self.snap_length = int.from_bytes(header[16:20], order)
-        self.link_types = {int.from_bytes(header[20:24], order) & 0xFFFF}  # flags lie above bit 16
-        self._link = next(iter(self.link_types))
-        self._lengths = _order_of_lengths(int.from_bytes(header[4:6], order), int.from_bytes(header[6:8], order))
+    def __init__(self, data: memoryview) -> None:
+        self._variant = variant_of(data)
+        self.header_bytes = self._variant.header_bytes
+        self.snap_length = self._variant.snap_length
+        self.link_types = {self._variant.link}
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
 
@@ -56,11 +46,13 @@ class PcapFormat:
             data.ctypes.data,
             start,
             end,
-            self.big_endian,
-            self._ns_per_fraction,
-            self._lengths,
+            self._variant.big_endian,
+            self._variant.ns_per_fraction,
+            self._variant.lengths,
+            self._variant.record_bytes,
+            self._variant.padding,
             self.longest,
-            self._link,
+            self._variant.link,
             *block.framing_columns(first),
         )
         if status == framing.DAMAGED:
@@ -74,8 +66,8 @@ class PcapFormat:
     def facts(self) -> dict[str, Any]:
         return {
             "format": "pcap",
-            "byte_order": "big" if self.big_endian else "little",
-            "time_resolution": self.time_unit,
+            "byte_order": "big" if self._variant.big_endian else "little",
+            "time_resolution": self._variant.time_unit,
             "snap_length": self.snap_length,
         }
 
@@ -88,7 +80,7 @@ class PcapngFormat:
     has_interfaces: Final = True
     """Packets name theirs, which may not be defined."""
 
-    def __init__(self, header: bytes) -> None:
+    def __init__(self) -> None:
         self.big_endian = False
         self.longest = LONGEST_RECORD
         self.link_types: set[int] = set()
@@ -129,7 +121,7 @@ class PcapngFormat:
 
     def block_length(self, data: Buffer, at: int) -> int:
         """Bytes of the block that begins at ``at``, by its own header."""
-        return int.from_bytes(data[at + 4 : at + 8].tobytes(), "big" if self.big_endian else "little")
+        return _padded(int.from_bytes(data[at + 4 : at + 8].tobytes(), "big" if self.big_endian else "little"))
 
     def _control(self, data: Buffer) -> int:
         """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
@@ -145,8 +137,8 @@ class PcapngFormat:
             if not big_endian and head[8:12] != _BYTE_ORDER_MAGIC.to_bytes(4, "little"):
                 return self._damaged("a section header without a byte-order mark")
         order: Any = "big" if big_endian else "little"
-        length = int.from_bytes(head[4:8], order)
-        if length < 12 or length % 4 or length > LONGEST_RECORD:
+        length = _padded(int.from_bytes(head[4:8], order))
+        if length < 12 or length > LONGEST_RECORD:
             return self._damaged("a block contradicts its own length")
         if len(data) < length:
             return 0
@@ -271,13 +263,9 @@ class PcapngFormat:
         return between
 
 
-def _order_of_lengths(major: int, minor: int) -> int:
-    """Which of the lengths of a pcap record comes first, as libpcap has it. Raises UnreadableCapture for unknown versions."""
-    if (major, minor) == (543, 0) or (major == 2 and minor < 3):
-        return framing.LENGTHS_SWAPPED
-    if major != 2 or minor > 4:
-        raise UnreadableCapture(f"pcap files of version {major}.{minor} are not known")
-    return framing.LENGTHS_PERHAPS_SWAPPED if minor == 3 else framing.LENGTHS_IN_ORDER
+def _padded(length: int) -> int:
+    """Bytes of a block in the file: some writers leave out of its length what fills up its last four bytes."""
+    return (length + 3) & ~3
 
 
 def _is_known_section(block: bytes, order: Any) -> bool:
@@ -288,19 +276,18 @@ def _is_known_section(block: bytes, order: Any) -> bool:
 CaptureFormat = PcapFormat | PcapngFormat
 
 
-def recognise(header: bytes) -> CaptureFormat:
-    """The format that a file with these first 24 bytes (or fewer, when it is shorter) has.
+def recognise(data: memoryview) -> CaptureFormat:
+    """The format of a file that begins so: ``data`` is as much of it as is there, 24 bytes or more unless it is shorter.
 
     Raises UnreadableCapture.
     """
+    header = bytes(data[:16])
     if header[:4] == _PCAPNG_MAGIC:
         order: Any = "big" if header[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big") else "little"
         if len(header) >= 16 and not _is_known_section(header, order):
             major, minor = (int.from_bytes(header[at : at + 2], order) for at in (12, 14))
             raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not known")
-        return PcapngFormat(header)
-    if header[:4] in _PCAP_MAGICS:
-        if len(header) < PcapFormat.header_bytes:
-            raise UnreadableCapture("the file ends inside its pcap header")
-        return PcapFormat(header)
+        return PcapngFormat()
+    if is_pcap(header):
+        return PcapFormat(data)
     raise UnreadableCapture("the file is neither pcap nor pcapng" if header else "the file is empty")

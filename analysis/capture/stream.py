@@ -49,7 +49,7 @@ class CaptureReader:
         self.damaged = False
         self._unread = 0
         self._to_pass = 0
-        """Bytes of a block that nobody looks into, still to come."""
+        """Bytes of a header or block that nobody looks into, still to come."""
         self._undefined = 0
         self._unknown_links: dict[int, int] = {}
         """Packets by link type that nobody looks into."""
@@ -118,11 +118,12 @@ class CaptureReader:
 
     def _recognise(self) -> CaptureFormat:
         try:
-            self._format = recognise(self._data[: min(self._end, _HEADER_BYTES)].tobytes())
+            self._format = recognise(self._data.data[: self._end])
         except UnreadableCapture as error:
             why = self._source.problem or error
             raise UnreadableCapture(f"{self._path}: {why}") from error
         self._start = min(self._format.header_bytes, self._end)
+        self._to_pass = self._format.header_bytes - self._start
         return self._format
 
     def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:

@@ -52,6 +52,8 @@ def frame_pcap(
     big_endian: bool,
     ns_per_fraction: int,
     lengths: int,
+    record_bytes: int,
+    padding: int,
     longest: int,
     link: int,
     time_ns: Int64,
@@ -62,29 +64,31 @@ def frame_pcap(
 ) -> tuple[int, int, int]:
     """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
 
+    ``record_bytes`` come before a frame, and ``padding`` of them are part of what a record says was captured and sent.
     Returns (records, position behind the last one, status).
     """
     n = 0
     at = start
     limit = data + end
     while n < len(offset):
-        if end - at < 16:
+        if end - at < record_bytes:
             return n, at, MORE
         captured = u32_file(data + at + 8, limit, big_endian)
         original = u32_file(data + at + 12, limit, big_endian)
         if lengths == LENGTHS_SWAPPED or (lengths == LENGTHS_PERHAPS_SWAPPED and captured > original):
             captured, original = original, captured
-        if captured > longest:
+        if captured > longest or captured < padding or original < padding:
             return n, at, DAMAGED
-        if end - at - 16 < captured:
+        captured -= padding
+        if end - at - record_bytes < captured:
             return n, at, MORE
         seconds = u32_file(data + at, limit, big_endian)
         time_ns[n] = seconds * 1_000_000_000 + u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
         cap_len[n] = captured
-        orig_len[n] = original
-        offset[n] = at + 16
+        orig_len[n] = original - padding
+        offset[n] = at + record_bytes
         link_type[n] = link
-        at += 16 + captured
+        at += record_bytes + captured
         n += 1
     return n, at, FULL
 
@@ -162,14 +166,15 @@ def frame_pcapng(
         kind = u32_file(data + at, limit, big_endian)
         if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
             return n, at, CONTROL
-        block = u32_file(data + at + 4, limit, big_endian)
-        if block < 12 or block % 4:
+        claimed = u32_file(data + at + 4, limit, big_endian)
+        block = (claimed + 3) // 4 * 4  # some writers leave out what fills up the last four bytes
+        if block < 12:
             return n, at, DAMAGED
         if block > longest + 64:
             return n, at, DAMAGED if kind in (ENHANCED_PACKET, PACKET, SIMPLE_PACKET) else PASS_OVER
         if end - at < block:
             return n, at, MORE
-        if u32_file(data + at + block - 4, limit, big_endian) != block:
+        if u32_file(data + at + block - 4, limit, big_endian) != claimed:
             return n, at, DAMAGED
         if kind in (ENHANCED_PACKET, PACKET):
             if block < 32:
@@ -217,6 +222,8 @@ def frame_pcapng(
                 link_type[n] = interfaces[0, 0]
                 if interfaces[0, 1] > 0:
                     captured = min(captured, signed(interfaces[0, 1]))
+            if block > 16 + (captured + 3) // 4 * 4:  # such a block has no options: one of its numbers is wrong
+                return n, at, DAMAGED
             orig_len[n] = original
             cap_len[n] = captured
             offset[n] = at + 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.analysis import capture_files as files
 from tests.analysis.capture.encapsulations import outer_udp, vxlan
+from tests.analysis.capture.link_layers import LINKS
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ipv4, tcp
 from tests.benchmarks import corpus
@@ -53,3 +55,29 @@ def test_a_difference_that_is_not_told_is_wrong_silently(tmp_path: Path, monkeyp
         outcome = corpus.judged(path, 140)
         assert outcome is not None
         assert (outcome.verdict, outcome.differences) == (expected, {"payload_bytes": [1, 150]})
+
+
+def compared(path: Path, data: bytes) -> corpus.Outcome:
+    path.write_bytes(data)
+    outcome = corpus.judged(path, 140)
+    assert outcome is not None
+    return outcome
+
+
+def test_what_tshark_cannot_tell_is_not_compared_and_networks_are_kept_apart(tmp_path: Path) -> None:
+    """tshark looks into no cut frame of IPNET, and follows one connection through two networks."""
+    path = tmp_path / "capture.pcap"
+    link, wrap = LINKS["ipnet"]
+    long = [Frame.whole(10**15, wrap(ipv4(tcp(seq=1, payload=b"d" * 400))), 120)]
+    assert compared(path, files.pcap(long, link=link)).verdict == "equal"
+    twice = [Frame.whole(10**15 + k, vxlan(ipv4(tcp(seq=1, payload=b"d" * 40)), 7 + k)) for k in range(2)]
+    assert compared(path, files.pcap(twice)).verdict == "equal"
+
+
+def test_packets_behind_names_that_are_damaged_are_read_on_and_told_apart(tmp_path: Path) -> None:
+    """capinfos stops there; no number depends on names of hosts."""
+    names = files.block(4, struct.pack("<HH", 1, 4096) + bytes(8), "<")
+    blocks = [files.enhanced(frame) for frame in frames(3)]
+    data = files.section() + files.interface() + blocks[0] + names + b"".join(blocks[1:])
+    outcome = compared(tmp_path / "capture.pcapng", data)
+    assert (outcome.verdict, outcome.differences["payload_bytes"]) == ("read on", [150, 50])

@@ -129,6 +129,21 @@ def test_simple_packet_blocks_have_no_time_stamp(tmp_path: Path) -> None:
     assert "1 of 2 packets carry no time stamp" in measured.not_available["throughput_Bps"]
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_simple_packet_block_with_more_than_its_packet_is_damage(tmp_path: Path, order: files.Order) -> None:
+    """One of its numbers is wrong: the packet's length, the block's or the snap length."""
+    good, tail = files.simple(FRAMES[1], order), files.enhanced(FRAMES[2], order)
+    claimed = struct.pack(order + "I", 24)
+    for begin, block in (
+        (files.interface(order), good[:8] + claimed + good[12:]),
+        (files.interface(order, snap_length=60), good),
+    ):
+        table = read(tmp_path, files.section(order) + begin + files.enhanced(FRAMES[0], order) + block + tail)
+        same_packets(table, FRAMES[:1])
+        assert table.source["damaged"]
+    assert not read(tmp_path, files.section(order) + files.interface(order) + good + tail).source["damaged"]
+
+
 def test_drop_counters_of_the_statistics_block_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "file"
     stats = files.statistics(received=9, dropped=1) + files.statistics(received=250, dropped=50)
