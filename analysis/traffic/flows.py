@@ -117,7 +117,9 @@ class FlowSet:
         records: Any = self.records
         if self.aside is not None:  # their rows lie behind those of the others
             records = records.base
-            chosen = np.append(chosen, [flow_mask is None, True])
+            chosen = np.append(
+                chosen, [flow_mask is None or self.aside[AMONG_OTHER].empty, True]
+            )  # an empty one changes no sum
             aside = self.aside if flow_mask is None else self.aside[AMONG_MPI:]
         pairs = np.flatnonzero(chosen) * state.SERIES
         everything = bool(chosen.all())

@@ -60,6 +60,7 @@ class Aside:
     """What connections measured, after they are gone. ``row`` and ``windows`` stand for all of them in sums and extremes."""
 
     def __init__(self) -> None:
+        self.empty = True
         self.connections = 0
         self.without_handshake = 0
         self.aborted = 0
@@ -76,6 +77,7 @@ class Aside:
         """Rows (C,) of dtype FLOW with the sum and number of their windows (C, 2)."""
         if not len(records):
             return
+        self.empty = False
         row, begun = self.row, ~records["resumed"]
         self.connections += int(np.count_nonzero(begun))
         self.without_handshake += int(np.count_nonzero(begun & (records["syns_ab"] + records["syns_ba"] == 0)))

@@ -52,6 +52,9 @@ from analysis.traffic.tcp_samples import SampleLog
 _FIRST_CONNECTIONS: Final = 64
 _AT_ONCE: Final = 1 << 11
 """Connections whose records are copied at the same time: fresh memory would cost more than the work."""
+_FIRST_RESTS: Final = 1 << 19
+_MANY_FLOWS, _ALL_FLOWS = 1 << 16, 1 << 21
+"""Of so many flows room for all is taken at once: what nobody has touched is no memory, and arrays that grow leave holes between others."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 
 
@@ -86,7 +89,7 @@ class TcpAccumulator:
     ) -> None:
         self._times_left = most_times if set_aside and max_connections > 1 else 0
         self._aside: tuple[Aside, Aside] | None = None
-        self._rests = np.zeros(0, set_aside_kernel.REST)
+        self._rests = np.empty(0, set_aside_kernel.REST)
         self._rests_used = 0
         self._limits = {"connections": max_connections, "nodes": max_nodes}
         self._store = np.zeros(1, state.STORE)
@@ -99,7 +102,7 @@ class TcpAccumulator:
         self._sides = np.zeros(2 * len(self._connections), state.DIRECTION)
         self._nodes = np.zeros(min(2 * (max_gaps + state.NODES_PER_PACKET), max_nodes), state.NODE)
         self._samples = SampleLog(max_samples, self._store[0])
-        self._current = np.full(64, state.UNKNOWN, np.int32)
+        self._current = self._flow_room = np.full(64, state.UNKNOWN, np.int32)
         self._hosts: tuple[str, ...] = ()
         self._endpoints: npt.NDArray[np.uint16] = np.zeros((0, 4), np.uint16)
         self._networks: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
@@ -198,6 +201,8 @@ class TcpAccumulator:
         fresh = places < 0
         places[fresh] = self._rests_used + np.arange(np.count_nonzero(fresh))
         self._rests_used += int(np.count_nonzero(fresh))
+        if not len(self._rests):
+            self._rests = np.empty(_FIRST_RESTS, set_aside_kernel.REST)
         if 2 * self._rests_used > len(self._rests):
             self._rests.resize(max(2 * self._rests_used, len(self._rests) + len(self._rests) // 8), refcheck=False)
         set_aside_kernel.keep_rests(kept, places, self._connections, self._sides, self._rests)
@@ -274,9 +279,13 @@ class TcpAccumulator:
     def _grow_flows(self, flows: int) -> None:
         known = len(self._current)
         if flows > known:
-            grown = np.full(max(flows, known + known // 4), state.UNKNOWN, np.int32)
-            grown[:known] = self._current
-            self._current = grown
+            wanted = max(flows, known + known // 4)
+            if wanted > len(self._flow_room):
+                room = np.empty(max(wanted, _ALL_FLOWS if wanted > _MANY_FLOWS else 0), np.int32)
+                room[:known] = self._current
+                self._flow_room = room
+            self._current = self._flow_room[:wanted]
+            self._current[known:] = state.UNKNOWN
 
     def _make_room(self) -> None:
         """Enlarge what is full; at its limit an array is declared full, and the kernel forgets instead."""
