@@ -39,10 +39,11 @@ class PcapFormat:
         self.link_types = {self._variant.link}
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
+        self.odd_stamps = 0
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
         """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
-        n, at, status = framing.frame_pcap(
+        n, at, status, odd = framing.frame_pcap(
             data.ctypes.data,
             start,
             end,
@@ -55,6 +56,7 @@ class PcapFormat:
             self._variant.link,
             *block.framing_columns(first),
         )
+        self.odd_stamps += odd
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
         return n, at, status
@@ -87,6 +89,7 @@ class PcapngFormat:
         self.sections = 0
         self.snap_length = 0
         self.damage: str | None = None
+        self.odd_stamps = 0
         self._interfaces = np.zeros((0, 6), np.int64)
         self._count = 0
         self._entries = 0
@@ -100,7 +103,7 @@ class PcapngFormat:
         """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
         n, at = 0, start
         while True:
-            rows, at, status = framing.frame_pcapng(
+            rows, at, status, odd = framing.frame_pcapng(
                 data.ctypes.data,
                 at,
                 end,
@@ -110,6 +113,7 @@ class PcapngFormat:
                 *block.framing_columns(first + n),
             )
             n += rows
+            self.odd_stamps += odd
             if status != framing.CONTROL:
                 if status == framing.DAMAGED:
                     self.damage = self.damage or "a block contradicts its own length"

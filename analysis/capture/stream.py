@@ -211,6 +211,7 @@ class CaptureReader:
             "damaged": self.damaged,
             "unread_bytes": self._unread,
             "undefined_interface": self._undefined,
+            "odd_stamps": known.odd_stamps,
             "unknown_links": sum(self._unknown_links.values()),
             "notes": notes,
         }

@@ -25,6 +25,8 @@ from analysis.numbers import amount
 from analysis.packets import NO_TIME
 
 LONGEST_FILTER: Final = 2000
+MOST_NS: Final = 2**62
+"""Stamps are held inside of this, as those of the native decoder (kernels.frames.framing)."""
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
 _CUT_SHORT: Final = "cut short in the middle of a packet"
 
@@ -196,4 +198,6 @@ def nanoseconds(epoch: str) -> int:
         return int(NO_TIME)
     seconds, _, fraction = epoch.partition(".")
     sign = -1 if seconds.startswith("-") else 1
-    return int(seconds) * 1_000_000_000 + sign * int(fraction.ljust(9, "0")[:9] or "0")
+    # more than nine digits are nanoseconds all the same: of more than a second
+    ns = int(seconds) * 1_000_000_000 + sign * int(fraction.ljust(9, "0") or "0")
+    return min(max(ns, -MOST_NS), MOST_NS)

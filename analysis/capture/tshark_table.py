@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -16,10 +15,22 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from analysis.capture import virtual_networks as encapsulation
 from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
-from analysis.capture.tshark import nanoseconds, running
+from analysis.capture.tshark import MOST_NS, nanoseconds, running
+from analysis.capture.tshark_fields import (
+    ERRORS,
+    TRUE,
+    begins_fragments,
+    content_bytes,
+    ends_early,
+    innermost,
+    last,
+    layers_of,
+    named,
+    nth,
+    virtual_network,
+)
 from analysis.kernels.frames.framing import MOST_DROPPED
 from analysis.kernels.greetings import (
     BTL_BYTES,
@@ -41,6 +52,7 @@ from analysis.packets import (
     NO_SCALE,
     ONE_SIDED,
     REVERSE,
+    SYN,
     TCP,
     UDP,
     WITHOUT_RANK,
@@ -54,7 +66,7 @@ _FIELDS: Final = (
     "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value", "tcp.len",
     "tcp.options.wscale.shift", "tcp.options.mss_val", "tcp.checksum",
     "udp.srcport", "udp.dstport", "udp.length", "udp.checksum",
-    "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.tclass.ecn",
+    "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.plen", "ipv6.fraghdr.more", "ipv6.tclass.ecn", "tcp.hdr_len",
     "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
     "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
     "wlan.fc.protected", "tcp.payload", "vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label",
@@ -69,29 +81,6 @@ _PREFERENCES: Final = (
 )  # fmt: skip
 _DECODE_AS: Final = ("udp.port==8472,vxlan",)
 """Linux' own port for VXLAN, which overlay networks of containers still use."""
-_NETWORKS: Final = {
-    "vxlan": ("vxlan.vni", encapsulation.VXLAN),
-    "geneve": ("geneve.vni", encapsulation.GENEVE),
-    "gre": ("gre.key", encapsulation.GRE),
-    "pppoes": ("pppoe.session_id", encapsulation.PPPOE),
-    "ieee8021ah": ("ieee8021ah.isid", encapsulation.PBB),
-    "ieee8021ad": ("ieee8021ah.isid", encapsulation.PBB),
-}
-"""What names a virtual network, by tshark's name of the protocol."""
-_NAMING: Final = frozenset(field for field, _ in _NETWORKS.values())
-_ERRORS: Final = frozenset({"icmp", "icmpv6"})
-_QUOTING: Final = _ERRORS | {"sflow"}
-"""What quotes packets that others have sent."""
-_HIDING: Final = frozenset({"esp", "macsec", "wg"})
-_CARRYING: Final = frozenset(
-    {
-        "eth", "ethertype", "vlan", "etag", "vntag", "mpls", "llc", "pppoes", "ppp", "ieee8021ad", "ieee8021ah", "ieee8021cb", "hsr",
-        "gre", "vxlan", "geneve", "ah", "wlan", "wlan_radio", "radiotap", "prism", "wlancap", "ppi", "chdlc", "fr", "tr", "fddi", "ipfc",
-    }
-)  # fmt: skip
-"""What a frame that was cut ends with where what it carries was not captured."""
-_CARRYING_PORTS: Final = frozenset({"4789", "8472", "6081", "6635", "4754", "4791"})
-"""UDP: of tunnels that are looked into, and of RoCEv2."""
 _CHUNK: Final = 20_000
 _ROCE_PORT: Final = "4791"
 _BTL_MAGIC: Final = b"OPAL-TCP-BTL"
@@ -152,6 +141,7 @@ class _Reader:
         self._parts: list[str] = []
         self.source: dict[str, Any] = {"decoder": "pyshark", "format": "tshark", "first_packet": 0}
         self.source |= {"hidden": 0, "beyond_frame": 0, "addresses_not_kept": 0, "packets_beyond_flow_limit": 0}
+        self.source["odd_stamps"] = 0
         self._hosts: dict[str, int] = {}
         self._flows: dict[tuple[int, int, int, int, int, int], int] = {}
         self._ends, self._protocols = np.zeros((0, 4), np.uint16), np.zeros(0, np.uint8)
@@ -205,36 +195,37 @@ class _Reader:
     def _row(self, fields: dict[str, str]) -> Row:
         row = _EMPTY.copy()
         row["time_ns"] = nanoseconds(fields["frame.time_epoch"])
+        self.source["odd_stamps"] += _is_odd(fields["frame.time_epoch"], row["time_ns"])
         row["orig_len"], row["cap_len"] = int(fields["frame.len"]), int(fields["frame.cap_len"])
         if fields["frame.encap_type"]:
             self._link_types.add(int(fields["frame.encap_type"]))
-        protocols, quoted, hidden = _layers(fields["frame.protocols"])
+        protocols, quoted, hidden = layers_of(fields["frame.protocols"])
         if dropped := int(fields["frame.drop_count"] or 0):
             told = self.source.get("dropped_between_packets", 0)
             self.source["dropped_between_packets"] = min(told + dropped, MOST_DROPPED)
-        self.source["hidden"] += hidden or (fields["wlan.fc.protected"] in ("1", "True") and protocols[-1] == "data")
+        self.source["hidden"] += hidden or (fields["wlan.fc.protected"] in TRUE and protocols[-1] == "data")
         self._network(row, fields, protocols[:quoted])
-        if quoted < len(protocols) and protocols[quoted] in _ERRORS:
+        if quoted < len(protocols) and protocols[quoted] in ERRORS:
             row["kind"] |= ICMP
         elif row["kind"] and not row["kind"] & FRAGMENT:
             self._transport(row, fields, protocols[:quoted])
-        if row["cap_len"] < row["orig_len"] and quoted == len(protocols) and _ends_early(fields, protocols[-1]):
+        if row["cap_len"] < row["orig_len"] and quoted == len(protocols) and ends_early(fields, protocols[-1]):
             row["kind"] |= CUT
         return row
 
     def _network(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
         """Addresses and fragmentation of the innermost IP header."""
-        inner = next((name for name in reversed(protocols) if name in ("ip", "ipv6")), None)
+        inner = innermost(protocols)
         if inner is None:
             return
         layer = protocols.count(inner) - 1
-        source, target = _nth(fields[f"{inner}.src"], layer), _nth(fields[f"{inner}.dst"], layer)
+        source, target = nth(fields[f"{inner}.src"], layer), nth(fields[f"{inner}.dst"], layer)
         row["kind"] = IPV4 if inner == "ip" else IPV6
         if not source or not target or fields[f"{inner}.dst"].count(",") < layer:
             row["kind"] |= CUT
             return
         row["src"], row["dst"] = self._host(source), self._host(target)
-        offset = _nth(fields["ip.frag_offset"], layer) if inner == "ip" else _nth(fields["ipv6.fraghdr.offset"], 0)
+        offset = nth(fields["ip.frag_offset"], layer) if inner == "ip" else nth(fields["ipv6.fraghdr.offset"], 0)
         if int(offset or "0", 0) > 0:
             row["kind"] |= FRAGMENT
 
@@ -247,53 +238,59 @@ class _Reader:
     def _transport(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
         inner = next((name for name in reversed(protocols) if name in ("tcp", "udp", "ip", "ipv6")), "")
         layer = protocols.count(inner) - 1
-        if inner == "tcp" and _last(fields["tcp.window_size_value"]):
+        if inner == "tcp" and nth(fields["tcp.window_size_value"], 0):
+            length = self._segment(fields, protocols)
+            if length is None:
+                row["kind"] |= CUT
+                return
             row["kind"] |= TCP
-            row["seq"], row["ack"] = int(_last(fields["tcp.seq_raw"])), int(_last(fields["tcp.ack_raw"]) or 0)
-            row["tcp_flags"] = int(_last(fields["tcp.flags"]), 16) & 0xFF
-            row["window"], row["payload"] = (
-                int(_last(fields["tcp.window_size_value"])),
-                int(_last(fields["tcp.len"]) or 0),
+            row["payload"] = length
+            row["seq"], row["ack"], row["window"] = (
+                int(nth(fields[f"tcp.{name}"], 0) or 0) for name in ("seq_raw", "ack_raw", "window_size_value")
             )
-            row["mss"] = int(_last(fields["tcp.options.mss_val"]) or 0)
-            row["wscale"] = int(_last(fields["tcp.options.wscale.shift"]) or int(NO_SCALE))
-        elif inner == "udp" and int(_nth(fields["udp.length"], layer) or 0) >= 8:
+            row["tcp_flags"] = int(nth(fields["tcp.flags"], 0), 16) & 0xFF
+            if row["tcp_flags"] & SYN:
+                row["mss"] = int(nth(fields["tcp.options.mss_val"], 0) or 0)
+                row["wscale"] = int(nth(fields["tcp.options.wscale.shift"], 0) or int(NO_SCALE))
+        elif inner == "udp" and int(nth(fields["udp.length"], layer) or 0) >= 8:
             row["kind"] |= UDP
-            row["payload"] = self._datagram(fields, protocols, int(_nth(fields["udp.length"], layer))) - 8
-            if fields["infiniband.bth.psn"] and _last(fields["udp.dstport"]) == _ROCE_PORT:
+            row["payload"] = self._datagram(fields, protocols, int(nth(fields["udp.length"], layer))) - 8
+            if fields["infiniband.bth.psn"] and last(fields["udp.dstport"]) == _ROCE_PORT:
                 self._infiniband(row, fields, protocols)
-        elif inner in ("tcp", "udp") or _last(fields["ip.proto"] or fields["ipv6.nxt"]) in ("6", "17"):
+        elif inner in ("tcp", "udp") or last(fields["ip.proto"] or fields["ipv6.nxt"]) in ("6", "17"):
             row["kind"] |= CUT
             return
         else:
             return
-        row["sport"], row["dport"] = (int(_nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
-        self._flow(row, 6 if inner == "tcp" else 17, _virtual_network(fields, protocols))
+        row["sport"], row["dport"] = (int(nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
+        self._flow(row, 6 if inner == "tcp" else 17, virtual_network(fields, protocols))
         if row["flow"] != NO_FLOW and (inner == "tcp" or row["dport"] == int(_ROCE_PORT)):
             under = any(self._parts[-len(_WAYS) :])
-            self._note_way(row, tuple(_named(name, fields[name]) for name in _WAYS) if under else _NO_WAY)
+            self._note_way(row, tuple(named(name, fields[name]) for name in _WAYS) if under else _NO_WAY)
         row["fingerprint"] = zlib.crc32("\t".join(self._parts[_MARK]).encode())
 
+    def _segment(self, fields: dict[str, str], protocols: list[str]) -> int | None:
+        """Payload of a TCP segment: of a first fragment what that one holds, which tshark does not say. None: no header of TCP."""
+        if length := nth(fields["tcp.len"], 0):
+            return int(length)
+        content, header = content_bytes(fields, protocols), int(nth(fields["tcp.hdr_len"], 0) or 0)
+        return content - header if content is not None and 20 <= header <= content else None
+
     def _datagram(self, fields: dict[str, str], protocols: list[str], claimed: int) -> int:
-        """Bytes of a UDP datagram: as it says, at most what its IPv4 packet has for it, unless fragments go on with it."""
-        layer = protocols.count("ip") - 1
-        if protocols[-1 - protocols[::-1].index("udp") - 1] != "ip" or _nth(fields["ip.flags.mf"], layer) in (
-            "1",
-            "True",
-        ):
+        """Bytes of a UDP datagram: as it says, at most what its IP packet has for it."""
+        content = content_bytes(fields, protocols)
+        if content is None:
             return claimed
-        length, header = (int(_nth(fields[name], layer) or 0) for name in ("ip.len", "ip.hdr_len"))
-        room = length - header if length else claimed
-        self.source["beyond_frame"] += claimed > room
-        return max(min(claimed, room), 8)
+        self.source["beyond_frame"] += claimed > content and not begins_fragments(fields, protocols)
+        return max(min(claimed, content), 8)
 
     @staticmethod
     def _infiniband(row: Row, fields: dict[str, str], protocols: list[str]) -> None:
         """What RoCEv2 puts where TCP has numbers and flags (PacketTable)."""
-        row["window"] = int(_last(fields["infiniband.bth.opcode"]), 0)
-        row["ack"], row["seq"] = (int(_last(fields[f"infiniband.bth.{name}"]), 0) for name in ("destqp", "psn"))
+        row["window"] = int(last(fields["infiniband.bth.opcode"]), 0)
+        row["ack"], row["seq"] = (int(last(fields[f"infiniband.bth.{name}"]), 0) for name in ("destqp", "psn"))
         inner = next(name for name in reversed(protocols) if name in ("ip", "ipv6"))
-        row["tcp_flags"] = int(_last(fields["ip.dsfield.ecn" if inner == "ip" else "ipv6.tclass.ecn"]) or "0", 0)
+        row["tcp_flags"] = int(last(fields["ip.dsfield.ecn" if inner == "ip" else "ipv6.tclass.ecn"]) or "0", 0)
 
     def _note_way(self, row: Row, way: tuple[str, ...]) -> None:
         """As kernels.endpoints.note_way."""
@@ -319,49 +316,10 @@ class _Reader:
             row["flow"] = self._flows.setdefault(forward, len(self._flows))
 
 
-@lru_cache(maxsize=4096)
-def _layers(protocols: str) -> tuple[list[str], int, bool]:
-    """(protocols from the outermost to the innermost, how many of them before a quoted packet, whether one hides what it carries)."""
-    names = protocols.split(":")
-    quoted = next((at for at, name in enumerate(names) if name in _QUOTING), len(names))
-    return names, quoted, not _HIDING.isdisjoint(names)
-
-
-def _ends_early(fields: dict[str, str], last: str) -> bool:
-    """Whether a frame that was cut ends, with the protocol ``last``, before what its headers carry."""
-    if last == "infiniband":
-        return not fields["infiniband.bth.psn"]
-    return last in _CARRYING or (last == "udp" and _last(fields["udp.dstport"]) in _CARRYING_PORTS)
-
-
-def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
-    """The word that the native decoder makes of the networks around the innermost IP packet (kernels.frames.encapsulation)."""
-    if not any(fields[field] for field in _NAMING):
-        return 0
-    inner = max((at for at, name in enumerate(protocols) if name in ("ip", "ipv6")), default=0)
-    waiting = {field: [value for value in fields[field].split(",") if value] for field, _ in _NETWORKS.values()}
-    network = 0
-    for name in protocols[:inner]:
-        field, kind = _NETWORKS.get(name, ("", 0))
-        if field and waiting[field]:
-            network = encapsulation.nested_network(network, kind, int(waiting[field].pop(0), 0))
-    return network
-
-
-def _named(field: str, values: str) -> str:
-    """The VLANs or labels among them that name something (kernels.frames.encapsulation)."""
-    nothing = (0, 2) if field == "mpls.label" else (0,)
-    return ",".join(value for value in values.split(",") if value and int(value, 0) not in nothing)
-
-
-def _nth(values: str, place: int) -> str:
-    """The value of the ``place``-th header; of the last where fewer are given."""
-    parts = values.split(",")
-    return parts[min(place, len(parts) - 1)]
-
-
-def _last(values: str) -> str:
-    return values.rpartition(",")[2]
+def _is_odd(epoch: str, time_ns: int) -> bool:
+    """Whether tshark prints what no clock says: its 32 bits for nanoseconds overflow where a fraction is longer than two seconds."""
+    fraction = epoch.rpartition(".")[2]
+    return epoch.startswith("-") or abs(time_ns) == MOST_NS or (len(fraction) > 9 and int(fraction) >= 2_000_000_000)
 
 
 def _greeting(payload: str, length: int) -> tuple[int, int] | None:

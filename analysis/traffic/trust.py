@@ -48,6 +48,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
     "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
+    "odd_stamps": (
+        "packet is",
+        "packets are",
+        "stamped with a time that cannot be (two seconds or more in its fraction, or beyond the years 1824 to 2115)",
+    ),
     "unknown_links": (
         "packet has",
         "packets have",

@@ -40,6 +40,9 @@ MOST_DROPPED = 1 << 60
 TIME_LIMIT = 2**62
 """Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow."""
 
+MOST_FRACTION_NS = 2_000_000_000
+"""Some writers add up two fractions and do not carry, which is still less than this; more than a second besides is damage."""
+
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 
@@ -61,36 +64,38 @@ def frame_pcap(
     cap_len: UInt32,
     offset: Int64,
     link_type: Int64,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
 
     ``record_bytes`` come before a frame, and ``padding`` of them are part of what a record says was captured and sent.
-    Returns (records, position behind the last one, status).
+    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
     """
-    n = 0
+    n = odd = 0
     at = start
     limit = data + end
     while n < len(offset):
         if end - at < record_bytes:
-            return n, at, MORE
+            return n, at, MORE, odd
         captured = u32_file(data + at + 8, limit, big_endian)
         original = u32_file(data + at + 12, limit, big_endian)
         if lengths == LENGTHS_SWAPPED or (lengths == LENGTHS_PERHAPS_SWAPPED and captured > original):
             captured, original = original, captured
         if captured > longest or captured < padding or original < padding:
-            return n, at, DAMAGED
+            return n, at, DAMAGED, odd
         captured -= padding
         if end - at - record_bytes < captured:
-            return n, at, MORE
+            return n, at, MORE, odd
         seconds = u32_file(data + at, limit, big_endian)
-        time_ns[n] = seconds * 1_000_000_000 + u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
+        fraction = u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
+        time_ns[n] = seconds * 1_000_000_000 + fraction
+        odd += fraction >= MOST_FRACTION_NS
         cap_len[n] = captured
         orig_len[n] = original - padding
         offset[n] = at + record_bytes
         link_type[n] = link
         at += record_bytes + captured
         n += 1
-    return n, at, FULL
+    return n, at, FULL, odd
 
 
 @jit
@@ -150,35 +155,36 @@ def frame_pcapng(
     cap_len: UInt32,
     offset: Int64,
     link_type: Int64,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Packet blocks in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
 
-    Returns (records, position behind the last one, status).
+    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
     ``interfaces`` has shape (I, 6): link type, snap length, tick rule, tick value, time offset in ns, and what packets say was dropped
     before them, which is added up here.
     """
-    n = 0
+    n = odd = 0
     at = start
     limit = data + end
     while n < len(offset):
         if end - at < 12:
-            return n, at, MORE
+            return n, at, MORE, odd
         kind = u32_file(data + at, limit, big_endian)
         if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
-            return n, at, CONTROL
+            return n, at, CONTROL, odd
         claimed = u32_file(data + at + 4, limit, big_endian)
         block = (claimed + 3) // 4 * 4  # some writers leave out what fills up the last four bytes
         if block < 12:
-            return n, at, DAMAGED
+            return n, at, DAMAGED, odd
         if block > longest + 64:
-            return n, at, DAMAGED if kind in (ENHANCED_PACKET, PACKET, SIMPLE_PACKET) else PASS_OVER
+            status = DAMAGED if kind in (ENHANCED_PACKET, PACKET, SIMPLE_PACKET) else PASS_OVER
+            return n, at, status, odd
         if end - at < block:
-            return n, at, MORE
+            return n, at, MORE, odd
         if u32_file(data + at + block - 4, limit, big_endian) != claimed:
-            return n, at, DAMAGED
+            return n, at, DAMAGED, odd
         if kind in (ENHANCED_PACKET, PACKET):
             if block < 32:
-                return n, at, DAMAGED
+                return n, at, DAMAGED, odd
             number = u32_file(data + at + 8, limit, big_endian)
             dropped = 0
             if kind == PACKET:  # obsolete form: 16 bits of interface, 16 bits of drop count
@@ -188,7 +194,7 @@ def frame_pcapng(
                 dropped = 0 if dropped == NOT_COUNTED else dropped
             captured = u32_file(data + at + 20, limit, big_endian)
             if captured > block - 32:
-                return n, at, DAMAGED
+                return n, at, DAMAGED, odd
             options = 28 + (captured + 3) // 4 * 4
             if kind == ENHANCED_PACKET and options + 4 < block:
                 dropped = dropped_before(data + at + options, data + at + block - 4, big_endian)
@@ -207,6 +213,7 @@ def frame_pcapng(
                     signed(interfaces[number, 3]),
                     signed(interfaces[number, 4]),
                 )
+                odd += abs(time_ns[n]) == TIME_LIMIT
             else:
                 link_type[n] = NO_LINK
                 time_ns[n] = NO_TIME
@@ -214,7 +221,7 @@ def frame_pcapng(
             n += 1
         elif kind == SIMPLE_PACKET:
             if block < 16:
-                return n, at, DAMAGED
+                return n, at, DAMAGED, odd
             original = u32_file(data + at + 8, limit, big_endian)
             captured = min(original, block - 16)
             link_type[n] = NO_LINK
@@ -223,11 +230,11 @@ def frame_pcapng(
                 if interfaces[0, 1] > 0:
                     captured = min(captured, signed(interfaces[0, 1]))
             if block > 16 + (captured + 3) // 4 * 4:  # such a block has no options: one of its numbers is wrong
-                return n, at, DAMAGED
+                return n, at, DAMAGED, odd
             orig_len[n] = original
             cap_len[n] = captured
             offset[n] = at + 12
             time_ns[n] = NO_TIME
             n += 1
         at += block
-    return n, at, FULL
+    return n, at, FULL, odd

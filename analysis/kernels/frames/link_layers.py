@@ -49,6 +49,13 @@ def by_version(at: int, end: int, length: int) -> tuple[int, int]:
 
 
 @jit
+def nothing_but_ip(at: int, end: int) -> tuple[int, int]:
+    """As ``by_version`` where the link carries nothing else: what is neither version contradicts itself as IPv4."""
+    length, ethertype = by_version(at, end, 0)
+    return length, ETHERTYPE_IPV4 if ethertype == UNKNOWN else ethertype
+
+
+@jit
 def of_family(family: int) -> int:
     """The EtherType of an address family: IPv6 has a number per system."""
     return ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 26, 28, 30) else UNKNOWN
@@ -68,7 +75,7 @@ def link_layer(at: int, end: int, behind: int, link: int) -> tuple[int, int]:
     if link == LINUX_SLL2:
         return through_vlan_tags(at, end, 20, 0)
     if link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
-        return by_version(at, end, 0)
+        return nothing_but_ip(at, end)
     if link in (NULL, LOOP):
         return behind_family(at, end, 4)
     before = 0
@@ -117,7 +124,7 @@ def rarer_link_layer(at: int, end: int, behind: int, link: int) -> tuple[int, in
     if link == ETHERNET:
         return (14, u16(at + 12, end)) if at + 14 <= end else (14, CUT_OFF)
     if link in (RAW_IP, RAW_IP_BSD, RAW_IP_101, IPV4_ONLY, IPV6_ONLY, CLASSICAL_IP, CLASSICAL_IP_106):
-        return by_version(at, end, 0)
+        return nothing_but_ip(at, end)
     if link in (NULL, LOOP):
         return behind_family(at, end, 4)
     if link in (ENC, ENC_BSD):

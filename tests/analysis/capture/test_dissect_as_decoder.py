@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -147,3 +148,70 @@ def test_custom_blocks_and_journal_entries_are_no_packets(tmp_path: Path) -> Non
     path = tmp_path / "custom.pcapng"
     path.write_bytes(files.section() + files.interface() + odd.join(files.enhanced(frame) for frame in frames))
     assert_same_tables(read_with_tshark(path), analysis.read_capture(path, decoder="native"))
+
+
+def test_a_first_fragment_holds_what_it_holds(tmp_path: Path) -> None:
+    """tshark tells the length of all fragments of a UDP datagram, and none of a TCP segment."""
+    long, v4, v6 = Raw(b"l" * 400), {"src": "10.1.1.1", "dst": "10.1.1.2"}, {"src": "fd00::1", "dst": "fd00::2"}
+    begins_v4, begins_v6 = IP(flags="MF", **v4), IPv6(**v6) / IPv6ExtHdrFragment(m=1, nh=17)
+    frames = [
+        Ether() / begins_v4 / UDP(sport=5, dport=6, len=2008) / long,
+        Ether() / begins_v4 / TCP(sport=5, dport=6, flags="A", options=[("NOP", None)] * 4) / long,
+        Ether() / begins_v6 / UDP(sport=5, dport=6, len=2008) / long,
+        Ether() / IPv6(**v6) / IPv6ExtHdrFragment(m=1, nh=6) / TCP(sport=5, dport=6, flags="A") / long,
+        Ether() / IPv6(plen=108, **v6) / UDP(sport=5, dport=6, len=300) / long,
+    ]
+    path = written(tmp_path, *frames)
+    ours, native = read_with_tshark(path), analysis.read_capture(path, decoder="native")
+    assert_same_tables(ours, native)
+    assert ours.payload.tolist() == [400, 400, 400, 400, 100]
+    assert ours.source["beyond_frame"] == native.source["beyond_frame"] == 1
+
+
+def test_a_packet_inside_of_a_byte_stream_is_not_traffic(tmp_path: Path) -> None:
+    """OpenFlow hands whole frames to a controller: to tshark they are inside of the packet that brings them."""
+    inner = bytes(
+        Ether() / IP(src="10.9.9.1", dst="10.9.9.2") / TCP(sport=7, dport=8, flags="S", seq=99) / Raw(b"i" * 9)
+    )
+    handed_on = struct.pack("!BBHIIHHBB", 1, 10, 18 + len(inner), 1, 1, len(inner), 3, 0, 0) + inner
+    ends = IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5000, dport=6653, flags="PA", seq=5)
+    path = written(tmp_path, Ether() / ends / Raw(handed_on))
+    ours = read_with_tshark(path)
+    assert_same_tables(ours, analysis.read_capture(path, decoder="native"))
+    assert (ours.hosts, ours.seq.tolist(), ours.payload.tolist()) == (("10.1.1.1", "10.1.1.2"), [5], [len(handed_on)])
+
+
+def test_a_tcp_header_that_contradicts_itself_has_no_segment(tmp_path: Path) -> None:
+    path = written(tmp_path, Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / TCP(dataofs=2) / Raw(b"b" * 60))
+    assert read_with_tshark(path).kind.tolist() == [bits.IPV4 | bits.CUT]
+    assert analysis.analyse(path, decoder="pyshark").trust.verdict == "unusable"
+
+
+@pytest.mark.parametrize("fraction", [0, 999_999, 1_000_046, 1_999_999])
+def test_fractions_of_more_than_a_second_are_that_long(tmp_path: Path, fraction: int) -> None:
+    path = tmp_path / "stamps.pcap"
+    data = bytearray(files.pcap([files.Frame.whole(10**15, ethernet(ipv4(tcp())))], nanoseconds=False))
+    data[28:32] = struct.pack("<I", fraction)
+    path.write_bytes(data)
+    ours = read_with_tshark(path)
+    assert (
+        ours.time_ns.tolist()
+        == analysis.read_capture(path, decoder="native").time_ns.tolist()
+        == [10**15 + 1000 * fraction]
+    )
+    assert not ours.source["odd_stamps"]
+
+
+def test_a_stamp_that_no_clock_gives_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "stamps.pcap"
+    data = bytearray(files.pcap([files.Frame.whole(10**15, ethernet(ipv4(tcp())))], nanoseconds=False))
+    data[28:32] = struct.pack("<I", 2_400_000)  # more than 31 bits hold, in nanoseconds
+    path.write_bytes(data)
+    for decoder in ("native", "pyshark"):
+        trust = analysis.analyse(path, decoder=decoder).trust
+        assert trust.verdict == "degraded"
+        assert trust.reasons[0].startswith("1 packet is stamped with a time that cannot be")
+    far = files.enhanced(files.Frame.whole(0, ethernet(ipv4(tcp()))), ticks=68_470_465_054 * 10**6)
+    path.write_bytes(files.section() + files.interface(tsresol=6) + far)
+    for decoder in ("native", "pyshark"):
+        assert analysis.analyse(path, decoder=decoder).trust.reasons[0].startswith("1 packet is stamped")

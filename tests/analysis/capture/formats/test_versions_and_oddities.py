@@ -91,6 +91,49 @@ def test_packets_of_an_undefined_interface_are_never_good(tmp_path: Path) -> Non
     assert trust.reasons == ("1 packet belongs to an interface that the file does not define",)
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(
+    ("nanoseconds", "fraction", "verdict"),
+    [
+        (False, 1_999_999, "good"), (False, 2_000_000, "degraded"), (False, 2**32 - 1, "degraded"),
+        (True, 1_999_999_999, "good"), (True, 2_000_000_000, "degraded"),
+    ],
+)  # fmt: skip
+def test_a_fraction_that_two_seconds_fit_in_is_never_good(
+    tmp_path: Path, order: files.Order, nanoseconds: bool, fraction: int, verdict: str
+) -> None:
+    """Readers disagree about it: some take 32 bits for its nanoseconds."""
+    data = bytearray(files.pcap(FRAMES, order=order, nanoseconds=nanoseconds))
+    last = len(data) - len(FRAMES[-1].data) - 16
+    data[last + 4 : last + 8] = struct.pack(order + "I", fraction)
+    measured = analysed(tmp_path, bytes(data))
+    assert measured.trust.verdict == verdict
+    assert len([reason for reason in measured.trust.reasons if "a time that cannot be" in reason]) == (
+        verdict != "good"
+    )
+    seconds = fraction / (10**9 if nanoseconds else 10**6)
+    assert measured.metrics["duration_s"] == pytest.approx(seconds)
+
+
+def test_stamps_beyond_the_years_that_are_counted_are_never_good(tmp_path: Path) -> None:
+    """They are held at 2^62 ns, so the duration is not theirs."""
+    near, far = (files.enhanced(FRAMES[0], ticks=seconds * 10**6) for seconds in (4_611_686_018, 68_470_465_054))
+    begin = files.section() + files.interface(tsresol=6)
+    assert "beyond the years" in analysed(tmp_path, begin + near + far).trust.reasons[0]
+    assert analysed(tmp_path, begin + near).trust.verdict == "good"
+
+
+@pytest.mark.parametrize("link", [12, 14, 19, 101, 106, 228, 229])
+def test_a_packet_of_neither_version_where_only_ip_can_be_is_never_good(tmp_path: Path, link: int) -> None:
+    good = files.pcap([Frame(f.time_ns, f.data[14:], f.orig_len - 14) for f in FRAMES], link=link)
+    assert analysed(tmp_path, good).trust.verdict == "good"
+    odd = bytearray(good)
+    odd[40] = 0x35
+    trust = analysed(tmp_path, bytes(odd)).trust
+    assert trust.verdict == "degraded"
+    assert trust.reasons[0].startswith("1 packet has headers that are cut short or contradict themselves")
+
+
 def test_a_snap_length_inside_of_the_tcp_header_is_never_good(tmp_path: Path) -> None:
     short = [Frame(f.time_ns, f.data[:46], f.orig_len) for f in FRAMES]
     assert analysed(tmp_path, files.pcap(short)).trust.verdict == "unusable"
