@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
 from analysis.numbers import amount, plural
-from analysis.packets import NO_FLOW, SYN, PacketTable
+from analysis.packets import NO_FLOW, RST, SYN, PacketTable
 from analysis.traffic import wire
 from analysis.trust_level import TrustLevel
 
@@ -157,9 +157,10 @@ class TrustAccumulator:
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
             self._heads, self._links, self._times, self._words, self._pushed, duplicate,
         )  # fmt: skip
-        if found and not np.any(table.tcp_flags[duplicate] & SYN == 0):
+        if found and not np.any(table.tcp_flags[duplicate] & (SYN | RST) == 0):
             # Linux numbers every SYN-ACK 0 and repeats it at once when the SYN comes again, perhaps just as its own timer
-            # does: true frames, both. A capture that sees frames twice sees others than these twice.
+            # does; a closed socket answers every segment that still comes with the same RST, numbered 0 too. These are true
+            # frames, all of them. A capture that sees frames twice sees others than these twice.
             duplicate[:] = False
             found = 0
         self._duplicates += found

@@ -117,6 +117,17 @@ def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
     assert result.trust.reasons == ()
 
 
+def test_resets_that_answer_late_segments_are_no_duplicates(tmp_path: Path) -> None:
+    """Each late segment gets one, and they are alike to the last bit; a capture that sees frames twice sees others twice."""
+    reset = ethernet(ipv4(tcp(20_000, 40_000, seq=9, flags=0x04), source="10.0.0.2", destination="10.0.0.1"))
+    resets = [Frame.whole(10**15 + 2 * MS + after, reset) for after in (10_000, 50_000, 90_000)]
+    sent = [data(MS, 1), data(2 * MS, 2, seq=101)]
+    result = analysed(tmp_path, [*sent, *resets], mtu=1500)
+    assert (result.metrics["duplicated_packets"], result.trust.verdict) == (0, "good")
+    twice = analysed(tmp_path, [*sent, sent[1], *resets], mtu=1500)
+    assert (twice.metrics["duplicated_packets"], twice.trust.verdict) == (3, "degraded")
+
+
 def test_segments_above_the_peers_mss_are_super_segments(tmp_path: Path) -> None:
     def syn(source: int, destination: int, flags: int) -> bytes:
         ends = {"source": f"10.0.0.{source}", "destination": f"10.0.0.{destination}"}
