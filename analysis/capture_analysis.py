@@ -15,7 +15,7 @@ from analysis.traffic import legacy, trust
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.rates import ScopeRates
-from analysis.traffic.reading import MOST_FLOWS, Asked, Found, Measured, Reading
+from analysis.traffic.reading import MOST_FLOWS, Asked, Connected, Found, Measured, Reading
 from analysis.traffic.scopes import ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
@@ -128,9 +128,7 @@ def analyse(
         capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(
-            whole, reading.facts | _counts(connected.limits) | reading.left_out(), drops, reading.signs, rates
-        ),
+        trust=_trust(whole, reading.facts | _counts(connected) | reading.left_out(), drops, reading.signs, rates),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
@@ -166,9 +164,11 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     return notes
 
 
-def _counts(limits: Limits) -> dict[str, int]:
+def _counts(connected: Connected) -> dict[str, int]:
     """What was left out of the TCP metrics and casts doubt on them."""
+    limits = connected.limits
     return {
+        "torn_by_networks": connected.torn_by_networks,
         "untracked_packets": limits.untracked_packets,
         "gaps_forgotten": limits.gaps_forgotten,
         "segments_forgotten": limits.segments_forgotten,

@@ -68,6 +68,24 @@ class FlowSet:
         """All of them, also those set aside."""
         return int(np.count_nonzero(~self.records["resumed"])) + self.limits.set_aside
 
+    @property
+    def torn_by_networks(self) -> int:
+        """How many connections have each direction in a virtual network of its own, as behind a router that is in several places at once:
+        each of the two halves is a row.
+        """
+        if not self.networks.any():
+            return 0
+        network = self.networks[self.records["flow"]]
+        sent_a, sent_b = (self.records[f"packets_{way}"] > 0 for way in ("ab", "ba"))
+        halves: dict[tuple[int, ...], set[int]] = {}
+        torn = 0
+        for row in np.flatnonzero((network > 0) & (sent_a != sent_b)).tolist():
+            a, b = (tuple(self.records[[f"host_{end}", f"port_{end}"]][row].tolist()) for end in ("a", "b"))
+            way, back = ((*a, *b), (*b, *a)) if sent_a[row] else ((*b, *a), (*a, *b))
+            torn += bool(halves.get(back, set()) - {int(network[row])})
+            halves.setdefault(way, set()).add(int(network[row]))
+        return torn
+
     @classmethod
     def of_state(
         cls,

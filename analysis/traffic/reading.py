@@ -44,6 +44,7 @@ class Connected:
     """What the connections say, gathered beside the rates."""
 
     count: int
+    torn_by_networks: int
     limits: Limits
     everything: Measured
     mpi: Measured
@@ -196,9 +197,8 @@ class Reading:
         everything = beside(flow_set.metrics)
         mpi = beside(_no_metrics if member is None else functools.partial(flow_set.metrics, member))
         matrices = self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed)
-        return lambda: Connected(
-            flow_set.connections, flow_set.limits, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices
-        )
+        counts = flow_set.connections, flow_set.torn_by_networks, flow_set.limits
+        return lambda: Connected(*counts, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices)
 
 
 def _at_once(call: Callable[[], T]) -> Callable[[], T]:

@@ -95,6 +95,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "connections have",
         "packets of one direction under different VLANs or labels: networks with equal addresses may be counted as one",
     ),
+    "torn_by_networks": (
+        "connection has",
+        "connections have",
+        "each direction in a virtual network of its own: two halves without round trips",
+    ),
     "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "queue_pairs_beyond_limit": (
         "packet belongs",
@@ -295,8 +300,9 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
 
     offloads = "offloads were on, so packet counts and inter-arrival times are not those of the wire"
     unseen = "for data never captured: packets are missing"
-    if count("fragments"):
-        unseen = "for data that were never captured, or are in fragments"
+    elsewhere = {"fragments": "fragments", "torn_by_networks": "another virtual network"}
+    if places := [place for name, place in elsewhere.items() if count(name)]:
+        unseen = f"for data that were never captured, or are in {' or '.join(places)}"
     reversals, unread = count("time_reversals"), plural(count("unread_bytes"), "byte")
     backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
     stamped, longest = plural(reversals, "packet is", "packets are"), amount(longest_reversal_ns / 1e9, "s")

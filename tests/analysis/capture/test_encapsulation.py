@@ -119,6 +119,18 @@ def test_equal_addresses_in_two_virtual_networks_are_two_connections(tmp_path: P
     same_from_both(path)
 
 
+@pytest.mark.parametrize("kind", ["vxlan", "geneve", "gre"])
+def test_directions_in_networks_of_their_own_are_told(tmp_path: Path, kind: str) -> None:
+    """A router that is on every host sends into the network of whom it sends to: numbers differ by direction."""
+    ways = [7, 8, 7, 7, 8, 7, 7]
+    packets = [KINDS[kind](packet, way) for way, packet in zip(ways, conversation(), strict=True)]
+    measured = analysis.analyse(capture(tmp_path, packets))
+    assert (measured.metrics["connections"], measured.metrics["retransmitted_bytes"]) == (2, 700)
+    unseen, torn = measured.trust.reasons
+    assert unseen.endswith("for data that were never captured, or are in another virtual network")
+    assert torn == "1 connection has each direction in a virtual network of its own: two halves without round trips"
+
+
 def vlan(packet: bytes, number: int, priority: int = 0) -> bytes:
     return frame(0x8100, struct.pack("!HH", priority << 13 | number, 0x0800) + packet)
 
