@@ -24,5 +24,13 @@
   form.addEventListener("change", written);
   form.addEventListener("submit", () => { for (const field of [from, until]) field.disabled = field.value === ""; });
   addEventListener("pageshow", () => { from.disabled = until.disabled = false; });
-  plot.addEventListener("rankwire:drawn", () => { if (!plot.dataset.interval) { plot.dataset.interval = "1"; plot.on("plotly_relayout", dragged); } });
+  function follow() {
+    if (plot.dataset.interval) return;
+    plot.dataset.interval = "1";
+    plot.on("plotly_relayout", dragged);
+    if (from.value !== "" || until.value !== "") written(); // before there was a chart to zoom
+  }
+
+  plot.addEventListener("rankwire:drawn", follow);
+  if (plot.data) follow(); // on a slow network it is drawn before this script comes
 })();

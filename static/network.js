@@ -154,9 +154,10 @@
   const SLIDERS = { delay: Math.log10, rate: Math.log10, loss: share => share };
   function restore() {
     const asked = new URLSearchParams(location.search), place = model.fits.findIndex(fit => fit.at === asked.get("at"));
-    if (at("combination") && place >= 0) at("combination").value = place;
+    if (at("combination") && place >= 0 && !moved.has("combination")) at("combination").value = place;
     const here = chosen().fit.here;
     for (const [name, position] of Object.entries(SLIDERS)) {
+      if (moved.has(name)) continue;
       const value = asked.has(name) ? Number(asked.get(name)) : NaN, slider = at(name);
       if (slider.disabled || !(value >= 0) || Math.abs(value - here[name]) <= 1e-9 * here[name]) continue;
       slider.value = Math.max(Number(slider.min), position(value));
@@ -168,8 +169,16 @@
     if (fit.at) asked.set("at", fit.at);
     history.replaceState(null, "", `?${asked}${location.hash}`);
   }
+  /* Somebody may have moved them before this script came, and the browser may put them back. */
+  function takeOver() {
+    const sent = slider => Math.min(Number(slider.max), Math.max(Number(slider.min), Number(slider.defaultValue)));
+    for (const slider of document.querySelectorAll("#sliders [type=range]")) if (Math.abs(Number(slider.value) - sent(slider)) > 1e-9) moved.add(slider.id);
+    return moved.size > 0;
+  }
   at("sliders").addEventListener("input", e => { moved.add(e.target.id); answer(); });
   at("sliders").addEventListener("change", remember); // once a slider is let go
+  const wereMoved = takeOver();
   restore();
   answer();
+  if (wereMoved) remember();
 })();

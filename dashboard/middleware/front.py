@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import patch_cache_control
+from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
 from dashboard.api.protocol.errors import refusal, whole
@@ -53,6 +53,8 @@ class FrontMiddleware:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
+        # At one address lie a page and the parts of it that are renewed: Back must find the page again.
+        patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
@@ -79,3 +80,35 @@ def page(browser: Browser, live_server, person: User, client, complaints: list[s
     page.on("pageerror", lambda error: complaints.append(str(error)))
     yield page
     context.close()
+
+
+OpenEarly = Callable[[str], Callable[[], None]]
+
+
+@pytest.fixture
+def opened_early(page: Page) -> OpenEarly:
+    """Opens a page without its deferred scripts, as a slow network gives it, and returns what lets them come."""
+
+    def open_page(address: str) -> Callable[[], None]:
+        held: list[Route] = []
+        has_come = False
+
+        def hold(route: Route) -> None:
+            # The theme's script stands before everything and holds the page itself back.
+            if has_come or "/theme." in route.request.url:
+                route.continue_()
+            else:
+                held.append(route)
+
+        def release() -> None:
+            nonlocal has_come
+            has_come = True
+            for route in held:
+                route.continue_()
+
+        page.route(re.compile(r"/static/.*\.js"), hold)
+        page.goto(address, wait_until="commit")
+        expect(page.locator("main")).to_be_visible()
+        return release
+
+    return open_page

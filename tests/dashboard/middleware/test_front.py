@@ -21,6 +21,7 @@ def test_every_answer_allows_only_what_the_site_itself_serves_and_is_kept_for_no
     assert policy["script-src"] == "'self'"
     assert [name for name, sources in policy.items() if "unsafe" in sources] == ["style-src-attr"]
     assert {"private", "no-cache"} <= set(headers["Cache-Control"].split(", "))
+    assert {"HX-Request", "HX-Target"} <= set(headers["Vary"].split(", "))  # a part is no copy of its page
     assert "camera=()" in headers["Permissions-Policy"]
 
 
