@@ -9,8 +9,10 @@ from typing import Any, Final, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
+
 NO_FLOW: Final = np.uint32(0xFFFFFFFF)
-NO_HOST: Final = np.uint16(0xFFFF)
+NO_HOST: Final = np.uint32(0xFFFFFFFF)
 NO_SCALE: Final = np.uint8(255)
 NO_TIME: Final = np.int64(-(2**63))
 
@@ -52,6 +54,9 @@ GRE: Final = 3
 PPPOE: Final = 4
 PBB: Final = 5
 
+ENDS: Final = np.dtype([("hosts", np.uint32, 2), ("ports", np.uint16, 2)])
+"""Of a flow: host and port of endpoint A and of B. What a decoder gives may have other fields between them."""
+
 # Those bits of PacketTable.tcp_flags that are looked at, as on the wire
 FIN: Final = 0x01
 SYN: Final = 0x02
@@ -77,8 +82,8 @@ class PacketTable:
     orig_len: npt.NDArray[np.uint32]
     cap_len: npt.NDArray[np.uint32]
     kind: npt.NDArray[np.uint8]
-    src: npt.NDArray[np.uint16]
-    dst: npt.NDArray[np.uint16]
+    src: npt.NDArray[np.uint32]
+    dst: npt.NDArray[np.uint32]
     sport: npt.NDArray[np.uint16]
     dport: npt.NDArray[np.uint16]
     flow: npt.NDArray[np.uint32]
@@ -90,10 +95,9 @@ class PacketTable:
     wscale: npt.NDArray[np.uint8]
     mss: npt.NDArray[np.uint16]
     fingerprint: npt.NDArray[np.uint32]
-    hosts: tuple[str, ...] = ()
-    """Textual IP addresses."""
-    flow_endpoints: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros((0, 4), np.uint16))
-    """Shape (F, 4): host A, port A, host B, port B."""
+    hosts: Addresses = field(default_factory=Addresses)
+    flow_endpoints: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, ENDS))
+    """Shape (F,), with the fields of ENDS."""
     flow_protocol: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Shape (F,): IP protocol number."""
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))

@@ -57,7 +57,7 @@ def _datagrams() -> list[bytes]:
 
 
 def _strangers() -> list[bytes]:
-    """More connections and pairs of hosts than the first tables have room for, each with a first packet."""
+    """More hosts, pairs of them and connections than the first tables have room for, each with a first packet."""
     tcp = struct.pack("!HHIIBBHHH", 50_000, 1024, 7, 0, 0x50, 0x10, 500, 0, 0)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, 6, 0)
     ends = (bytes((10, 1, number // 256, number % 256, 10, 0, 0, 2)) for number in range(2500))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
 from analysis.capture.greetings import Greetings
@@ -15,11 +15,13 @@ from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.packets import PacketTable
 
-MOST_HOSTS: Final = 65_535
-MOST_FLOWS: Final = 1 << 20
+MOST_HOSTS: Final = 1 << 20
+"""Later addresses are NO_HOST, and a sketch tells about how many there were."""
+MOST_FLOWS: Final = 1 << 21
 """Later flows keep NO_FLOW and are counted: a port scan must not take all memory."""
-_HOST_SLOTS: Final = 1 << 17
-_FIRST_FLOW_SLOTS: Final = 1 << 12
+_FIRST_SLOTS, _MANY_SLOTS = 1 << 12, 1 << 20
+"""Up to so many there are four times as many at once, then twice as many: what a hash has scattered is memory."""
+_NEVER: Final = 1 << 62
 
 
 class Decoder:
@@ -27,13 +29,12 @@ class Decoder:
 
     def __init__(self) -> None:
         self._tables = np.zeros(1, endpoints.TABLES)
-        self._host_names: tuple[str, ...] = ()
         self._handshakes = np.empty((1024, 3), np.int64)
         self._greetings = Greetings()
-        self._host_slots = np.zeros(_HOST_SLOTS, endpoints.SLOT)
-        self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
-        self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
-        self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, endpoints.FLOW)
+        self._host_slots = np.zeros(_FIRST_SLOTS, endpoints.SLOT)
+        self._hosts = np.empty(min(_FIRST_SLOTS // 2, MOST_HOSTS), endpoints.HOST)
+        self._flow_slots = np.zeros(_FIRST_SLOTS, endpoints.SLOT)
+        self._flows = np.empty(min(_FIRST_SLOTS // 2, MOST_FLOWS), endpoints.FLOW)
         self._distinct = np.zeros((2, endpoints.DISTINCT_ROOM), endpoints.DISTINCT)
         self._tables["distinct"] = self._distinct.ctypes.data
         self._filter: npt.NDArray[np.void] | None = None
@@ -42,24 +43,28 @@ class Decoder:
         self._tell_addresses()
 
     def _tell_addresses(self) -> None:
-        for name, array in (
-            ("host_slots", self._host_slots),
-            ("host_list", self._hosts),
-            ("flow_slots", self._flow_slots),
-            ("flow_list", self._flows),
+        # A packet has two new hosts at most, and one new flow
+        for name, slots, array, most, new in (
+            ("host", self._host_slots, self._hosts, MOST_HOSTS, 2),
+            ("flow", self._flow_slots, self._flows, MOST_FLOWS, 1),
         ):
-            self._tables[name] = array.ctypes.data
-        self._tables["host_slot_count"], self._tables["host_room"] = len(self._host_slots), len(self._hosts)
-        self._tables["flow_slot_count"], self._tables["flow_room"] = len(self._flow_slots), len(self._flows)
+            room = min(len(slots) // 2, most)
+            self._tables[f"{name}_slots"], self._tables[f"{name}_list"] = slots.ctypes.data, array.ctypes.data
+            self._tables[f"{name}_slot_count"], self._tables[f"{name}_room"] = len(slots), room
+            self._tables[f"{name}_stop"] = room - new + 1 if room < most else _NEVER
 
     def _count(self, name: str) -> int:
         return int(self._tables[name][0])
 
-    def _enlarge_flows(self, slots: int) -> None:
-        """Tables for ``slots / 2`` flows, half full at most; entered flows are carried over."""
-        flows = np.empty(slots // 2, endpoints.FLOW)
-        flows[: len(self._flows)] = self._flows
-        self._flows, self._flow_slots = flows, np.zeros(slots, endpoints.SLOT)
+    def _enlarge_hosts(self) -> None:
+        self._hosts = _reserved(self._hosts, MOST_HOSTS)
+        _enlarge(self._host_slots, MOST_HOSTS)
+        self._tell_addresses()
+        endpoints.reenter_hosts(self._tables.ctypes.data)
+
+    def _enlarge_flows(self) -> None:
+        self._flows = _reserved(self._flows, MOST_FLOWS)
+        _enlarge(self._flow_slots, MOST_FLOWS)
         self._tell_addresses()
         endpoints.reenter_flows(self._tables.ctypes.data)
 
@@ -69,20 +74,23 @@ class Decoder:
         self._tables["filter"] = self._filter.ctypes.data
         endpoints.fill_filter(self._tables.ctypes.data)
 
+    def room(self) -> tuple[npt.NDArray[np.int64], int, int]:
+        """What the kernels write to, with room for what one packet may bring: handshakes, address of the tables, flows to stop at."""
+        if self._count("handshakes") == len(self._handshakes):
+            self._handshakes = np.concatenate([self._handshakes, np.empty_like(self._handshakes)])
+        if self._count("hosts") >= self._count("host_stop"):
+            self._enlarge_hosts()
+        if self._count("flows") >= self._count("flow_stop"):
+            self._enlarge_flows()
+        elif self._count("flows") == MOST_FLOWS and self._filter is None:
+            self.filter_flows()
+        return self._handshakes, self._tables.ctypes.data, self._count("flow_stop")
+
     def decode(self, data: Buffer, block: Block, first: int, last: int) -> None:
         """Decode rows ``first`` to ``last`` of the block, whose bytes lie in ``data``."""
         while first < last:
-            if self._count("handshakes") == len(self._handshakes):
-                self._handshakes = np.concatenate([self._handshakes, np.empty_like(self._handshakes)])
-            full = len(self._flows)
-            if self._count("flows") == full and full < MOST_FLOWS:
-                self._enlarge_flows(8 * full)
-                full = len(self._flows)
-            elif self._count("flows") == full and self._filter is None:
-                self.filter_flows()
-            room = full if full < MOST_FLOWS else full + 1
             arguments: list[Any] = [data.ctypes.data, first, *block.decoding_columns(first, last)]
-            arguments += [self._handshakes, self._tables.ctypes.data, room]
+            arguments += self.room()
             first += kernel.decode(*arguments)
 
     def table(self, block: Block, rows: int) -> PacketTable:
@@ -93,21 +101,13 @@ class Decoder:
         columns = block.columns(rows)
         return PacketTable(
             **columns,
-            hosts=self._names(),
-            flow_endpoints=_endpoints(flows),
+            hosts=Addresses(self._hosts[: self._count("hosts")].view(np.uint64).reshape(-1, 2)),
+            flow_endpoints=flows.view(endpoints.FLOW_ENDS),
             flow_protocol=flows["protocol"],
             flow_network=flows["network"],
             flow_strays=flows["strays"],
             btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
         )
-
-    def _names(self) -> tuple[str, ...]:
-        known, count = len(self._host_names), self._count("hosts")
-        if known < count:
-            self._host_names += tuple(
-                _address(int(host["high"]), int(host["low"])) for host in self._hosts[known:count]
-            )
-        return self._host_names
 
     def facts(self) -> dict[str, Any]:
         """Counts over all chunks so far."""
@@ -121,9 +121,20 @@ class Decoder:
         }
 
 
-def _endpoints(flows: npt.NDArray[np.void]) -> npt.NDArray[np.uint16]:
-    """Shape (F, 4): a view, because a copy for every table of a million flows would be most of the work."""
-    return np.ndarray((len(flows), 4), np.uint16, flows, strides=(endpoints.FLOW.itemsize, 2))
+def _reserved(held: npt.NDArray[np.void], most: int) -> npt.NDArray[np.void]:
+    """Room for all that there may be: what nobody has touched is no memory, and tables go on showing what lies there."""
+    if len(held) == most:
+        return held
+    reserved = np.empty(most, held.dtype)
+    reserved[: len(held)] = held
+    return reserved
+
+
+def _enlarge(slots: npt.NDArray[np.void], most: int) -> None:
+    """More of them, free ones, at least twice as many as the ``most`` that will be entered; in place where the system can."""
+    wanted = len(slots) * (4 if len(slots) < _MANY_SLOTS else 2)
+    slots.resize(min(wanted, 1 << (2 * most - 1).bit_length()), refcheck=False)
+    slots["entry"] = 0
 
 
 def _distinct(longest: npt.NDArray[np.uint8]) -> int:
@@ -134,9 +145,3 @@ def _distinct(longest: npt.NDArray[np.uint8]) -> int:
     if estimate <= 2.5 * places and empty:
         estimate = places * np.log(places / empty)
     return round(float(estimate))
-
-
-def _address(high: int, low: int) -> str:
-    if high == 0 and low >> 32 == 0xFFFF:
-        return str(ipaddress.IPv4Address(low & 0xFFFFFFFF))
-    return str(ipaddress.IPv6Address(high << 64 | low))

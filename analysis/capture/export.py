@@ -39,8 +39,12 @@ def _column(table: PacketTable, name: str) -> Any:
     absent = values == _ABSENT[name]
     if name not in ("src", "dst"):
         return pa.array(values, mask=absent)
-    numbers = pa.array(np.where(absent, 0, values).astype(np.int32), mask=absent)
-    return pa.DictionaryArray.from_arrays(numbers, pa.array(table.hosts, pa.string())).dictionary_decode()
+    seen = np.zeros(len(table.hosts), np.bool_)
+    seen[values[~absent]] = True
+    places = np.cumsum(seen, dtype=np.int32) - 1
+    numbers = pa.array(places[np.where(absent, 0, values)] if len(places) else values.astype(np.int32), mask=absent)
+    names = table.hosts.named(np.flatnonzero(seen).tolist())
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string())).dictionary_decode()
 
 
 def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName = "auto") -> int:

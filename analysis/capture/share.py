@@ -7,7 +7,6 @@ windows, so that neither making one nor joining many needs the memory of a recor
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,17 +93,21 @@ class _Seen:
     rows: list[Int64] = field(default_factory=list)
     times: list[Int64] = field(default_factory=list)
     marks: list[tuple[npt.NDArray[np.uint64], Int64, npt.NDArray[np.int32]]] = field(default_factory=list)
+    owner: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Of every address so far; the last one is of those without a number."""
 
     def add(self, table: PacketTable) -> None:
         nobody = len(self.owners) + 1
-        owner = np.array([*(self.owners.get(host, nobody) for host in table.hosts), nobody], np.int64)
+        known = max(len(self.owner) - 1, 0)
+        if len(table.hosts) >= len(self.owner):
+            new = np.full(len(table.hosts) - known + 1, nobody, np.int32)
+            for address, place in table.hosts[known:].numbers_of(self.owners).items():
+                new[place] = self.owners[address]
+            self.owner = np.concatenate([self.owner[:known], new])
 
-        def of(column: npt.NDArray[np.uint16]) -> Int64:
-            return owner[np.where(column == NO_HOST, len(table.hosts), column)]
-
-        source = of(table.src)
+        source, target = (self.owner[np.minimum(column, len(table.hosts))] for column in (table.src, table.dst))
         # Frames of pairs of which this host is the first; what belongs to no host is the first recording's.
-        first = np.minimum(source, of(table.dst))
+        first = np.minimum(source, target)
         taken = np.flatnonzero(np.where(first == nobody, 0, first) == self.number)
         self.rows.append(taken + self.packets)
         self.times.append(table.time_ns[taken])
@@ -116,11 +119,10 @@ class _Seen:
         rows = np.flatnonzero(((table.kind & TCP) > 0) & (table.time_ns != NO_TIME) & (table.src != NO_HOST))
         if not len(rows):
             return
-        address = np.array([_number(host) for host in table.hosts], np.uint64)
         key = np.zeros(len(rows), np.uint64)
-        ends = (address[table.src[rows]], address[table.dst[rows]])
+        ends = (table.hosts.words(column[rows]) for column in (table.src, table.dst))
         told = (table.sport, table.dport, table.seq, table.ack, table.payload, table.window, table.tcp_flags)
-        for column in (*ends, *(each[rows] for each in told)):
+        for column in (*(half for words in ends for half in words.T), *(each[rows] for each in told)):
             key = (key ^ column.astype(np.uint64)) * _SPREAD
             key ^= key >> np.uint64(29)
         chosen = (key & np.uint64(self.sample)) == 0
@@ -135,10 +137,6 @@ class _Seen:
         keys, where, counts = np.unique(key, return_index=True, return_counts=True)
         once = where[counts == 1]
         return keys[counts == 1], time_ns[once], owner[once]
-
-
-def _number(host: str) -> int:
-    return int.from_bytes(hashlib.blake2b(host.encode(), digest_size=8).digest(), "little")
 
 
 def _joined(parts: list[Int64]) -> Int64:

@@ -87,7 +87,7 @@ def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[Packe
 
 
 def read_capture(path: str | Path, *, decoder: DecoderName = "auto") -> PacketTable:
-    """The whole capture as one table (about 51 bytes per packet). Raises CaptureError."""
+    """The whole capture as one table (about 55 bytes per packet). Raises CaptureError."""
     return with_decoder(path, decoder, _joined)
 
 

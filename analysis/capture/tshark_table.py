@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import MOST_NS, nanoseconds, running
@@ -43,6 +44,7 @@ from analysis.kernels.greetings import (
 )
 from analysis.packets import (
     CUT,
+    ENDS,
     FRAGMENT,
     ICMP,
     IPV4,
@@ -88,7 +90,7 @@ _UCX_MAGIC: Final = 0xCAFEBABE12345678.to_bytes(8, "little")
 _LIBFABRIC_REQUEST: Final = bytes([3, 0])
 _ORDERS: Final[tuple[Literal["little", "big"], ...]] = ("little", "big")
 _TYPES: Final[dict[str, Any]] = {
-    "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint16, "dst": np.uint16,
+    "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint32, "dst": np.uint32,
     "sport": np.uint16, "dport": np.uint16, "flow": np.uint32, "payload": np.uint32, "seq": np.uint32, "ack": np.uint32,
     "window": np.uint16, "tcp_flags": np.uint8, "wscale": np.uint8, "mss": np.uint16, "fingerprint": np.uint32,
 }  # fmt: skip
@@ -143,8 +145,9 @@ class _Reader:
         self.source |= {"hidden": 0, "beyond_frame": 0, "addresses_not_kept": 0, "packets_beyond_flow_limit": 0}
         self.source["odd_stamps"] = 0
         self._hosts: dict[str, int] = {}
+        self._addresses = Addresses()
         self._flows: dict[tuple[int, int, int, int, int, int], int] = {}
-        self._ends, self._protocols = np.zeros((0, 4), np.uint16), np.zeros(0, np.uint8)
+        self._ends, self._protocols = np.zeros(0, ENDS), np.zeros(0, np.uint8)
         self._networks = np.zeros(0, np.uint64)
         self._ways: dict[tuple[int, int], tuple[str, ...]] = {}
         self._strays: dict[int, int] = {}
@@ -169,13 +172,13 @@ class _Reader:
                 greetings.append((len(rows) - 1, *said))
         self.packets += len(rows)
         columns = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
-        self._note_flows()
+        self._note_hosts_and_flows()
         heard = np.array(greetings, np.int64).reshape(-1, 3)
         confirmed = self._greetings.confirmed(heard, columns["flow"], columns["kind"])
         self.source["greetings_forgotten"] = self._greetings.forgotten
         return PacketTable(
             **columns,
-            hosts=tuple(self._hosts),
+            hosts=self._addresses,
             flow_endpoints=self._ends,
             flow_protocol=self._protocols,
             flow_network=self._networks,
@@ -184,11 +187,14 @@ class _Reader:
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
 
-    def _note_flows(self) -> None:
-        """Arrays of all flows so far: only the new ones are looked at, or a table would cost more the more there were before it."""
+    def _note_hosts_and_flows(self) -> None:
+        """Arrays of all so far: only the new ones are looked at, or a table would cost more the more there were before it."""
+        if len(self._hosts) > len(self._addresses):
+            self._addresses = self._addresses.with_more(islice(self._hosts, len(self._addresses), None))
         new = list(islice(self._flows, len(self._ends), None))
         if new:
-            self._ends = np.concatenate([self._ends, np.array([key[:4] for key in new], np.uint16)])
+            ends = np.array([((key[0], key[2]), (key[1], key[3])) for key in new], ENDS)
+            self._ends = np.concatenate([self._ends, ends])
             self._protocols = np.concatenate([self._protocols, np.array([key[4] for key in new], np.uint8)])
             self._networks = np.concatenate([self._networks, np.array([key[5] for key in new], np.uint64)])
 

@@ -203,8 +203,8 @@ def decode(
     cap_len: UInt32,
     orig_len: UInt32,
     kind: UInt8,
-    src: UInt16,
-    dst: UInt16,
+    src: UInt32,
+    dst: UInt32,
     sport: UInt16,
     dport: UInt16,
     flow: UInt32,
@@ -250,6 +250,8 @@ def decode(
             wscale[i] = NO_SCALE
             mss[i] = 0
         else:
+            if known.hosts >= known.host_stop:
+                return i
             kind[i] = 0
             src[i] = NO_HOST
             dst[i] = NO_HOST
@@ -367,7 +369,7 @@ def decode(
             scale, segment = syn_options(l4 + 20, options_end)
             wscale[i] = scale
             mss[i] = segment
-        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | 6))
+        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) ^ (destination << 8) ^ 6))
         fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
         jobid, rank = greeting(l4 + header, end, length)
         if jobid != NO_GREETING:

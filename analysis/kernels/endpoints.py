@@ -27,27 +27,40 @@ TABLES = np.dtype(
         ("host_slot_count", "i8"),
         ("host_list", "i8"),
         ("host_room", "i8"),
+        ("host_stop", "i8"),
         ("flow_slots", "i8"),
         ("flow_slot_count", "i8"),
         ("flow_list", "i8"),
         ("flow_room", "i8"),
+        ("flow_stop", "i8"),
         ("recent", "i8"),
         ("filter", "i8"),
         ("distinct", "i8"),
     ]
 )
-"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
+"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index; a packet that may
+bring more hosts or flows than ``_stop`` waits until the caller has made room for them."""
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
 FLOW = np.dtype(
     [
-        ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("network", "u8"),
-        ("a_way", "u4"), ("b_way", "u4"), ("strays", "u4"), ("protocol", "u1"),
+        ("network", "u8"), ("a", "u4"), ("b", "u4"), ("a_way", "u4"), ("b_way", "u4"),
+        ("a_port", "u2"), ("b_port", "u2"), ("strays", "u2"), ("protocol", "u1"),
     ],
     align=True,
 )  # fmt: skip
-"""Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here; the VLANs and
-labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different ones."""
+"""Hosts and ports of endpoint A and B of a flow, each pair one behind the other, so that a table can show them as they lie here; the
+VLANs and labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different
+ones, MOST_STRAYS at most."""
+FLOW_ENDS = np.dtype(
+    [
+        ("network", "u8"), ("hosts", "u4", 2), ("a_way", "u4"), ("b_way", "u4"),
+        ("ports", "u2", 2), ("strays", "u2"), ("protocol", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+"""The same records as tables show them (analysis.packets)."""
+MOST_STRAYS = 65_535
 SLOT = np.dtype([("entry", "u4")])
 FILTER = np.dtype([("bits", "u4")])
 FILTER_ROOM = 1 << 19
@@ -58,7 +71,7 @@ DISTINCT_ROOM = 1 << 12
 """Of each sketch of how many different ones there were: the longest run of zero bits among the hashes that fall into a place."""
 HOSTS_BEYOND, FLOWS_BEYOND = 0, 1
 RECENT = np.dtype(
-    [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u2"), ("destination", "u2"), ("kind", "u1")],
+    [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u4"), ("destination", "u4"), ("kind", "u1")],
     align=True,
 )
 """What a TCP packet over IPv4 found in the tables, by its addresses and ports as they lie in its headers; ``kind`` is 0 while empty.
@@ -141,6 +154,19 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     return signed(known.hosts - 1)
 
 
+@jit
+def reenter_hosts(tables: int) -> None:
+    """Enter all hosts into a new, empty slot table, in the same order."""
+    known = tables_at(tables, 1, 0)
+    mask = known.host_slot_count - 1
+    for index in range(known.hosts):
+        host = host_at(known.host_list, known.host_room, index)
+        place = slot_of(mix(host.high, host.low * _HASH), mask)
+        while slot_at(known.host_slots, known.host_slot_count, place).entry != 0:
+            place = (place + 1) & mask
+        slot_at(known.host_slots, known.host_slot_count, place).entry = index + 1
+
+
 @inlined
 def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
     """The only place where packets with these addresses and ports are remembered."""
@@ -150,10 +176,11 @@ def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
 
 @jit
 def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64:
-    """The same for both directions."""
+    """The same for both directions. Of hosts below 2^16 nothing is lost; the upper bits of others meet the other end's port."""
     this = np.uint64((source << 16) | sport)
     that = np.uint64((destination << 16) | dport)
-    return (this << _32) | that if this <= that else (that << _32) | this
+    first, second = (this, that) if this <= that else (that, this)
+    return (first << _32 | first >> _32) ^ second
 
 
 @jit
@@ -233,7 +260,7 @@ def note_way(flow: Any, backward: int, tags: np.uint64) -> bool:
             flow.b_way = way
         else:
             flow.a_way = way
-    elif first != way:
+    elif first != way and flow.strays < MOST_STRAYS:
         flow.strays += 1
     return bool(first == 1)
 

@@ -16,6 +16,8 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
 _55 = np.uint64(55)
 UNKNOWN = -1
+_NO_PAIR = -2
+"""No key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
 TAKEN, MISSED = range(2)
 """Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
 
@@ -60,24 +62,24 @@ def count_pairs(
     first: int, kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
     slots: Any, keys: Any, totals: Any, used: Any,
 ) -> int:  # fmt: skip
-    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 16 | destination.
+    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 32 | destination.
 
     ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where free; ``used`` (2,) see TAKEN.
     Returns N, or the row before which the caller must make room.
     """
-    last, pair = -1, signed(0)
+    last, pair = _NO_PAIR, signed(0)
     packets = wire = content = 0  # of that pair since it came last: neighbours mostly go the same way
     for i in range(first, len(kind)):
         if not kind[i] & _IP or (len(skip) and skip[i]):
             continue
-        key = (signed(src[i]) << 16) | signed(dst[i])
+        key = (signed(src[i]) << 32) | signed(dst[i])
         if key != last:
             _add(totals, pair, packets, wire, content)
             packets = wire = content = 0
             place = _place_of(key, slots, keys)
             if place == UNKNOWN:
                 used[MISSED] += signed(orig_len[i])
-                last, pair = -1, signed(0)
+                last, pair = _NO_PAIR, signed(0)
                 continue
             if slots[place] == 0:
                 if used[TAKEN] == len(keys):

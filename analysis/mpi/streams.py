@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.mpi.windows import NEVER_CLOSED, Handshake, opened_ns
-from analysis.packets import NO_FLOW, NO_TIME, REVERSE, SYN, TCP, PacketTable
+from analysis.packets import ENDS, NO_FLOW, NO_TIME, REVERSE, SYN, TCP, PacketTable
 
 MOST_PACKETS: Final = 1 << 22
 """Packets that are followed, in 35 bytes each; what comes later is not known."""
@@ -93,7 +93,7 @@ class StreamAccumulator:
         self._ranks: dict[int, dict[int, tuple[int, int]]] = {}
         self._said: dict[int, Handshake] = {}
         self._pieces: dict[str, list[npt.NDArray[np.generic]]] = {name: [] for name in _COLUMNS}
-        self._endpoints = np.zeros((0, 4), np.uint16)
+        self._endpoints = np.zeros(0, ENDS)
 
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
@@ -134,7 +134,7 @@ class StreamAccumulator:
 
     def _both_ways(self, flow: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, int], Stream]:
         sides = self._ranks[flow]
-        hosts = (int(self._endpoints[flow][0]), int(self._endpoints[flow][2]))
+        hosts: tuple[int, int] = tuple(self._endpoints["hosts"][flow].tolist())
         rows = np.flatnonzero(columns["flow"] == flow)
         of_flow = {name: columns[name][rows].astype(np.int64) for name in _COLUMNS}
         from_b = (of_flow["kind"] & REVERSE) > 0
@@ -150,12 +150,12 @@ class StreamAccumulator:
         return found
 
     def _ports(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, str], Port]:
-        ends = self._endpoints.astype(np.int64)[columns["flow"].astype(np.int64)]
+        hosts = self._endpoints["hosts"][columns["flow"].astype(np.int64)]
         from_b = (columns["kind"].astype(np.int64) & REVERSE) > 0
         ports = {}
         for way, host in (
-            ("out", np.where(from_b, ends[:, 2], ends[:, 0])),
-            ("in", np.where(from_b, ends[:, 0], ends[:, 2])),
+            ("out", np.where(from_b, hosts[:, 1], hosts[:, 0])),
+            ("in", np.where(from_b, hosts[:, 0], hosts[:, 1])),
         ):
             for number in np.unique(host).tolist():
                 mine = host == number

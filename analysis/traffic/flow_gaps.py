@@ -1,6 +1,6 @@
 """Inter-arrival times of every connection and each of its directions (METRICS.md section 4).
 
-Needs the stamps of all packets at once, 12 bytes each, which is why it is asked for and no part of every analysis.
+Needs the stamps of all packets at once, 13 bytes each, which is why it is asked for and no part of every analysis.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.packets import NO_FLOW, NO_TIME, PacketTable
+from analysis.packets import ENDS, NO_FLOW, NO_TIME, REVERSE, PacketTable
 from analysis.traffic.interarrival import QUANTILES, sorted_quantile
 from analysis.traffic.tcp import TcpAccumulator
 
@@ -23,18 +23,22 @@ def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, 
     connection (or direction) with fewer than two stamped packets has not is absent.
     """
     tcp = TcpAccumulator(max_connections=250_000, set_aside=False)
-    times, connections, sources = [], [], []
+    times, connections, backward = [], [], []
+    ends: npt.NDArray[np.void] = np.zeros(0, ENDS)
     for table in tables:
         connection = tcp.update(table)
         followed = (connection != NO_FLOW) & (table.time_ns != NO_TIME)
         times.append(table.time_ns[followed])
         connections.append(connection[followed])
-        sources.append((table.src[followed].astype(np.uint32) << 16) | table.sport[followed])
+        backward.append(table.kind[followed] >= REVERSE)
+        ends = table.flow_endpoints
     records = tcp.result().records
     if not len(records):
         return []
     of, time_ns = np.concatenate(connections), np.concatenate(times)
-    from_a = np.concatenate(sources) == ((records["host_a"].astype(np.uint32) << 16) | records["port_a"])[of]
+    of_flow = ends["hosts"][records["flow"], 0], ends["ports"][records["flow"], 0]
+    turned = (records["host_a"] != of_flow[0]) | (records["port_a"] != of_flow[1])  # a flow's A sent its first packet
+    from_a = np.concatenate(backward) == turned[of]
     rows: list[dict[str, Any]] = [{} for _ in records]
     for suffix, chosen in (("", slice(None)), ("_ab", from_a), ("_ba", ~from_a)):
         _describe(rows, of[chosen], time_ns[chosen], suffix)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.capture.virtual_networks import named_network
 from analysis.kernels import tcp_state as state
 from analysis.packets import NO_TIME
@@ -78,12 +79,12 @@ def assemble(
     sides: Records,
     described: Floats,
     short: npt.NDArray[np.int64],
-    endpoints: npt.NDArray[np.uint16],
+    endpoints: Records,
     spare: int = 0,
 ) -> tuple[Records, Floats]:
     """Rows (C + spare,) of dtype FLOW, and (C + spare, 2) the sum and number of the windows whose scale is known.
 
-    ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes.
+    ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes; ``endpoints`` (F,) as in PacketTable.
     """
     count = len(connections)
     records, windows = np.zeros(count + spare, FLOW), np.zeros((count + spare, 2))
@@ -100,7 +101,7 @@ def _fill(
     sides: Records,
     described: Floats,
     short: npt.NDArray[np.int64],
-    endpoints: npt.NDArray[np.uint16],
+    endpoints: Records,
 ) -> Floats:
     """Fill ``records`` from the rows of the other arrays that belong to them; returns their windows."""
     turned = np.maximum(connections["initiator"], 0)
@@ -109,11 +110,9 @@ def _fill(
     a, b = sides.take(2 * numbers + turned), sides.take(2 * numbers + 1 - turned)
     for name in ("flow", "jobid", "btl_handshakes", "handshake", "first_ns", "last_ns"):
         records[name] = connections[name]
-    ends = endpoints[connections["flow"]].astype(np.int64)
-    swapped = turned.astype(np.bool_)[:, None]
-    ends = np.where(swapped, ends[:, [2, 3, 0, 1]], ends)
-    for column, name in enumerate(("host_a", "port_a", "host_b", "port_b")):
-        records[name] = ends[:, column]
+    for name, of_ends in (("host", endpoints["hosts"]), ("port", endpoints["ports"])):
+        records[f"{name}_a"] = of_ends[connections["flow"], turned]
+        records[f"{name}_b"] = of_ends[connections["flow"], 1 - turned]
     for name in state.COUNTERS:
         records[f"{name}_ab"], records[f"{name}_ba"] = a[name], b[name]
     records["rtt_of"] = np.where(short < 0, 0, np.where(short == turned, 2, 1))
@@ -203,7 +202,7 @@ def rtt_samples(records: Records) -> npt.NDArray[np.int64]:
 
 
 def rows(
-    records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...], networks: npt.NDArray[np.uint64]
+    records: Records, numbers: npt.NDArray[np.int64], hosts: Addresses, networks: npt.NDArray[np.uint64]
 ) -> list[dict[str, Any]]:
     """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``.
 
@@ -211,7 +210,7 @@ def rows(
     """
     columns: dict[str, list[Any]] = {"connection": numbers.tolist(), "flow": records["flow"].tolist()}
     for end in ("a", "b"):
-        columns[f"host_{end}"] = [hosts[host] for host in records[f"host_{end}"].tolist()]
+        columns[f"host_{end}"] = hosts.named(records[f"host_{end}"].tolist())
         columns[f"port_{end}"] = records[f"port_{end}"].tolist()
     if networks.any():
         columns["network"] = [named_network(int(networks[flow])) for flow in records["flow"].tolist()]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
 from analysis.traffic.flow_metrics import capture_metrics
@@ -47,7 +48,7 @@ class FlowSet:
     """All connections of a capture: ``records`` has shape (C,) and dtype FLOW, in order of their first packets."""
 
     records: npt.NDArray[np.void]
-    hosts: tuple[str, ...] = ()
+    hosts: Addresses = field(default_factory=Addresses)
     networks: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     """Shape (F,): the virtual network of every flow (capture.virtual_networks); (0,) where none is known."""
     limits: Limits = field(default_factory=Limits)
@@ -94,8 +95,8 @@ class FlowSet:
         samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
         short: npt.NDArray[np.int64],
         *,
-        hosts: tuple[str, ...],
-        endpoints: npt.NDArray[np.uint16],
+        hosts: Addresses,
+        endpoints: npt.NDArray[np.void],
         networks: npt.NDArray[np.uint64],
         limits: Limits,
         aside: tuple[Aside, Aside] | None = None,

@@ -6,13 +6,13 @@ Rows send, columns receive. Messages between ranks of one host that use shared m
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.kernels import pairs
 from analysis.numbers import amount, grouped
 from analysis.packets import PacketTable
@@ -23,7 +23,7 @@ LARGEST_MATRIX: Final = 256
 """Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
 
 MOST_PAIRS: Final = 1 << 20
-"""Pairs of hosts that are counted exactly, in 36 bytes each; beyond them those with fewest bytes are dropped again and again."""
+"""Pairs of hosts that are counted exactly, in 40 bytes each; beyond them those with fewest bytes are dropped again and again."""
 
 LARGEST_RANK: Final = 1 << 20
 """A BTL handshake naming a higher rank is not one."""
@@ -32,12 +32,11 @@ SHARED_MEMORY_NOTE: Final = (
     "Only what crossed the captured wire counts: messages between ranks of one host that use shared memory are missing "
     "(the launchers pin --mca pml ob1 --mca btl tcp,self)."
 )
-_LINK_LOCAL_GROUPS: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
 _SOURCES: Final = ("btl_handshake", "launcher_map", "one_rank_per_host")
 _HEARD, _TOLD, _PLACED = range(len(_SOURCES))
-_AT_ONCE: Final = 1 << 16
-"""Pairs that are looked at together."""
+_AT_ONCE: Final = 1 << 14
+"""Pairs, or hosts, that are looked at together."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 Integers = npt.NDArray[np.int64]
 
@@ -49,10 +48,11 @@ class MatrixAccumulator:
         self._most = most_pairs
         self._missed_bytes = 0
         self._slots = np.zeros(128, np.int32)
-        self._keys = np.zeros(64, np.uint32)
+        self._keys = np.zeros(64, np.int64)
         self._totals = np.zeros((64, 3), np.int64)
         self._used = np.zeros(2, np.int64)
-        self._hosts: tuple[str, ...] = ()
+        self._hosts = Addresses()
+        self._gone = _Ends()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
@@ -117,6 +117,7 @@ class MatrixAccumulator:
             self._slots = np.zeros(1 << (2 * room - 1).bit_length(), np.int32)
         else:
             order = np.argsort(self._totals[:, 1], kind="stable")
+            self._add_up(self._gone, np.sort(order[: len(order) // 2]))
             kept = np.sort(order[len(order) // 2 :])
             self._missed_bytes += int(self._totals[order[len(order) // 2], 1])
             self._keys[: len(kept)], self._totals[: len(kept)] = self._keys[kept], self._totals[kept]
@@ -126,46 +127,74 @@ class MatrixAccumulator:
         pairs.enter_pairs(self._keys[: self._used[0]], self._slots)
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
-        hosts = len(self._hosts)
-        chatter = np.array([_is_neighbourhood(host) for host in self._hosts], np.bool_)
-        weight, seen, neighbourhood_packets = np.zeros(hosts, np.int64), np.zeros(hosts, np.bool_), 0
+        ends = self._gone.copy()
+        self._add_up(ends)
+        largest = ends.heaviest()
+        matrix = _Matrix(len(largest))
         for source, target, totals in self._pairs():
-            to_group = chatter[target]
-            neighbourhood_packets += int(totals[to_group, 0].sum())
-            source, target, volumes = source[~to_group], target[~to_group], totals[~to_group]
-            seen[source] = seen[target] = True
-            np.add.at(weight, source, volumes[:, 1])
-            np.add.at(weight, target[source != target], volumes[source != target, 1])
-        largest = _heaviest(seen, weight)
-        matrix = _Matrix(hosts)
-        for source, target, totals in self._pairs():
-            inside = largest[source] & largest[target] & ~chatter[target]
+            inside = np.flatnonzero(largest[source] & largest[target])
+            inside = inside[~self._hosts.are_link_local_groups(target[inside])]
             matrix.add_volume(source[inside], target[inside], totals[inside])
         a, b = flows.records["host_a"], flows.records["host_b"]
         among = largest[a] & largest[b]
         matrix.add_tcp(a[among], b[among], flows.records, among)
-        kept = sorted(np.flatnonzero(largest).tolist(), key=lambda host: _address_order(self._hosts[host]))
-        return matrix.as_dict(kept, [self._hosts[host] for host in kept]) | {
-            "omitted": int(np.count_nonzero(seen)) - len(kept),
-            "neighbourhood_packets": neighbourhood_packets,
+        kept = self._hosts.in_order(np.flatnonzero(largest))
+        return matrix.as_dict(kept, self._hosts.named(kept)) | {
+            "omitted": int(np.count_nonzero(ends.seen)) - len(kept),
+            "neighbourhood_packets": ends.neighbourhood_packets,
         }
 
-    def _pairs(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """(sources, targets, totals) of pairs of known hosts, some at a time: all at once would double the memory."""
-        for first in range(0, int(self._used[0]), _AT_ONCE):
-            rows = slice(first, min(first + _AT_ONCE, int(self._used[0])))
-            keys = self._keys[rows].astype(np.int64)
-            source, target = keys >> 16, keys & 0xFFFF
+    def _add_up(self, ends: _Ends, chosen: Integers | None = None) -> None:
+        ends.make_room(len(self._hosts))
+        for source, target, totals in self._pairs(chosen):
+            ends.add(source, target, totals, self._hosts.are_link_local_groups(target))
+
+    def _pairs(self, chosen: Integers | None = None) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """(sources, targets, totals) of all or the ``chosen`` pairs of known hosts, some at a time: all at once would double the memory."""
+        count = int(self._used[0]) if chosen is None else len(chosen)
+        for first in range(0, count, _AT_ONCE):
+            some = slice(first, min(first + _AT_ONCE, count))
+            rows = some if chosen is None else chosen[some]
+            keys = self._keys[rows]
+            source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
             known = (source < len(self._hosts)) & (target < len(self._hosts))
             yield source[known], target[known], self._totals[rows][known]
 
 
-def _heaviest(seen: npt.NDArray[np.bool_], weight: Integers) -> Any:
-    """Shape (hosts,): the LARGEST_MATRIX hosts of those ``seen`` with most bytes, sent and received."""
-    places = np.flatnonzero(seen)
-    chosen = np.zeros(len(weight), np.bool_)
-    chosen[places[np.argsort(-weight[places], kind="stable")[:LARGEST_MATRIX]]] = True
-    return chosen
+class _Ends:
+    """Of every host whether it was seen and its bytes, sent and received; exact, also of pairs that are gone."""
+
+    def __init__(self) -> None:
+        self.seen, self._weight = np.zeros(0, np.bool_), np.zeros(0, np.int64)
+        self.neighbourhood_packets = 0
+
+    def copy(self) -> _Ends:
+        other = _Ends()
+        other.seen, other._weight = self.seen.copy(), self._weight.copy()
+        other.neighbourhood_packets = self.neighbourhood_packets
+        return other
+
+    def make_room(self, hosts: int) -> None:
+        for held in (self.seen, self._weight):
+            held.resize(hosts, refcheck=False)
+
+    def add(self, source: Integers, target: Integers, totals: Integers, to_group: npt.NDArray[np.bool_]) -> None:
+        """``totals`` (n, 3) as in the matrix; what went to a group is of the neighbourhood, and of no host."""
+        self.neighbourhood_packets += int(totals[to_group, 0].sum())
+        source, target, wire_bytes = source[~to_group], target[~to_group], totals[~to_group, 1]
+        self.seen[source] = self.seen[target] = True
+        np.add.at(self._weight, source, wire_bytes)
+        np.add.at(self._weight, target[source != target], wire_bytes[source != target])
+
+    def heaviest(self) -> npt.NDArray[np.bool_]:
+        """Shape (hosts,): the LARGEST_MATRIX hosts with most bytes of those that were seen."""
+        places = np.zeros(0, np.int64)
+        for first in range(0, len(self.seen), _AT_ONCE):
+            places = np.concatenate([places, first + np.flatnonzero(self.seen[first : first + _AT_ONCE])])
+            places = np.sort(places[np.argsort(-self._weight[places], kind="stable")[:LARGEST_MATRIX]])
+        chosen = np.zeros(len(self.seen), np.bool_)
+        chosen[places] = True
+        return chosen
 
 
 def rank_matrix(
@@ -191,9 +220,10 @@ def rank_matrix(
     nothing_heard = not (sources == _HEARD).any()
     if rank_map:
         for column, end in enumerate(("a", "b")):
-            for row in np.flatnonzero(ranks[:, column] < 0):
-                address = (flows.hosts[records[f"host_{end}"][ours[row]]], int(records[f"port_{end}"][ours[row]]))
-                ranks[row, column] = rank_map.get(address, -1)
+            rows = np.flatnonzero(ranks[:, column] < 0)
+            names = flows.hosts.named(records[f"host_{end}"][ours[rows]].tolist())
+            ports = records[f"port_{end}"][ours[rows]].tolist()
+            ranks[rows, column] = [rank_map.get(address, -1) for address in zip(names, ports, strict=True)]
     complete = (ranks >= 0).all(axis=1)
     mpi = (ranks >= 0).any(axis=1) | (placed.of_mpi[ours] & nothing_heard)
     nameless = np.zeros(len(records), np.bool_)
@@ -215,16 +245,6 @@ def rank_matrix(
 def _source(sources: Integers) -> str | None:
     kinds = np.unique(sources).tolist()
     return "mixed" if len(kinds) > 1 else _SOURCES[kinds[0]] if kinds else None
-
-
-def _is_neighbourhood(address: str) -> bool:
-    """Multicast that no router passes on (224.0.0.0/24, ff02::/16): neighbour discovery and its like, no host's messages."""
-    return ipaddress.ip_address(address) in _LINK_LOCAL_GROUPS[":" in address]
-
-
-def _address_order(address: str) -> tuple[int, int]:
-    parsed = ipaddress.ip_address(address)
-    return parsed.version, int(parsed)
 
 
 class _Matrix:

@@ -40,17 +40,22 @@ class PlacedRanks:
         records = flows.records
         of_mpi = np.zeros(len(records), np.bool_) if member is None else flows.chosen(member)
         ends, crowded = np.zeros((len(records), 2), np.bool_), np.zeros((len(records), 2), np.bool_)
+        if not of_mpi.any():
+            return cls(of_mpi, ends, crowded)
         one_job = len(np.unique(records["jobid"][records["jobid"] >= 0])) < 2
-        there = [host_ranks.get(host, ()) for host in flows.hosts]
-        counts = np.array([len(ranks) for ranks in there], np.int64)
-        alone = np.array([ranks[0] if len(ranks) == 1 else UNKNOWN for ranks in there], np.int64)
+        counts, alone = (
+            np.zeros(len(flows.hosts), np.int64) for _ in range(2)
+        )  # zeros nobody has touched are no memory
+        for address, number in flows.hosts.numbers_of(host_ranks).items():
+            counts[number] = len(host_ranks[address])
+            alone[number] = host_ranks[address][0] - UNKNOWN if counts[number] == 1 else 0
         for column, end in enumerate(("a", "b")):
             silent = of_mpi & (records[f"rank_{end}"] == UNKNOWN)
             host = records[f"host_{end}"][silent]
             crowded[silent, column] = counts[host] > 1
             if one_job:
-                ends[silent, column] = alone[host] != UNKNOWN
-                records[f"rank_{end}"][silent] = alone[host]
+                ends[silent, column] = alone[host] > 0
+                records[f"rank_{end}"][silent] = alone[host] + UNKNOWN
         return cls(of_mpi, ends, crowded)
 
     def why_by_host(self, flows: FlowSet, nameless: Rows) -> str | None:

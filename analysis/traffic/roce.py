@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.kernels import roce as kernel
 from analysis.kernels.decode import ROCE_PORT
 from analysis.kernels.rates import ALL
@@ -46,7 +47,7 @@ class RoceAccumulator:
     """Follows every queue pair over successive tables whose ``src`` and ``dst`` numbers mean the same."""
 
     def __init__(self) -> None:
-        self._hosts: tuple[str, ...] = ()
+        self._hosts = Addresses()
         self._codes, self._codes_again = np.zeros(256, np.int64), np.zeros(256, np.int64)
         self._marked = self._beyond = 0
         self._volume = np.zeros(len(_PER_STREAM), np.int64)
@@ -121,11 +122,14 @@ class RoceAccumulator:
     def _stream_of(self, table: PacketTable, rows: Integers) -> Integers:
         """The number of every row's stream, new ones entered; -1 beyond the limit."""
         answers = np.isin(table.window[rows] & 31, _ANSWERS)
-        ends = (table.src[rows].astype(np.int64) << 16) | table.dst[rows]
-        keys, places = np.unique((ends << 25) | (table.ack[rows].astype(np.int64) << 1) | answers, return_inverse=True)
+        # Two hosts and a queue pair do not fit into 64 bits, so the pairs of hosts are numbered first
+        pairs = (table.src[rows].astype(np.uint64) << np.uint64(32)) | table.dst[rows]
+        ends, of = np.unique(pairs, return_inverse=True)
+        keys, places = np.unique((of << 25) | (table.ack[rows].astype(np.int64) << 1) | answers, return_inverse=True)
         numbers = np.empty(len(keys), np.int64)
         for place, key in enumerate(keys.tolist()):
-            name = (key >> 41, key >> 25 & 0xFFFF, key >> 1 & 0xFFFFFF, key & 1)
+            source_target = int(ends[key >> 25])
+            name = (source_target >> 32, source_target & 0xFFFFFFFF, key >> 1 & 0xFFFFFF, key & 1)
             full = len(self._streams) >= MOST_QUEUE_PAIRS and name not in self._streams
             numbers[place] = -1 if full else self._streams.setdefault(name, len(self._streams))
         self._beyond += int(np.count_nonzero(numbers[places] < 0))
@@ -139,16 +143,17 @@ class RoceAccumulator:
 
     def _rows(self) -> list[dict[str, Any]]:
         """One row per direction and queue pair: READ responses together with what else was sent to it."""
-        rows: dict[tuple[int, int, int], dict[str, Any]] = {}
+        rows: dict[tuple[int, int, int], dict[str, int]] = {}
         for (source, target, pair, _), stream in self._streams.items():
-            empty = {"source": self._name(source), "destination": self._name(target), "queue_pair": pair}
+            empty = {"source": source, "destination": target, "queue_pair": pair}
             row = rows.setdefault(
                 (source, target, pair), empty | dict.fromkeys((*_PER_STREAM, "retransmitted_packets"), 0)
             )
             for column, name in enumerate(_PER_STREAM):
                 row[name] += int(self._totals[stream, column])
             row["retransmitted_packets"] += int(self._repeated[stream])
-        return sorted(rows.values(), key=lambda row: -row["wire_bytes"])[:MOST_ROWS]
+        shown = sorted(rows.values(), key=lambda row: -row["wire_bytes"])[:MOST_ROWS]
+        return [row | {end: self._name(row[end]) for end in ("source", "destination")} for row in shown]
 
     def _name(self, host: int) -> str | None:
         return self._hosts[host] if host < len(self._hosts) else None

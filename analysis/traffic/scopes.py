@@ -61,8 +61,8 @@ class MpiFlows:
             self.member[opened] = True
         else:
             low, high = self._ports
-            ends = table.flow_endpoints[self._known :][:, (1, 3)]
-            in_range = ((ends >= low) & (ends <= high)).any(axis=1)
+            ports = table.flow_endpoints["ports"][self._known :]
+            in_range = ((ports >= low) & (ports <= high)).any(axis=1)
             self.member[self._known : flows] = in_range & (table.flow_protocol[self._known :] == 6)
         self._known = flows
         return self.member

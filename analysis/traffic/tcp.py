@@ -40,10 +40,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.addresses import Addresses
 from analysis.kernels import set_aside as set_aside_kernel
 from analysis.kernels import tcp as kernel
 from analysis.kernels import tcp_state as state
-from analysis.packets import NO_FLOW, PacketTable
+from analysis.packets import ENDS, NO_FLOW, PacketTable
 from analysis.traffic.flow_records import assemble, short_way_data
 from analysis.traffic.flows import AMONG_MPI, AMONG_NONE, FlowSet, Limits
 from analysis.traffic.set_aside import Aside
@@ -103,8 +104,8 @@ class TcpAccumulator:
         self._nodes = np.zeros(min(2 * (max_gaps + state.NODES_PER_PACKET), max_nodes), state.NODE)
         self._samples = SampleLog(max_samples, self._store[0])
         self._current = self._flow_room = np.full(64, state.UNKNOWN, np.int32)
-        self._hosts: tuple[str, ...] = ()
-        self._endpoints: npt.NDArray[np.uint16] = np.zeros((0, 4), np.uint16)
+        self._hosts = Addresses()
+        self._endpoints: npt.NDArray[np.void] = np.zeros(0, ENDS)
         self._networks: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
         self._make_room()
 

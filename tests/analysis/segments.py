@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from analysis.packets import ACK, CUT, FIN, IPV4, NO_SCALE, NO_TIME, REVERSE, RST, SYN, TCP, PacketTable
+from analysis.addresses import Addresses
+from analysis.packets import ACK, CUT, ENDS, FIN, IPV4, NO_SCALE, NO_TIME, REVERSE, RST, SYN, TCP, PacketTable
 
 __all__ = ["ACK", "CUT", "FIN", "NO_TIME", "RST", "SYN", "Segment", "slices", "table_of"]
 
@@ -56,8 +57,8 @@ def table_of(
             columns[name][row] = value
     return PacketTable(
         **columns,
-        hosts=hosts,
-        flow_endpoints=np.array(endpoints, np.uint16).reshape(-1, 4),
+        hosts=Addresses.of(hosts),
+        flow_endpoints=np.array([((a, b), (port_a, port_b)) for a, port_a, b, port_b in endpoints], ENDS),
         flow_protocol=np.full(len(endpoints), 6, np.uint8),
         btl_handshakes=np.array(handshakes, np.int64).reshape(-1, 3),
     )

@@ -156,6 +156,14 @@ def connections_in_turn(count: int) -> bytes:
     return _saved(made)
 
 
+def at_random(count: int, hosts: int) -> bytes:
+    """Packets between pairs of so many hosts, drawn again and again; for what is counted, no hostile one."""
+    random, made = np.random.default_rng(count), _records(count)
+    for end in ("source", "destination"):
+        made[end] = 0x0A000000 + random.integers(0, hosts, count)
+    return _saved(made)
+
+
 def _slots(
     values: np.ndarray[tuple[int], np.dtype[np.uint64]], bits: int
 ) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -179,11 +187,11 @@ def _tried(count: int) -> int:
 
 
 def chosen_hosts(count: int) -> bytes:
-    """Addresses that all begin to look for their place in the same five hundred slots of the table of hosts."""
+    """Addresses that all begin to look for their place in the same five hundred slots of the largest table of hosts or a smaller one."""
     address = np.arange(0x0B000000, 0x0B000000 + _tried(count), dtype=np.uint64)
     word = (np.uint64(0xFFFF00000000) | address) * endpoints._HASH
     made = _records(count)
-    made["source"] = address[_chosen(_slots(_mixed(np.uint64(0), word), 17), 512, count)]
+    made["source"] = address[_chosen(_slots(_mixed(np.uint64(0), word), 21), 512, count)]
     return _saved(made)
 
 
@@ -203,7 +211,7 @@ def chosen_pairs(count: int) -> bytes:
     pairs = np.arange(hosts * hosts, dtype=np.uint64)
     source, target = pairs // np.uint64(hosts), pairs % np.uint64(hosts)
     made, first = _records(count), np.arange(hosts // 2)
-    chosen = _chosen(_slots(source << np.uint64(16) | target, 21), 8192, count - len(first))
+    chosen = _chosen(_slots(source << np.uint64(32) | target, 21), 8192, count - len(first))
     made["source"] = 0x0A000000 + np.concatenate([2 * first, source[chosen]])
     made["destination"] = 0x0A000000 + np.concatenate([2 * first + 1, target[chosen]])
     return _saved(made)

@@ -87,7 +87,8 @@ def test_tcp_is_found_behind(tmp_path: Path, packet: Packet | bytes, link: int) 
     fields = (table.sport, table.dport, table.seq, table.ack, table.window, table.tcp_flags, table.payload)
     assert [int(column[0]) for column in fields] == [1234, 80, 7, 9, 77, 0x18, 321]
     assert table.flow[0] == 0
-    assert table.flow_endpoints.tolist() == [[table.src[0], 1234, table.dst[0], 80]]
+    assert table.flow_endpoints["hosts"].tolist() == [[table.src[0], table.dst[0]]]
+    assert table.flow_endpoints["ports"].tolist() == [[1234, 80]]
 
 
 def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:

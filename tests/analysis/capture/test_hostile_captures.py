@@ -14,9 +14,11 @@ import pytest
 
 import analysis
 from analysis.capture import decoder, formats
+from analysis.capture.stream import stream
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import rates
 from analysis.traffic.matrices import MatrixAccumulator
+from analysis.traffic.tcp import TcpAccumulator
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
 from tests.analysis.capture_files import Frame
@@ -66,12 +68,12 @@ def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
     told = json.loads(done.stdout)
     assert told["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
     assert told["cpu_s"] < MOST_CPU_S
-    pairs = {"host_scan": 65_534, "spoofed_hosts": 65_534, "host_pairs": PACKETS}.get(name, 0)
-    most = MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"] + PER_PAIR * pairs
+    in_pairs = name in ("host_scan", "spoofed_hosts", "host_pairs")
+    most = MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"] + PER_PAIR * PACKETS * in_pairs
     assert told["resident"] < SCATTER * most
-    if name in ("port_scan", "host_pairs"):
+    if in_pairs or name == "port_scan":
         assert told["connections"] == PACKETS  # none of them is left out of a sum
-    if name in ("host_scan", "spoofed_hosts", "connections_in_turn", "wrapped_without_end") or "chosen" in name:
+    if name in ("connections_in_turn", "wrapped_without_end") or "chosen" in name:
         assert told["trust"] == "degraded"
         assert told["reasons"]
 
@@ -85,6 +87,21 @@ def test_pairs_beyond_the_limit_are_dropped_lightest_first_and_told(tmp_path: Pa
         accumulator.update(table)
     assert exact.notes() == []
     assert "more than 1 024 pairs" in bounded.notes()[0].replace("\u202f", " ")
+
+
+def test_hosts_are_all_counted_and_the_heaviest_shown_where_pairs_were_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.pcap"
+    path.write_bytes(hostile.at_random(30_000, 2000))
+    exact, bounded = MatrixAccumulator(), MatrixAccumulator(most_pairs=1024)
+    for table in stream(path):
+        exact.update(table)
+        bounded.update(table)
+    nothing = TcpAccumulator().result()
+    for _ in range(2):  # asking changes nothing
+        whole, rest = (each.result(nothing)["hosts"] for each in (exact, bounded))
+        assert (rest["labels"], rest["omitted"]) == (whole["labels"], whole["omitted"])
+        assert len(whole["labels"]) + whole["omitted"] == 2000
+        assert np.sum(rest["packets"]) < np.sum(whole["packets"])
 
 
 @pytest.mark.timeout(150)
@@ -202,9 +219,10 @@ def test_flows_that_had_room_are_found_again_among_many_that_had_none(
 
 
 @pytest.mark.parametrize("beyond", [20, 5000, 200_000])
-def test_how_many_found_no_room_is_told_nearly(tmp_path: Path, beyond: int) -> None:
+def test_how_many_found_no_room_is_told_nearly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beyond: int) -> None:
+    monkeypatch.setattr(decoder, "MOST_HOSTS", 10_000)
     path = tmp_path / "spoofed.pcap"
-    once = hostile.spoofed_hosts(65_534 + beyond)
+    once = hostile.spoofed_hosts(9_999 + beyond)
     path.write_bytes(once + once[24:] if beyond < 10_000 else once)
     measured = analysis.analyse(path)
     assert measured.capture["hosts_beyond_limit"] == pytest.approx(beyond, rel=0.08)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.addresses import Addresses
 from analysis.capture.stream import stream
 from analysis.packets import NO_HOST, PacketTable
 from analysis.traffic import matrices
@@ -75,7 +76,9 @@ def test_neighbour_discovery_is_counted_but_makes_no_rows() -> None:
     table.src[:], table.dst[:] = [0, 0, 2, 0, 1], [1, 1, 3, 4, 5]
     hosts = ("10.0.0.1", "10.0.0.2", "fe80::1", "ff02::2", "224.0.0.251", "239.1.1.1")
     pairs = MatrixAccumulator()
-    pairs.update(PacketTable(**{name: getattr(table, name) for name in PacketTable.columns()}, hosts=hosts))
+    pairs.update(
+        PacketTable(**{name: getattr(table, name) for name in PacketTable.columns()}, hosts=Addresses.of(hosts))
+    )
     result = pairs.result(TcpAccumulator().result())["hosts"]
     assert result["labels"] == ["10.0.0.1", "10.0.0.2", "239.1.1.1"]
     assert result["packets"] == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]
@@ -133,7 +136,8 @@ def test_thousands_of_pairs_are_counted_exactly() -> None:
     named = tuple(f"10.0.1.{k}" for k in range(60))
     pairs = MatrixAccumulator()
     for piece in slices(table, (100, 7000)):
-        pairs.update(PacketTable(**{name: getattr(piece, name) for name in PacketTable.columns()}, hosts=named))
+        columns = {name: getattr(piece, name) for name in PacketTable.columns()}
+        pairs.update(PacketTable(**columns, hosts=Addresses.of(named)))
     expected = np.zeros((60, 60), np.int64)
     np.add.at(expected, (table.src[5:], table.dst[5:]), 1)
     assert pairs.result(TcpAccumulator().result())["hosts"]["packets"] == expected.tolist()

@@ -105,7 +105,8 @@ def test_memory_does_not_grow_with_the_packets_of_a_connection() -> None:
 
 RANDOM_PACKETS = """
 import numpy as np
-from analysis.packets import IPV4, REVERSE, TCP, PacketTable
+from analysis.addresses import Addresses
+from analysis.packets import ENDS, IPV4, REVERSE, TCP, PacketTable
 from analysis.traffic.tcp import TcpAccumulator
 from tests.analysis.segments import slices
 
@@ -122,7 +123,7 @@ for _ in range(30):
         columns["seq"], columns["ack"], columns["payload"] = near, near[::-1].copy(), near % 300
     columns["kind"] = (columns["kind"] | np.uint8(IPV4 | TCP)).astype(np.uint8)
     columns["flow"] = columns["flow"] % np.uint32(5)
-    table = PacketTable(**columns, hosts=("10.0.0.1",), flow_endpoints=np.zeros((5, 4), np.uint16))
+    table = PacketTable(**columns, hosts=Addresses.of(["10.0.0.1"]), flow_endpoints=np.zeros(5, ENDS))
     accumulator = TcpAccumulator(**limits)
     for piece in slices(table, sorted(random.integers(0, count, 3).tolist())):
         accumulator.update(piece)
