@@ -22,7 +22,7 @@ from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
-from workers.errors import ClusterUnavailable, LaunchFailed
+from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
 from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.hosts.programs import search_path
@@ -90,6 +90,10 @@ class Session(ABC):
     def close(self) -> None:
         """End everything on the hosts and the hosts themselves, where they are ours. Idempotent."""
         self._stack.close()
+
+    def as_lost(self, error: TrialFailed) -> TrialFailed:
+        """Why a trial here failed, as HostsLost where its hosts went away under it."""
+        return error
 
     @property
     def usual_launch(self) -> Launch:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import structlog
 
-from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost
+from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost, TrialFailed
 from workers.launchers.base import Link, Session, Tell, say_nothing
 from workers.launchers.registry import get
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
@@ -92,12 +92,13 @@ class SessionPool:
         try:
             yield session
         except BaseException as error:
+            told = session.as_lost(error) if isinstance(error, TrialFailed) else error  # before our own end of the job
             self._close_session()
-            if self._held is None:
+            if self._held is not None and isinstance(told, HostsLost):
+                self._end_job(told)
+            if told is error:
                 raise
-            if isinstance(error, HostsLost):
-                self._end_job(error)
-            raise
+            raise told from error
         if self._held is not None:
             self._held.finished += 1
             self._held.longest_s = max(self._held.longest_s, time.monotonic() - begun)
@@ -136,11 +137,22 @@ class SessionPool:
         held = self._held
         if self._session is None or key != self._key or not self._session.alive():
             self._close_session()
-            self._session, self._key = held.launcher.open_on(held.allocation, host_count), key
+            self._session, self._key = self._open_on(held, host_count), key
         self._session.facts["allocation"] = {
             "job": held.allocation.job, "hosts": len(held.allocation.nodes), "trial": held.finished + 1,
         }  # fmt: skip
         return self._session
+
+    def _open_on(self, held: _Held, host_count: int) -> Session:
+        """Raise HostsLost where the job was taken away since it was found alive: whatever srun or qrsh said of it."""
+        try:
+            return held.launcher.open_on(held.allocation, host_count)
+        except ClusterUnavailable as error:
+            lost = HostsLost(held.allocation.queue.why_ended(held.allocation.job, str(error)))
+            if held.allocation.alive():
+                raise
+            self._end_job(lost)
+            raise lost from error
 
     def _end_job(self, error: HostsLost) -> None:
         """After hosts were lost. Raise AllocationEnded where the scheduler ended a job in which trials had ended well before.
@@ -148,7 +160,10 @@ class SessionPool:
         One that ended under its first trial counts as that trial's loss, which may be what no job has the time for.
         """
         held = self._held
-        ended = held is not None and held.allocation.queue.has_ended(held.allocation.job)
+        # One that holds its nodes for many trials does not end by itself: one that is ending, for as long as an epilog takes, was ended.
+        ended = held is not None and (
+            held.allocation.queue.has_ended(held.allocation.job) or not held.allocation.alive()
+        )
         self.close()
         if held is not None and ended and held.finished:
             raise AllocationEnded(str(error)) from error

@@ -29,10 +29,10 @@ from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper import machine, mpi_files
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
+from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal
 from workers.launchers.confinement import MOST_TEXT_BYTES, Confinement, as_text
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
-from workers.launchers.remote_job import RemoteJob
+from workers.launchers.remote_job import ConnectedSession, RemoteJob
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
@@ -108,7 +108,7 @@ class HostsLauncher(Launcher):
         return "not tcp port 22"
 
 
-class RemoteSession(Session):
+class RemoteSession(ConnectedSession):
     """Hosts with a keeper on each, the first one in front."""
 
     launcher: HostsLauncher
@@ -296,10 +296,6 @@ class RemoteSession(Session):
         for keeper in self.keepers.values():
             fetch(keeper, there.report_dir, job.report_dir)
         fetch(self.first, there.workdir, job.workdir, deep=job.fetched)
-
-    def why_lost(self, error: ClusterUnavailable) -> str:
-        """What to tell when a connection ended in the middle of a job."""
-        return str(error)
 
     # How a job is moved to the hosts
 

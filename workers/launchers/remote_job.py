@@ -1,15 +1,30 @@
-"""A launch command on another host, which has ended once everything that it left is here."""
+"""Hosts that may be lost in the middle, and a launch command on one, which has ended once everything that it left is here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workers.errors import ClusterUnavailable, HostsLost
+from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.processes import Process
+from workers.launchers.base import Session
 from workers.launchers.job import Job
 
 if TYPE_CHECKING:
     from workers.launchers.remote import RemoteSession
+
+
+class ConnectedSession(Session):
+    """A session whose hosts may go away while a trial runs on them."""
+
+    def why_lost(self, error: TrialFailed) -> str:
+        """What to tell when a connection ended in the middle of a job."""
+        return str(error)
+
+    def as_lost(self, error: TrialFailed) -> TrialFailed:
+        """A connection may end at any question, not only at the one whether the launch command has ended."""
+        if isinstance(error, ClusterUnavailable) and not isinstance(error, HostsLost):
+            return HostsLost(self.why_lost(error))
+        return error
 
 
 class RemoteJob(Process):

@@ -217,3 +217,21 @@ def test_a_job_can_have_as_many_hosts_as_its_partition_has_and_lets_it(text: str
 def test_of_a_partition_that_slurm_is_silent_about_nothing_is_known() -> None:
     assert Recorded("").partition("12") == {}
     assert Recorded("", partition="short").partition("12") == {}
+
+
+@pytest.mark.parametrize(
+    ("complaint", "ended"),
+    [
+        ("slurm_load_jobs error: Invalid job id specified", True),
+        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", False),
+        ("slurm_load_jobs error: Zero Bytes were transmitted or received", False),
+    ],
+)
+def test_a_job_that_slurm_has_forgotten_has_ended_and_one_it_is_silent_about_may_not_have(
+    complaint: str, ended: bool
+) -> None:
+    class Complaining(Recorded):
+        def run(self, argv: Sequence[str], text: str = "") -> Answer:
+            return Answer(1, "", complaint)
+
+    assert Complaining("").has_ended("12", lambda _s: None) is ended

@@ -15,6 +15,9 @@ from django.db import connection, connections
 from experiments.errors import InvalidSpec
 from experiments.models import Cluster, Experiment, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm
+from workers.launchers.remote import RemoteSession
+from workers.launchers.remote_job import RemoteJob
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 from workers.trial import pipeline
 from workers.trial.one_at_a_time import alone_on
 
@@ -101,6 +104,84 @@ def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
     assert heard == [
         f"Runs again, uncounted: Slurm job {first.conditions['slurm_job']} on {first.conditions['hosts'][0]} ended: CANCELLED."
     ]
+
+
+def gone(slurm: Slurm, job: str) -> None:
+    """Take a job away and wait until Slurm says so."""
+    slurm.ask("scancel", job)
+    eventually(lambda: not slurm.ask("squeue", "-h", "--states=RUNNING", f"--jobs={job}"))
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.05)
+
+
+def taken_at(moment: str, slurm: Slurm, patch: pytest.MonkeyPatch) -> list[str]:
+    """Have the job of the first trial taken away once, at a moment of the second; return the jobs that were."""
+    taken: list[str] = []
+
+    def take(session: RemoteSession) -> bool:
+        allocation = session.facts["allocation"]
+        if taken or allocation["trial"] != 2:
+            return False
+        taken.append(allocation["job"])
+        return True
+
+    def before(name: str) -> None:
+        plain = getattr(RemoteSession, name)
+
+        def first(session: RemoteSession, *rest: Any, **named: Any) -> Any:
+            if take(session):
+                gone(slurm, taken[0])
+                eventually(lambda: not session.alive())
+            return plain(session, *rest, **named)
+
+        patch.setattr(RemoteSession, name, first)
+
+    if moment in ("launch", "sample", "prepared"):
+        before(moment)
+    elif moment == "opening":  # of the session of another size in the same job
+        plain_open = SchedulerLauncher.open_on
+
+        def opening(launcher: SchedulerLauncher, allocation: Allocation, host_count: int) -> Any:
+            if host_count == 2 and not taken:
+                taken.append(allocation.job)
+                gone(slurm, allocation.job)
+            return plain_open(launcher, allocation, host_count)
+
+        patch.setattr(SchedulerLauncher, "open_on", opening)
+    else:  # Slurm's signal reaches the launch command, which tells its end before the connection has any
+        plain_wait, plain_collect = RemoteJob.wait, RemoteSession.collect
+
+        def waiting(process: RemoteJob, timeout_s: float | None = None) -> int | None:
+            if take(process._session):
+                process.terminate(5.0)
+            return plain_wait(process, timeout_s)
+
+        def collecting(session: RemoteSession, *jobs: Any) -> None:
+            plain_collect(session, *jobs)
+            if taken == [session.facts["allocation"]["job"]]:
+                gone(slurm, taken[0])
+
+        patch.setattr(RemoteJob, "wait", waiting)
+        patch.setattr(RemoteSession, "collect", collecting)
+    return taken
+
+
+@pytest.mark.parametrize("moment", ["opening", "prepared", "launch", "sample", "its end by a signal"])
+def test_it_runs_again_whatever_was_asked_of_its_hosts_when_they_were_gone(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm, moment: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        taken = taken_at(moment, slurm, patch)
+        trials = run_all(**spec_of(SOON, sweep={"hosts": [1, 2]}, repetitions=1, retries=0))
+    assert len(taken) == 1
+    assert [(trial.state, trial.attempt) for trial in trials] == [(State.FINISHED, 1)] * 2, [t.message for t in trials]
+    first, second = trials
+    assert first.conditions["slurm_job"] == taken[0] != second.conditions["slurm_job"]
 
 
 def test_a_job_that_ends_under_its_first_trial_costs_an_attempt(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from analysis.numbers import plural
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
-from workers.errors import ClusterUnavailable
+from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
@@ -180,9 +180,15 @@ class SchedulerSession(RemoteSession):
         """Give the nodes back at the end, also if a keeper does not answer any more."""
         self._stack.callback(self.allocation.close)
 
-    def why_lost(self, error: ClusterUnavailable) -> str:
+    def why_lost(self, error: TrialFailed) -> str:
         """The scheduler's word about the job before that of the connection, unless the job had not ended before it."""
         return self.launcher.queue.why_ended(self.allocation.job, str(error))
+
+    def as_lost(self, error: TrialFailed) -> TrialFailed:
+        """A scheduler that takes a job away signals the launch command too: its bad end may be told before that of the connection."""
+        if not isinstance(error, ClusterUnavailable) and not self.allocation.alive():
+            return HostsLost(self.why_lost(error))
+        return super().as_lost(error)
 
     def is_taken_away(self) -> bool:
         """Whether the scheduler ended the job under us."""

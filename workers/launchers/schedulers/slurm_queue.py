@@ -11,6 +11,7 @@ from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
 
 WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
+FORGOTTEN = "Invalid job id specified"
 ENDING = {"COMPLETING", "SIGNALING", "STOPPED"}
 # Reasons of a pending job that waiting does not cure (squeue(1), JOB REASON CODES).
 # Limits of what runs at the same time (QOSMaxJobsPerUserLimit, AssocGrpNodeLimit, QOSGrpCPURunMinutesLimit) are cured by it;
@@ -44,7 +45,8 @@ class SlurmQueue(Queue[SlurmSettings]):
         if missing := [job for job in wanted if job not in states]:
             states |= parse_sacct(self.run(sacct_argv(missing)).output)
         for job in (job for job in wanted if job not in states):
-            states |= parse_scontrol(self.run(["scontrol", "--oneliner", "show", "job", job]).output)
+            answer = self.run(["scontrol", "--oneliner", "show", "job", job])
+            states |= parse_scontrol(answer.output) or parse_forgotten(job, answer)
         return {job: state for job, state in states.items() if job in wanted}
 
     def nodes(self, state: JobState) -> tuple[str, ...]:
@@ -138,6 +140,11 @@ def parse_scontrol(text: str) -> dict[str, JobState]:
             nodes = values.get("NodeList", "").replace("(null)", "")
             states[values["JobId"]] = _state(values["JobId"], values["JobState"], values.get("Reason", ""), nodes)
     return states
+
+
+def parse_forgotten(job: str, answer: Answer) -> dict[str, JobState]:
+    """`slurm_load_jobs error: Invalid job id specified`: no silence, but a job that ended longer ago than MinJobAge."""
+    return {job: JobState(job, FORGOTTEN)} if FORGOTTEN in answer.complaints else {}
 
 
 def parse_partition(text: str) -> int | None:
