@@ -68,7 +68,8 @@ _FIELDS: Final = (
     "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value", "tcp.len",
     "tcp.options.wscale.shift", "tcp.options.mss_val", "tcp.checksum",
     "udp.srcport", "udp.dstport", "udp.length", "udp.checksum",
-    "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.plen", "ipv6.fraghdr.more", "ipv6.tclass.ecn", "tcp.hdr_len",
+    "ip.len", "ip.hdr_len", "ip.bogus_ip_length", "ip.flags.mf", "ip.dsfield.ecn", "tcp.hdr_len",
+    "ipv6.plen", "ipv6.plen_exceeds_framing", "ipv6.fraghdr.more", "ipv6.tclass.ecn",
     "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
     "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
     "wlan.fc.protected", "tcp.payload", "vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label",
@@ -214,6 +215,7 @@ class _Reader:
         if quoted < len(protocols) and protocols[quoted] in ERRORS:
             row["kind"] |= ICMP
         elif row["kind"] and not row["kind"] & FRAGMENT:
+            self.source["beyond_frame"] += _is_beyond_frame(fields)
             self._transport(row, fields, protocols[:quoted])
         if row["cap_len"] < row["orig_len"] and quoted == len(protocols) and ends_early(fields, protocols[-1]):
             row["kind"] |= CUT
@@ -287,7 +289,8 @@ class _Reader:
         content = content_bytes(fields, protocols)
         if content is None:
             return claimed
-        self.source["beyond_frame"] += claimed > content and not begins_fragments(fields, protocols)
+        more = claimed > content and not begins_fragments(fields, protocols)
+        self.source["beyond_frame"] += more and not _is_beyond_frame(fields)
         return max(min(claimed, content), 8)
 
     @staticmethod
@@ -320,6 +323,11 @@ class _Reader:
             self.source["packets_beyond_flow_limit"] += 1
         else:
             row["flow"] = self._flows.setdefault(forward, len(self._flows))
+
+
+def _is_beyond_frame(fields: dict[str, str]) -> bool:
+    """Whether tshark found the length of an IP packet to be more than there is room for in its frame."""
+    return bool(fields["ip.bogus_ip_length"] or fields["ipv6.plen_exceeds_framing"])
 
 
 def _is_odd(epoch: str, time_ns: int) -> bool:

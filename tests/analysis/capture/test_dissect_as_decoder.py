@@ -11,6 +11,7 @@ from scapy.all import GRE, ICMP, IP, TCP, UDP, Ether, IPerror, IPv6, IPv6ExtHdrF
 
 import analysis
 from analysis import packets as bits
+from analysis.capture.tables import DecoderName
 from analysis.capture.tshark_table import read_with_tshark, stream_with_tshark
 from analysis.packets import PacketTable
 from tests.analysis import capture_files as files
@@ -167,6 +168,19 @@ def test_a_first_fragment_holds_what_it_holds(tmp_path: Path) -> None:
     assert_same_tables(ours, native)
     assert ours.payload.tolist() == [400, 400, 400, 400, 100]
     assert ours.source["beyond_frame"] == native.source["beyond_frame"] == 1
+
+
+@pytest.mark.parametrize("decoder", ["native", "pyshark"])
+def test_packets_that_claim_to_be_longer_than_their_frame_are_told(tmp_path: Path, decoder: DecoderName) -> None:
+    ports, rest = {"sport": 5, "dport": 6}, Raw(b"r" * 60)
+    frames = [
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2", len=900) / TCP(flags="A", **ports) / rest,
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2", len=900) / UDP(len=880, **ports) / rest,
+        Ether() / IPv6(src="fd00::1", dst="fd00::2", plen=900) / TCP(flags="A", **ports) / rest,
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / ICMP(type=3, code=3) / IP(len=1500) / UDP(len=1480, **ports),
+    ]
+    trust = analysis.analyse(written(tmp_path, *frames), decoder=decoder).trust
+    assert "3 packets claim to be longer than the frame" in trust.reasons
 
 
 def test_a_packet_inside_of_a_byte_stream_is_not_traffic(tmp_path: Path) -> None:
