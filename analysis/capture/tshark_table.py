@@ -260,9 +260,9 @@ class _Reader:
             if row["tcp_flags"] & SYN:
                 row["mss"] = int(nth(fields["tcp.options.mss_val"], 0) or 0)
                 row["wscale"] = int(nth(fields["tcp.options.wscale.shift"], 0) or int(NO_SCALE))
-        elif inner == "udp" and int(nth(fields["udp.length"], layer) or 0) >= 8:
+        elif inner == "udp" and (claimed := _claimed(fields, protocols)) >= 8:
             row["kind"] |= UDP
-            row["payload"] = self._datagram(fields, protocols, int(nth(fields["udp.length"], layer))) - 8
+            row["payload"] = self._datagram(fields, protocols, claimed) - 8
             if fields["infiniband.bth.psn"] and last(fields["udp.dstport"]) == _ROCE_PORT:
                 self._infiniband(row, fields, protocols)
         elif inner in ("tcp", "udp") or last(fields["ip.proto"] or fields["ipv6.nxt"]) in ("6", "17"):
@@ -323,6 +323,12 @@ class _Reader:
             self.source["packets_beyond_flow_limit"] += 1
         else:
             row["flow"] = self._flows.setdefault(forward, len(self._flows))
+
+
+def _claimed(fields: dict[str, str], protocols: list[str]) -> int:
+    """How long a UDP datagram says that it is; 0 stands for what a jumbogram of IPv6 holds."""
+    length = int(nth(fields["udp.length"], protocols.count("udp") - 1) or 0)
+    return length if length or innermost(protocols) == "ip" else content_bytes(fields, protocols) or 0
 
 
 def _is_beyond_frame(fields: dict[str, str]) -> bool:

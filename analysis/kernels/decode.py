@@ -332,10 +332,13 @@ def decode(
                     if protocol == 6 or b == ROCE_PORT:
                         plain = note_way(ends, frame_kind & REVERSE, around[1])
             if protocol == 17:
-                if l4 + 6 > end or content < 8 or 0 < u16(l4 + 4, end) < 8:
+                datagram = u16(l4 + 4, end)
+                # 0 stands for what a jumbogram of IPv6 holds; IPv4 has none, and hosts drop such a packet
+                short = datagram < 8 and (datagram > 0 or ethertype == ETHERTYPE_IPV4)
+                if l4 + 6 > end or content < 8 or short:
                     kind[i] = frame_kind | CUT
                     continue
-                datagram, begins = u16(l4 + 4, end), begins_fragments(ip, end, ethertype)
+                begins = begins_fragments(ip, end, ethertype)
                 known.beyond_frame += datagram > content and not begins and not beyond
                 payload[i] = (min(datagram, content) if datagram > 0 else content) - 8
                 kind[i] = frame_kind | UDP | cut_off

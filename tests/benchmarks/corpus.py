@@ -38,7 +38,7 @@ NETWORKS: Final = ("vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ie
 """Hosts of two virtual networks may have the same addresses and ports: theirs are two connections."""
 FIELDS: Final = (
     "frame.encap_type", "frame.protocols", "tcp.stream", "tcp.srcport", "tcp.seq_raw", "tcp.len", "tcp.flags", "udp.length",
-    "tcp.analysis.zero_window", "ip.flags.mf", "ipv6.fraghdr.more", "_ws.short", *NETWORKS,
+    "tcp.analysis.zero_window", "ip.flags.mf", "ipv6.plen", "ipv6.fraghdr.more", "_ws.short", *NETWORKS,
 )  # fmt: skip
 PREFERENCES: Final = (
     "tcp.desegment_tcp_streams:FALSE", "ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.reassemble_out_of_order:FALSE",
@@ -154,7 +154,10 @@ def _count(row: dict[str, str], counts: Counter[str], seen: dict[tuple[str, ...]
         counts["first_fragments"] += last_of(row["ip.flags.mf"]) in ("1", "True") or "1" in row["ipv6.fraghdr.more"]
     if inner == "udp" and row["udp.length"]:
         lengths = row["udp.length"].split(",")
-        counts["payload_bytes"] += max(int(lengths[min(protocols[:quoted].count("udp"), len(lengths)) - 1]) - 8, 0)
+        length = int(lengths[min(protocols[:quoted].count("udp"), len(lengths)) - 1])
+        if not length and row["ipv6.plen"]:  # a jumbogram says 0, and holds what IPv6 has for it (RFC 2675)
+            length = int(last_of(row["ipv6.plen"]))
+        counts["payload_bytes"] += max(length - 8, 0)
     length = int(first_of(row["tcp.len"]) or 0) if inner == "tcp" else 0
     counts["payload_bytes"] += length
     flags = int(first_of(row["tcp.flags"]) or "0", 16)

@@ -170,6 +170,18 @@ def test_a_first_fragment_holds_what_it_holds(tmp_path: Path) -> None:
     assert ours.source["beyond_frame"] == native.source["beyond_frame"] == 1
 
 
+def test_a_datagram_of_no_length_is_a_jumbogram_of_ipv6_and_nothing_of_ipv4(tmp_path: Path) -> None:
+    header, rest = UDP(sport=5, dport=6, len=0), Raw(b"j" * 90)
+    frames = [
+        Ether() / ends / header / rest
+        for ends in (IPv6(src="fd00::1", dst="fd00::2"), IP(src="10.1.1.1", dst="10.1.1.2"))
+    ]
+    path = written(tmp_path, *frames)
+    for table in (read_with_tshark(path), analysis.read_capture(path, decoder="native")):
+        assert table.kind.tolist() == [bits.IPV6 | bits.UDP, bits.IPV4 | bits.CUT]
+        assert table.payload.tolist() == [90, 0]
+
+
 @pytest.mark.parametrize("decoder", ["native", "pyshark"])
 def test_packets_that_claim_to_be_longer_than_their_frame_are_told(tmp_path: Path, decoder: DecoderName) -> None:
     ports, rest = {"sport": 5, "dport": 6}, Raw(b"r" * 60)
