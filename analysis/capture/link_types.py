@@ -19,7 +19,14 @@ HEADERS_KNOWN: Final = frozenset(
         layers.IPV6_ONLY, layers.LINUX_SLL2,
     }
 )  # fmt: skip
-"""Those whose addresses are known by place, so that a capture without contents can be made."""
+"""Those whose addresses are known by place, so that they can be replaced."""
+WITHOUT_ADDRESSES: Final = frozenset(
+    {
+        layers.RAW_IP_BSD, layers.CLASSICAL_IP, layers.CLASSICAL_IP_106, layers.PPP, layers.PPP_SERIAL, layers.PPP_ETHER,
+        layers.PPP_OF_DAEMON, layers.CISCO_HDLC, layers.ENC, layers.ENC_BSD,
+    }
+)  # fmt: skip
+"""Those whose headers have none."""
 NATIVE: Final = HEADERS_KNOWN | {
     layers.RAW_IP_BSD, layers.CLASSICAL_IP, layers.CLASSICAL_IP_106, layers.PPP, layers.PPP_SERIAL, layers.PPP_ETHER,
     layers.PPP_OF_DAEMON, layers.CISCO_HDLC, layers.FRAME_RELAY, layers.TOKEN_RING, layers.FDDI, layers.ATM_LLC, layers.ATM_LLC_BSD,

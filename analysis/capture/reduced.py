@@ -19,13 +19,16 @@ import numpy as np
 
 from analysis.capture.anonymised import Anonymiser
 from analysis.capture.block import Block
-from analysis.capture.formats import Buffer, PcapFormat
-from analysis.capture.link_types import HEADERS_KNOWN
+from analysis.capture.formats import Buffer, CaptureFormat, PcapFormat
+from analysis.capture.link_types import HEADERS_KNOWN, USUAL, WITHOUT_ADDRESSES, named
 from analysis.capture.stream import MOST_ROWS, CaptureReader
 from analysis.errors import UnsupportedCapture
 from analysis.kernels.frames import headers
+from analysis.kernels.frames.framing import NO_LINK
 from analysis.packets import NO_TIME
 
+REDUCIBLE: Final = USUAL
+REPLACEABLE: Final = HEADERS_KNOWN | WITHOUT_ADDRESSES
 _MOST_BEFORE: Final = 36
 """Bytes of a record besides those of the frame, with the most padding."""
 _PLACES: Final = 1 << 14
@@ -62,9 +65,17 @@ class _Reducer(CaptureReader):
     def __init__(self, path: str | Path, target: IO[bytes], hide: Anonymiser | None) -> None:
         super().__init__(path)
         self._writer = self._decoder = _Writer(target, hide)  # type: ignore[assignment]
+        self._hides = hide is not None
+        self._written = REPLACEABLE if self._hides else REDUCIBLE
 
-    def _refused(self, used: set[int]) -> set[int]:
-        return used - HEADERS_KNOWN
+    def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
+        """Refuse frames that would say less than before, and those in which addresses would stay."""
+        if known.link_types <= self._written:
+            return
+        used = set(np.unique(block.links(first, last)).tolist()) - {NO_LINK}
+        for link in sorted(used - self._written):
+            why = "addresses would stay" if self._hides and link in REDUCIBLE else "headers cannot be written anew"
+            raise CannotReduce(f"it has frames whose {why} ({named(link)})")
 
     def run(self) -> dict[str, Any]:
         """Write all of it; returns what is known of the file."""

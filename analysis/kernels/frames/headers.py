@@ -227,6 +227,8 @@ def kept_bytes(
     length, ethertype = link_layer(frame, end, end, link)
     at = min(frame + length, end)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+        if link != ETHERNET:
+            note_frames(data, at, end, ethertype, places, counts)
         if ethertype == _ARP:
             return at + arp_bytes(data, at, end, places, counts) - frame
         at, ethertype, _ = behind_tags(at, end, ethertype, NOWHERE)

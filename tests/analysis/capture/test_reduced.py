@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 import zstandard
 
+import analysis
 from analysis.capture.anonymised import Anonymiser
-from analysis.capture.reduced import CannotReduce, write_reduced
+from analysis.capture.link_types import WITHOUT_ADDRESSES
+from analysis.capture.reduced import REDUCIBLE, REPLACEABLE, CannotReduce, write_reduced
 from analysis.capture.stream import stream
 from analysis.packets import PacketTable
-from tests.analysis.capture.encapsulations import KINDS
+from tests.analysis.capture.encapsulations import KINDS, MACS, conversation
+from tests.analysis.capture.link_layers import LINKS
 from tests.analysis.capture_files import Frame, enhanced, interface, pcap, section
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 from tests.analysis.oracles.tools import tshark_fields
@@ -219,3 +222,66 @@ def test_texts_lose_the_same_addresses_and_keep_versions(tmp_path: Path) -> None
     assert one.rpartition(".")[0] == other.rpartition(".")[0], "neighbours stay neighbours"
     assert ":80 " in told
     assert told.endswith("/24")
+
+
+CARRIED = [*conversation(), ipv6(tcp(5, 6, seq=8, payload=SECRET)), ipv4(SECRET, protocol=250)]
+
+
+def of_link(path: Path, name: str, carried: list[bytes] = CARRIED) -> Path:
+    """Packets in frames of a link type."""
+    link, wrap = LINKS[name]
+    frames = [Frame.whole(10**15 + 10**6 * n, wrap(packet)) for n, packet in enumerate(carried)]
+    path.write_bytes(pcap(frames, link=link))
+    return path
+
+
+@pytest.mark.parametrize("name", [name for name, (link, _) in LINKS.items() if link in REDUCIBLE])
+def test_frames_of_any_link_type_are_cut_to_headers_that_say_the_same(tmp_path: Path, name: str) -> None:
+    path = of_link(tmp_path / "capture.pcap", name)
+    cut = reduced(path)
+    (before, known), (after, its) = read(path), read(cut)
+    same_but_contents(before, after)
+    assert np.array_equal(before.fingerprint, after.fingerprint)
+    assert (known["packets"], known["notes"], before.hosts) == (its["packets"], its["notes"], after.hosts)
+    assert SECRET[:4] not in cut.read_bytes()
+    original, again = (analysis.analyse(each) for each in (path, cut))
+    assert again.metrics == original.metrics
+    assert again.trust.verdict == original.trust.verdict == "good"
+
+
+@pytest.mark.parametrize("name", [name for name, (link, _) in LINKS.items() if link in WITHOUT_ADDRESSES])
+def test_of_headers_without_addresses_those_behind_them_are_replaced(tmp_path: Path, name: str) -> None:
+    # Without the acknowledgement whose numbers look like one of the addresses.
+    path = of_link(tmp_path / "capture.pcap", name, [*CARRIED[:4], *CARRIED[5:]])
+    cut = reduced(path, Anonymiser(KEY))
+    before, after = read(path)[0], read(cut)[0]
+    same_but_contents(before, after)
+    assert not set(before.hosts) & set(after.hosts)
+    for host in before.hosts:
+        assert ipaddress.ip_address(host).packed not in cut.read_bytes()
+
+
+@pytest.mark.parametrize("name", [name for name, (link, _) in LINKS.items() if link not in REPLACEABLE])
+def test_where_addresses_would_stay_nothing_is_written(tmp_path: Path, name: str) -> None:
+    path = of_link(tmp_path / "capture.pcap", name)
+    why = "addresses would stay" if LINKS[name][0] in REDUCIBLE else "headers cannot be written anew"
+    with pytest.raises(CannotReduce, match=rf"whose {why} \(link type {LINKS[name][0]}\)"):
+        write_reduced(path, BytesIO(), hide=Anonymiser(KEY))
+
+
+@pytest.mark.parametrize("name", [name for name, (link, _) in LINKS.items() if link not in REDUCIBLE])
+def test_what_a_card_or_a_driver_wrote_before_frames_is_not_written_anew(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CannotReduce, match="whose headers cannot be written anew"):
+        write_reduced(of_link(tmp_path / "capture.pcap", name), BytesIO())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_addresses_of_frames_within_are_replaced_behind_any_link_type(tmp_path: Path, kind: str) -> None:
+    frame = KINDS[kind](ipv4(tcp()), 5)
+    kind_and_rest, rest = frame[12:], frame[14:]
+    cooked = bytes([0, 0, 0, 1, 0, 6]) + bytes(8), kind_and_rest[:2] + bytes(18)
+    for link, behind in ((113, cooked[0] + kind_and_rest), (276, cooked[1] + rest), (104, b"\x0f\0" + kind_and_rest)):
+        path = tmp_path / f"{link}"
+        path.write_bytes(pcap([Frame.whole(1, behind)], link=link))
+        cut = reduced(path, Anonymiser(KEY)).read_bytes()
+        assert not [each for each in (MACS[:6], MACS[6:]) if each in cut], link
