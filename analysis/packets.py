@@ -44,6 +44,7 @@ _WHOLE_TABLE: Final = (
     "flow_network",
     "flow_strays",
     "btl_handshakes",
+    "clock_unit_ns",
     "source",
 )
 
@@ -106,6 +107,8 @@ class PacketTable:
     """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings; METRICS.md section 6)."""
+    clock_unit_ns: int = 1
+    """Every stamp of the file so far is a multiple of it."""
     source: dict[str, Any] = field(default_factory=dict)
     """What the reader knows of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
 
@@ -147,6 +150,7 @@ class PacketTable:
             flow_network=last.flow_network,
             flow_strays=last.flow_strays,
             btl_handshakes=np.concatenate(handshakes),
+            clock_unit_ns=last.clock_unit_ns,
             source=source,
         )
 

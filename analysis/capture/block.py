@@ -48,6 +48,10 @@ class Block:
         rows = slice(first, last)
         return (self._offset[rows], self._link[rows], *(self._columns[name][rows] for name in names))
 
+    def reading_columns(self, first: int) -> tuple[Any, ...]:
+        """What the kernel that does both takes, from row ``first`` on: the times, ``first``, and ``decoding_columns``."""
+        return (self._columns["time_ns"][first:], first, *self.decoding_columns(first, self.capacity))
+
     def frame_columns(self, first: int, last: int) -> tuple[npt.NDArray[Any], ...]:
         """Offsets, link types, times, captured and original lengths of rows ``first`` to ``last``."""
         rows = slice(first, last)

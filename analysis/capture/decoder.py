@@ -93,8 +93,8 @@ class Decoder:
             arguments += self.room()
             first += kernel.decode(*arguments)
 
-    def table(self, block: Block, rows: int) -> PacketTable:
-        """The first ``rows`` of the block, all decoded, as a table; the next block begins."""
+    def table(self, block: Block, rows: int, clock_unit_ns: int) -> PacketTable:
+        """The first ``rows`` of the block, all decoded, as a table of stamps in such units; the next block begins."""
         flows = self._flows[: self._count("flows")]
         handshakes = self._handshakes[: self._count("handshakes")].copy()
         self._tables["handshakes"] = 0
@@ -107,6 +107,7 @@ class Decoder:
             flow_network=flows["network"],
             flow_strays=flows["strays"],
             btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
+            clock_unit_ns=clock_unit_ns,
         )
 
     def facts(self) -> dict[str, Any]:

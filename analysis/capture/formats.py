@@ -5,6 +5,7 @@ Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offse
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from analysis.capture.block import Block
 from analysis.capture.pcap_variants import USUAL_LONGEST_RECORD, is_pcap, variant_of
 from analysis.errors import UnreadableCapture
+from analysis.kernels import read_ahead
 from analysis.kernels.frames import framing
 
 LONGEST_RECORD: Final = 1 << 24
@@ -40,13 +42,8 @@ class PcapFormat:
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
         self.odd_stamps = 0
-
-    def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
-        n, at, status, odd = framing.frame_pcap(
-            data.ctypes.data,
-            start,
-            end,
+        self.clock_unit_ns = self._variant.ns_per_fraction
+        self._records = (
             self._variant.big_endian,
             self._variant.ns_per_fraction,
             self._variant.lengths,
@@ -54,12 +51,27 @@ class PcapFormat:
             self._variant.padding,
             self.longest,
             self._variant.link,
-            *block.framing_columns(first),
         )
-        self.odd_stamps += odd
+
+    def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
+        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
+        n, at, *ended = framing.frame_pcap(data.ctypes.data, start, end, *self._records, *block.framing_columns(first))
+        return n, at, self._noted(*ended)
+
+    def read(
+        self, file: int, data: Buffer, start: int, end: int, block: Block, first: int, room: tuple[Any, ...]
+    ) -> tuple[int, int, int, int, int]:
+        """As ``frame``, decoded with ``room`` for what is found, and so on with what the descriptor ``file`` gives; as ``read_pcap``."""
+        rows, decoded, start, end, *ended = read_ahead.read_pcap(
+            file, data.ctypes.data, len(data), start, end, *self._records, *block.reading_columns(first), *room
+        )
+        return rows, decoded, start, end, self._noted(*ended)
+
+    def _noted(self, status: int, odd_stamps: int) -> int:
+        self.odd_stamps += odd_stamps
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
-        return n, at, status
+        return status
 
     def block_length(self, data: Buffer, at: int) -> int:
         """No record is passed over."""
@@ -90,6 +102,8 @@ class PcapngFormat:
         self.snap_length = 0
         self.damage: str | None = None
         self.odd_stamps = 0
+        self.clock_unit_ns = 0
+        """What the stamps of all interfaces so far are multiples of; 0 before the first."""
         self._interfaces = np.zeros((0, 6), np.int64)
         self._count = 0
         self._entries = 0
@@ -186,6 +200,7 @@ class PcapngFormat:
             rule, value = framing.TICKS_TIMES, 10 ** (9 - exponent)
         else:
             rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
+        self.clock_unit_ns = math.gcd(self.clock_unit_ns, value if rule == framing.TICKS_TIMES else 1)
         limit = framing.TIME_LIMIT
         row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit), 0]
         if self._count == len(self._interfaces):

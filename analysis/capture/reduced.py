@@ -77,6 +77,9 @@ class _Reducer(CaptureReader):
             why = "addresses would stay" if self._hides and link in REDUCIBLE else "headers cannot be written anew"
             raise CannotReduce(f"it has frames whose {why} ({named(link)})")
 
+    def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> None:
+        """Every piece is written before the next is read."""
+
     def run(self) -> dict[str, Any]:
         """Write all of it; returns what is known of the file."""
         more = True

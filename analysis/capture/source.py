@@ -55,6 +55,8 @@ class PlainSource:
         self.size = size
         self.problem: str | None = None
         self.unverified: str | None = None
+        self.descriptor: int | None = file.fileno()
+        """For who reads the same bytes without the interpreter."""
 
     def readinto(self, target: memoryview) -> int:
         return self._file.readinto(target) or 0
@@ -71,6 +73,8 @@ class BoundedSource:
 
     Packets shrink to a third or a tenth; a hundred megabytes that hold a terabyte of zeros were made to keep a processor busy.
     """
+
+    descriptor: Final = None
 
     def __init__(self, source: ByteSource, *, most_times: int = MOST_TIMES, always: int = ALWAYS_BYTES) -> None:
         self._source = source
@@ -115,7 +119,7 @@ _BY_MAGIC: Final[tuple[tuple[bytes, Callable[[BinaryIO, int], ByteSource]], ...]
 )
 
 
-def open_source(path: str | Path) -> ByteSource:
+def open_source(path: str | Path) -> PlainSource | BoundedSource:
     """Open ``path`` by what it begins with, whatever its name.
 
     Raises UnreadableCapture where there is no readable regular file or pipe.

@@ -11,7 +11,7 @@ import numpy as np
 from analysis.capture import link_types
 from analysis.capture.block import Block
 from analysis.capture.decoder import Decoder
-from analysis.capture.formats import CaptureFormat, recognise
+from analysis.capture.formats import CaptureFormat, PcapFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing, pseudo_headers
@@ -80,7 +80,7 @@ class CaptureReader:
             rows_at_most = min(2 * rows_at_most, self._most_rows)
             rows, more = self._fill_block(block)
             if rows:
-                table = self._decoder.table(block, rows)
+                table = self._decoder.table(block, rows, (self._format and self._format.clock_unit_ns) or 1)
                 table.source.update(first_packet=self.packets)
                 self.packets += rows
                 yield table
@@ -94,11 +94,8 @@ class CaptureReader:
             known = self._format or self._read_header()
             if known is None or self.damaged or not self._pass_over():
                 return rows, False
-            new, self._start, status = known.frame(self._data, self._start, self._end, block, rows)
-            self._look_at_links(known, block, rows, rows + new)
-            if known.has_interfaces:
-                self._undefined += int(np.count_nonzero(block.links(rows, rows + new) == framing.NO_LINK))
-            self._decoder.decode(self._data, block, rows, rows + new)
+            new, decoded, status = self._read_ahead(known, block, rows) or self._frame(known, block, rows)
+            self._decoder.decode(self._data, block, rows + decoded, rows + new)
             rows += new
             if status == framing.DAMAGED:
                 self.damaged = True
@@ -107,6 +104,24 @@ class CaptureReader:
             elif status == framing.MORE and not self._fill():
                 return rows, False
         return rows, True
+
+    def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int, int] | None:
+        """As ``_frame`` and decoded, as far as the kernel goes on its own; None where the interpreter looks at every piece."""
+        file = self._source.descriptor
+        if file is None or not isinstance(known, PcapFormat) or not known.link_types <= link_types.USUAL:
+            return None
+        new, decoded, self._start, self._end, status = known.read(
+            file, self._data, self._start, self._end, block, first, self._decoder.room()
+        )
+        return new, decoded, status
+
+    def _frame(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int, int]:
+        """Frame what is in the buffer into rows from ``first`` on: (rows, 0 of them decoded, what ended it)."""
+        new, self._start, status = known.frame(self._data, self._start, self._end, block, first)
+        self._look_at_links(known, block, first, first + new)
+        if known.has_interfaces:
+            self._undefined += int(np.count_nonzero(block.links(first, first + new) == framing.NO_LINK))
+        return new, 0, status
 
     def _read_header(self) -> CaptureFormat | None:
         """None while too little of the file is there to tell its format."""

@@ -172,7 +172,7 @@ class _Reader:
             if said is not None:
                 greetings.append((len(rows) - 1, *said))
         self.packets += len(rows)
-        columns = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
+        columns: dict[str, Any] = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
         self._note_hosts_and_flows()
         heard = np.array(greetings, np.int64).reshape(-1, 3)
         confirmed = self._greetings.confirmed(heard, columns["flow"], columns["kind"])

@@ -24,6 +24,12 @@ _AT_ONCE = 256
 LONGEST_NARROW = (1 << 31) - 1
 """2.1 s."""
 
+
+def alone_below(unit_ns: int) -> int:
+    """Below so many ns no bin has room for two multiples of ``unit_ns``, and the histogram tells each gap exactly."""
+    return int(min(1 << (MANTISSA_BITS + unit_ns.bit_length()), LONGEST_NARROW + 1))
+
+
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
@@ -31,12 +37,12 @@ Float64 = npt.NDArray[np.float64]
 
 @jit
 def add_gaps(
-    gaps: Int64, histogram: Int64, signs: Int64, square_sum: Float64, narrow: Int32, wide: Int64
+    gaps: Int64, alone: int, histogram: Int64, signs: Int64, square_sum: Float64, narrow: Int32, wide: Int64
 ) -> tuple[int, int]:
     """Count every gap (ns) by its sign, positive ones in the histogram; sums keep the order, so no split changes them.
 
-    A bin is the exponent and the first bits of the mantissa of the gap as an IEEE 754 double. Where there is room, gaps that
-    fit 31 bits are copied to ``narrow`` and the others to ``wide``; returns how many of each.
+    A bin is the exponent and the first bits of the mantissa of the gap as an IEEE 754 double. Where there is room, negative gaps and
+    those from ``alone`` (``alone_below``) on are copied: what fits 31 bits to ``narrow``, others to ``wide``; returns how many of each.
     """
     total = square_sum[0]
     keep = len(narrow) > 0
@@ -50,7 +56,7 @@ def add_gaps(
             signs[ZERO] += 1
         else:
             signs[NEGATIVE] += 1
-        if keep:
+        if keep and (gap >= alone or gap < 0):
             if 0 <= gap <= LONGEST_NARROW:
                 narrow[narrows] = gap
                 narrows += 1
@@ -71,9 +77,19 @@ def place_gaps(gaps: Any, places: Int64, ordered: Any) -> None:
             places[bin_of] += 1
 
 
+def bins_of(gaps: Int64) -> Int64:
+    """The bins of positive gaps."""
+    return (gaps.astype(np.float64).view(np.int64) >> _SHIFT) - _BIAS
+
+
 def bin_edges(bins: Int64) -> Float64:
     """Lower edges of ``bins`` in ns."""
     return ((bins + _BIAS) << _SHIFT).view(np.float64)
+
+
+def alone_in(bins: Int64, unit_ns: int) -> Int64:
+    """The only multiple of ``unit_ns`` in each of ``bins``, which lie below ``alone_below(unit_ns)`` and hold one."""
+    return -(-np.ceil(bin_edges(bins)).astype(np.int64) // unit_ns) * unit_ns
 
 
 @jit

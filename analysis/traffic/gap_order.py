@@ -22,25 +22,38 @@ _Ties = tuple[Values, npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 class GapOrder:
-    """Every gap once: ``pieces`` hold them in ns in any order, ``histogram`` counts the positive ones by ``kernel.add_gaps``."""
+    """Every gap once: ``histogram`` counts the positive ones and ``signs`` all, by ``kernel.add_gaps``.
 
-    def __init__(self, pieces: Sequence[npt.NDArray[Any]], histogram: npt.NDArray[np.int64], zeros: int) -> None:
+    ``pieces`` hold in ns, in any order, those that no group of gaps in multiples of ``unit_ns`` tells exactly.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[npt.NDArray[Any]],
+        histogram: npt.NDArray[np.int64],
+        signs: npt.NDArray[np.int64],
+        unit_ns: int,
+    ) -> None:
         groups = np.flatnonzero(histogram != 0)
         self._begins = np.concatenate([[0], np.cumsum(histogram[groups])])
         firsts = np.flatnonzero((np.diff(self._begins[:-1] // _CELL, prepend=-1) > 0) | (histogram[groups] >= _CELL))
         edges = np.append(groups[firsts], groups[-1:] + 1)
-        self._edges, self._ranks = np.ceil(kernel.bin_edges(edges)), np.append(self._begins[firsts], self._begins[-1])
-        self._positive = np.empty(int(self._begins[-1]), np.result_type(np.int32, *pieces))
+        self._cells = np.append(firsts, len(groups))
+        self._edges, self._ranks = np.ceil(kernel.bin_edges(edges)), self._begins[self._cells]
+        mixed = int(np.searchsorted(groups, kernel.bins_of(np.array([kernel.alone_below(unit_ns)]))[0]))
+        self._alone = kernel.alone_in(groups[:mixed], unit_ns)
+        self._told = int(self._begins[mixed])
+        self._others = np.empty(int(self._begins[-1]) - self._told, np.result_type(np.int32, *pieces))
         places = np.empty(len(histogram), np.int64)
-        places[groups] = self._begins[:-1]
+        places[groups[mixed:]] = self._begins[mixed:-1] - self._told
         for piece in pieces:
-            kernel.place_gaps(piece, places, self._positive)
-        self._pieces, self._zeros = pieces, zeros
-        self._negatives = sum(map(len, pieces)) - zeros - len(self._positive)
+            kernel.place_gaps(piece, places, self._others)
+        self._pieces = pieces
+        self._zeros, self._negatives = int(signs[kernel.ZERO]), int(signs[kernel.NEGATIVE])
         self._ties: dict[int, _Ties] = {}
 
     def __len__(self) -> int:
-        return self._negatives + self._zeros + len(self._positive)
+        return self._negatives + self._zeros + int(self._begins[-1])
 
     def quantile(self, share: float) -> float:
         """Hyndman-Fan type 7, in ns."""
@@ -51,7 +64,8 @@ class GapOrder:
 
     def positive(self) -> npt.NDArray[Any]:
         """All gaps above 0, ascending."""
-        return np.sort(self._positive)
+        alone = np.repeat(self._alone, np.diff(self._begins[: len(self._alone) + 1]))
+        return np.concatenate([alone, np.sort(self._others)])
 
     def _at(self, rank: int) -> float:
         if rank < self._negatives:
@@ -61,8 +75,9 @@ class GapOrder:
         if rank < 0:
             return 0.0
         group = int(np.searchsorted(self._begins, rank, side="right")) - 1
-        first, behind = self._begins[group : group + 2].tolist()
-        some = self._positive[first:behind]
+        if group < len(self._alone):
+            return float(self._alone[group])
+        first, some = self._mixed(group, group + 1)
         return float(some[0] if _alike(some) else np.partition(some, rank - first)[rank - first])
 
     def distance(self, cdf: Callable[[Values], Values], scale: float = 1.0) -> float:
@@ -71,7 +86,7 @@ class GapOrder:
         Of gaps from a to below b, with i before them and j up to their end, none is further off than max(F(b) - i/n, j/n - F(a));
         only those cells that could hold more than the best found are looked at value by value.
         """
-        n, ranks = len(self._positive), self._ranks
+        n, ranks = int(self._begins[-1]), self._ranks
         model = cdf(self._edges * scale)
         bound = np.maximum(model[1:] - ranks[:-1] / n, ranks[1:] / n - model[:-1])
         surely = float(np.maximum(model - ranks / n, ranks / n - model).max()) * (1 - 1e-9)
@@ -79,19 +94,29 @@ class GapOrder:
         for cell in np.argsort(-bound).tolist():
             if bound[cell] <= max(best, surely):
                 break
-            values, first, behind = self._ties_of(cell, int(ranks[cell]), int(ranks[cell + 1]))
+            values, first, behind = self._ties_of(cell)
             inside = cdf(values * scale)
             best = max(best, float(np.maximum(inside - first / n, behind / n - inside).max()))
         return best
 
-    def _ties_of(self, cell: int, first: int, behind: int) -> _Ties:
-        """Different gaps with ranks ``first`` to ``behind``, ascending; for each the rank of its first, and that behind its last."""
+    def _mixed(self, first: int, behind: int) -> tuple[int, npt.NDArray[Any]]:
+        """How many gaps are before groups ``first`` to ``behind``, none of which tells its gaps exactly; those in them, in any order."""
+        begin, end = int(self._begins[first]), int(self._begins[behind])
+        return begin, self._others[begin - self._told : end - self._told]
+
+    def _ties_of(self, cell: int) -> _Ties:
+        """The different gaps of a cell, ascending; for each the rank of its first, and that behind its last."""
         if cell not in self._ties:
-            some = self._positive[first:behind]
-            ordered = some[:1] if _alike(some) else np.sort(some)
-            ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-            ranks = np.concatenate([[first], ends + first, [behind]])
-            self._ties[cell] = ordered[ranks[:-1] - first].astype(np.float64), ranks[:-1], ranks[1:]
+            first, behind = int(self._cells[cell]), int(self._cells[cell + 1])
+            mixed = min(max(first, len(self._alone)), behind)
+            values, ranks = self._alone[first:mixed], self._begins[first : mixed + 1]
+            if mixed < behind:
+                begin, some = self._mixed(mixed, behind)
+                ordered = some[:1] if _alike(some) else np.sort(some)
+                ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+                values = np.append(values, ordered[np.append(0, ends)])
+                ranks = np.concatenate([ranks, ends + begin, [begin + len(some)]])
+            self._ties[cell] = values.astype(np.float64), ranks[:-1], ranks[1:]
         return self._ties[cell]
 
 

@@ -21,12 +21,12 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p99_s": 0.99,
 }
 MOST_GAPS: Final = 1 << 20
-"""Gaps are kept one by one up to 4 MiB; longer captures keep them grouped by 0.1 %, and say so."""
+"""Gaps that their groups do not tell exactly are kept one by one up to 4 MiB; longer captures keep them grouped by 0.1 %, and say so."""
 _CURVE_POINTS: Final = 200
 
 
 class GapStore:
-    """Every gap d_i of a scope: one by one while they fit, grouped by relative width always."""
+    """Every gap d_i of a scope: grouped by relative width always, and one by one, while they fit, where a group holds different ones."""
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
@@ -36,21 +36,45 @@ class GapStore:
         self._histogram = np.zeros(kernel.BINS, np.int64)
         self._signs = np.zeros(3, np.int64)
         self._square_sum = np.zeros(1)
+        self._unit_ns = 0
+        self._one_by_one = 0
         self.count = 0
 
-    def add(self, gaps: Gaps) -> None:
-        """Gaps in ns, in file order."""
+    def add(self, gaps: Gaps, unit_ns: int = 1) -> None:
+        """Gaps in ns, in file order; these and all before are multiples of ``unit_ns``."""
+        self._refine(unit_ns)
         self.count += len(gaps)
-        if self.count > self._most:
-            self._kept = None
-            self._wide.clear()
         room = len(gaps) if self._kept is not None else 0
         narrow, wide = np.empty(room, np.int32), np.empty(room, np.int64)
-        narrows, wides = kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum, narrow, wide)
-        if self._kept is not None:
-            self._kept.append(narrow[:narrows])
-        if wides:
-            self._wide.append(wide[:wides].copy())
+        alone = kernel.alone_below(self._unit_ns)
+        narrows, wides = kernel.add_gaps(gaps, alone, self._histogram, self._signs, self._square_sum, narrow, wide)
+        self._keep(narrow[:narrows].copy(), wide[:wides].copy())
+
+    def _keep(self, narrow: npt.NDArray[np.int32], wide: Gaps) -> None:
+        self._one_by_one += len(narrow) + len(wide)
+        if self._one_by_one > self._most:
+            self._forget()
+        elif self._kept is not None:
+            self._kept.append(narrow)
+            self._wide += [wide] if len(wide) else []
+
+    def _forget(self) -> None:
+        self._kept = None
+        self._wide.clear()
+
+    def _refine(self, unit_ns: int) -> None:
+        """From now on such units: gaps of groups that may come to hold others are written out one by one."""
+        before, self._unit_ns = self._unit_ns, math.gcd(self._unit_ns, unit_ns)
+        if before in (0, self._unit_ns) or self._kept is None:
+            return
+        first, behind = kernel.bins_of(np.array([kernel.alone_below(unit) for unit in (self._unit_ns, before)]))
+        there = first + np.flatnonzero(self._histogram[first:behind])
+        counts = self._histogram[there]
+        if self._one_by_one + counts.sum() > self._most:
+            self._forget()
+        else:
+            gaps = np.repeat(kernel.alone_in(there, before), counts)
+            self._keep(gaps.astype(np.int32), np.empty(0, np.int64))
 
     @property
     def exact(self) -> bool:
@@ -67,7 +91,8 @@ class GapStore:
 
     def in_order(self) -> GapOrder:
         """All gaps. Only while ``exact``."""
-        return GapOrder([*(self._kept or []), *self._wide], self._histogram, int(self._signs[kernel.ZERO]))
+        kept: list[npt.NDArray[Any]] = [*(self._kept or []), *self._wide]
+        return GapOrder(kept, self._histogram, self._signs, self._unit_ns or 1)
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""

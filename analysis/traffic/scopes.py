@@ -86,7 +86,7 @@ class Arrivals:
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
         """Add a table; ``member`` says per flow index whether it carries MPI."""
         for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
-            store.add(gaps)
+            store.add(gaps, table.clock_unit_ns)
 
     def results(self, with_mpi: bool, bootstrap: int, crew: Crew) -> Callable[[], list[Described]]:
         """Of all traffic, and of MPI's where there is any, to be asked for once ``crew`` is done; ``bootstrap`` replicates for p-values."""

@@ -36,7 +36,7 @@ class Histogram:
             self._counts = np.zeros(gaps.BINS, np.int64)
         signs, nothing = np.zeros(3, np.int64), np.zeros(1)
         ns = np.rint(seconds * 1e9).astype(np.int64)
-        gaps.add_gaps(ns, self._counts, signs, nothing, np.empty(0, np.int32), np.empty(0, np.int64))
+        gaps.add_gaps(ns, 0, self._counts, signs, nothing, np.empty(0, np.int32), np.empty(0, np.int64))
         self._not_positive += int(signs[gaps.ZERO] + signs[gaps.NEGATIVE])
 
     def median_s(self) -> float:

@@ -37,8 +37,8 @@ NOT_COUNTED = 0xFFFF
 MOST_DROPPED = 1 << 60
 """No capture loses more; sums of what a file claims stay in their range."""
 
-TIME_LIMIT = 2**62
-"""Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow."""
+TIME_LIMIT = 2**62 // 10**9 * 10**9
+"""Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow; a whole number of every clock's units."""
 
 MOST_FRACTION_NS = 2_000_000_000
 """Some writers add up two fractions and do not carry, which is still less than this; more than a second besides is damage."""

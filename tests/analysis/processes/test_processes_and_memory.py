@@ -57,7 +57,7 @@ from analysis.kernels import gaps
 histogram, signs, squares = np.zeros(gaps.BINS, np.int64), np.zeros(3, np.int64), np.zeros(1)
 sys.stdin.readline()
 children = [os.fork() for _ in range(2)]
-gaps.add_gaps(np.arange(1, 100), histogram, signs, squares, np.empty(0, np.int32), np.empty(0, np.int64))
+gaps.add_gaps(np.arange(1, 100), 0, histogram, signs, squares, np.empty(0, np.int32), np.empty(0, np.int64))
 assert histogram.sum() == 99
 if all(children):
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]

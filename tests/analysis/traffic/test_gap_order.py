@@ -21,10 +21,21 @@ GAPS = {
 }
 
 
-def ordered(gaps: npt.NDArray[np.int64]) -> GapStore:
+CLOCKS = {
+    "told nothing": (1, 1, 1),
+    "of microseconds": (1000, 1000, 1000),
+    "of milliseconds": (10**6, 10**6, 10**6),
+    "of seconds": (10**9, 10**9, 10**9),
+    "found finer and finer": (10**9, 10**6, 1),
+    "found finer at the end": (1000, 1000, 10),
+}
+"""What is known of the clock while the first, the second and the last third of the gaps are added."""
+
+
+def ordered(gaps: npt.NDArray[np.int64], units: tuple[int, ...] = (1, 1, 1)) -> GapStore:
     store = GapStore()
-    for piece in np.array_split(gaps, 3):
-        store.add(piece)
+    for piece, unit in zip(np.array_split(gaps, 3), units, strict=True):
+        store.add(piece, unit)
     return store
 
 
@@ -50,6 +61,28 @@ def test_the_distance_is_that_of_every_gap_looked_at(kind: str) -> None:
     ):
         truth = scipy.stats.kstest(positive, frozen.cdf).statistic
         assert order.distance(frozen.cdf, scale=1e-9) == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_gaps_of_every_clock_are_told_exactly(clock: str) -> None:
+    thirds = np.array_split(np.concatenate([_RANDOM.exponential(3, 30_000).astype(np.int64), np.arange(-3, 9000)]), 3)
+    gaps = np.concatenate([third * unit for third, unit in zip(thirds, CLOCKS[clock], strict=True)])
+    order, plain = ordered(gaps, CLOCKS[clock]).in_order(), ordered(gaps).in_order()
+    assert order.positive().tolist() == np.sort(gaps[gaps > 0]).tolist()
+    for share in (0.0, 0.25, 0.5, 0.95, 0.999, 1.0):
+        assert order.quantile(share) == pytest.approx(np.quantile(gaps, share), rel=1e-12, abs=1e-6)
+    frozen = scipy.stats.lognorm(1.3, scale=np.median(gaps[gaps > 0]) * 1e-9)
+    truth = scipy.stats.kstest(gaps[gaps > 0] * 1e-9, frozen.cdf).statistic
+    assert order.distance(frozen.cdf, scale=1e-9) == plain.distance(frozen.cdf, scale=1e-9) == pytest.approx(truth)
+
+
+def test_a_clock_that_ticks_keeps_what_its_groups_tell_only_there() -> None:
+    store = GapStore(most_gaps=100)
+    store.add(np.arange(1, 1000) * 1000, 1000)
+    assert store.exact
+    store.add(np.arange(1, 3), 1)  # 1 and 2 ns: now the 997 others from 2048 ns on are no longer alone in their groups
+    assert not store.exact
+    assert store.count == 1001
 
 
 def test_the_distance_needs_few_evaluations() -> None:

@@ -117,7 +117,7 @@ def test_a_fraction_that_two_seconds_fit_in_is_never_good(
 
 def test_stamps_beyond_the_years_that_are_counted_are_never_good(tmp_path: Path) -> None:
     """They are held at 2^62 ns, so the duration is not theirs."""
-    near, far = (files.enhanced(FRAMES[0], ticks=seconds * 10**6) for seconds in (4_611_686_018, 68_470_465_054))
+    near, far = (files.enhanced(FRAMES[0], ticks=seconds * 10**6) for seconds in (4_611_686_017, 68_470_465_054))
     begin = files.section() + files.interface(tsresol=6)
     assert "beyond the years" in analysed(tmp_path, begin + near + far).trust.reasons[0]
     assert analysed(tmp_path, begin + near).trust.verdict == "good"
