@@ -64,7 +64,8 @@ def count_pairs(
 ) -> int:  # fmt: skip
     """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 32 | destination.
 
-    ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where free; ``used`` (2,) see TAKEN.
+    Of both, what lies behind the pairs that are taken is nobody's. ``slots``, a power of two and more than the pairs, belong to the
+    kernel, 0 where free; ``used`` (2,) see TAKEN.
     Returns N, or the row before which the caller must make room.
     """
     last, pair = _NO_PAIR, signed(0)
@@ -85,6 +86,8 @@ def count_pairs(
                 if used[TAKEN] == len(keys):
                     return i
                 keys[used[TAKEN]] = key
+                for column in range(3):
+                    totals[used[TAKEN], column] = 0
                 used[TAKEN] += 1
                 slots[place] = used[TAKEN] | _tag(_spread(key))
             last, pair = key, (signed(slots[place]) & _NUMBERS) - 1

@@ -25,6 +25,9 @@ LARGEST_MATRIX: Final = 256
 MOST_PAIRS: Final = 1 << 20
 """Pairs of hosts that are counted exactly, in 40 bytes each; beyond them those with fewest bytes are dropped again and again."""
 
+_MANY_PAIRS: Final = 1 << 14
+"""Of so many room for all is taken at once: what nobody has touched is no memory."""
+
 LARGEST_RANK: Final = 1 << 20
 """A BTL handshake naming a higher rank is not one."""
 
@@ -47,9 +50,9 @@ class MatrixAccumulator:
     def __init__(self, most_pairs: int = MOST_PAIRS) -> None:
         self._most = most_pairs
         self._missed_bytes = 0
-        self._slots = np.zeros(128, np.int32)
-        self._keys = np.zeros(64, np.int64)
-        self._totals = np.zeros((64, 3), np.int64)
+        self._room = 64
+        self._slots = np.zeros(2 * self._room, np.int32)
+        self._keys, self._totals = np.empty(self._room, np.int64), np.empty((self._room, 3), np.int64)
         self._used = np.zeros(2, np.int64)
         self._hosts = Addresses()
         self._gone = _Ends()
@@ -61,7 +64,7 @@ class MatrixAccumulator:
         while True:
             row = pairs.count_pairs(
                 row, table.kind, table.src, table.dst, table.orig_len, table.payload,
-                _NO_SKIP if skip is None else skip, self._slots, self._keys, self._totals, self._used,
+                _NO_SKIP if skip is None else skip, self._slots, self._keys[: self._room], self._totals, self._used,
             )  # fmt: skip
             if row == len(table):
                 return
@@ -110,21 +113,33 @@ class MatrixAccumulator:
 
     def _make_room(self) -> None:
         """A larger table; at the limit the half of the pairs with fewest bytes is dropped, and the most that a pair lost is kept."""
-        if len(self._keys) < self._most:
-            room = min(2 * len(self._keys), self._most)
-            for grown in (self._keys, self._totals):  # in place where the system can: no copy in fresh memory
-                grown.resize((room, *grown.shape[1:]), refcheck=False)
-            self._slots = np.zeros(1 << (2 * room - 1).bit_length(), np.int32)
+        if self._room < self._most:
+            self._room = min(2 * self._room, self._most)
+            if self._room > len(self._keys):
+                held, room = len(self._keys), self._room if self._room < _MANY_PAIRS else self._most
+                keys, totals = np.empty(room, np.int64), np.empty((room, 3), np.int64)
+                keys[:held], totals[:held] = self._keys, self._totals
+                self._keys, self._totals = keys, totals
+            self._slots = np.zeros(1 << (2 * self._room - 1).bit_length(), np.int32)
         else:
-            order = np.argsort(self._totals[:, 1], kind="stable")
-            self._add_up(self._gone, np.sort(order[: len(order) // 2]))
-            kept = np.sort(order[len(order) // 2 :])
-            self._missed_bytes += int(self._totals[order[len(order) // 2], 1])
-            self._keys[: len(kept)], self._totals[: len(kept)] = self._keys[kept], self._totals[kept]
-            self._totals[len(kept) :] = 0
-            self._used[0] = len(kept)
+            self._drop_the_lighter()
             self._slots[:] = 0
         pairs.enter_pairs(self._keys[: self._used[0]], self._slots)
+
+    def _drop_the_lighter(self) -> None:
+        """Half of the pairs, and of equal ones those that came first; in little memory, because there is none left then."""
+        wire_bytes, half = self._totals[: self._room, 1], self._room // 2
+        limit = np.partition(wire_bytes, half)[half]
+        leaving = wire_bytes < limit
+        leaving[np.flatnonzero(wire_bytes == limit)[: half - np.count_nonzero(leaving)]] = True
+        self._add_up(self._gone, leaving)
+        self._missed_bytes += int(limit)
+        self._used[0] = 0
+        for first in range(0, len(leaving), _AT_ONCE):
+            staying = first + np.flatnonzero(~leaving[first : first + _AT_ONCE])
+            places = slice(int(self._used[0]), int(self._used[0]) + len(staying))
+            self._keys[places], self._totals[places] = self._keys[staying], self._totals[staying]
+            self._used[0] += len(staying)
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
         ends = self._gone.copy()
@@ -144,17 +159,16 @@ class MatrixAccumulator:
             "neighbourhood_packets": ends.neighbourhood_packets,
         }
 
-    def _add_up(self, ends: _Ends, chosen: Integers | None = None) -> None:
+    def _add_up(self, ends: _Ends, among: npt.NDArray[np.bool_] | None = None) -> None:
         ends.make_room(len(self._hosts))
-        for source, target, totals in self._pairs(chosen):
+        for source, target, totals in self._pairs(among):
             ends.add(source, target, totals, self._hosts.are_link_local_groups(target))
 
-    def _pairs(self, chosen: Integers | None = None) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """(sources, targets, totals) of all or the ``chosen`` pairs of known hosts, some at a time: all at once would double the memory."""
-        count = int(self._used[0]) if chosen is None else len(chosen)
-        for first in range(0, count, _AT_ONCE):
-            some = slice(first, min(first + _AT_ONCE, count))
-            rows = some if chosen is None else chosen[some]
+    def _pairs(self, among: npt.NDArray[np.bool_] | None = None) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """(sources, targets, totals) of all pairs of known hosts or those ``among``, some at a time: all would double the memory."""
+        for first in range(0, int(self._used[0]), _AT_ONCE):
+            behind = min(first + _AT_ONCE, int(self._used[0]))
+            rows: Any = slice(first, behind) if among is None else first + np.flatnonzero(among[first:behind])
             keys = self._keys[rows]
             source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
             known = (source < len(self._hosts)) & (target < len(self._hosts))

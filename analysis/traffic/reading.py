@@ -31,8 +31,9 @@ T = TypeVar("T")
 
 MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
-_MANY_HOSTS: Final = 4096
-"""So many hosts, or more connections than are followed, need memory for their results that others have used before."""
+_MANY_HOSTS, _VERY_MANY_HOSTS = 4096, 1 << 16
+"""So many, or more connections than are followed, need memory for their results that others have used before; very many need it
+at every table."""
 
 Rows = npt.NDArray[np.bool_]
 Measured = tuple[dict[str, float], dict[str, str]]
@@ -122,7 +123,8 @@ class Reading:
             table, duplicate = self.signs.update(table)
             skip = duplicate if duplicate.any() else None
             member = self.mpi_flows.update(table)
-            connections.submit(functools.partial(self._follow_connections, table, skip, member.copy()))
+            until_now = member[: len(table.flow_endpoints)].copy() if self.mpi_flows.any else member[:0]
+            connections.submit(functools.partial(self._follow_connections, table, skip, until_now))
             hosts.submit(functools.partial(self._follow_hosts, table, skip))
             self.arrivals.update(table, member)
 
@@ -159,6 +161,8 @@ class Reading:
     def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
         self.tcp.update(table, skip, member)
         self.matrices.update(table, skip)
+        if self.matrices.hosts > _VERY_MANY_HOSTS:
+            freed_memory.give_back()
 
     def _follow_hosts(self, table: PacketTable, skip: Rows | None) -> None:
         self.ports.update(table, skip)
@@ -191,7 +195,7 @@ class Reading:
         beside = _at_once if large else crew.beside  # side by side each would need memory of its own
         if large:
             freed_memory.give_back()
-        flow_set, member = self.tcp.result(), self._member
+        flow_set, member = self.tcp.conclude(), self._member
         placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below tell
         flows = beside(functools.partial(flow_set.flows, limit=MOST_FLOWS))
         everything = beside(flow_set.metrics)

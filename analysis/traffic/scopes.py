@@ -53,7 +53,9 @@ class MpiFlows:
         """Learn from a table; returns membership per flow index."""
         flows = len(table.flow_endpoints)
         if flows > len(self.member):
-            self.member = np.concatenate([self.member, np.zeros(2 * flows - len(self.member), np.bool_)])
+            grown = np.zeros(2 * flows, np.bool_)
+            grown[: self._known] = self.member[: self._known]
+            self.member = grown
         if self._ports is None:
             opened = table.flow[table.btl_handshakes[:, 0]]
             opened = opened[opened != NO_FLOW]  # some have no room in the table of flows

@@ -53,8 +53,8 @@ from analysis.traffic.tcp_samples import SampleLog
 _FIRST_CONNECTIONS: Final = 64
 _AT_ONCE: Final = 1 << 11
 """Connections whose records are copied at the same time: fresh memory would cost more than the work."""
-_FIRST_RESTS: Final = 1 << 19
 _MANY_FLOWS, _ALL_FLOWS = 1 << 16, 1 << 21
+_FIRST_RESTS: Final = 2 * _ALL_FLOWS
 """Of so many flows room for all is taken at once: what nobody has touched is no memory, and arrays that grow leave holes between others."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 
@@ -159,9 +159,8 @@ class TcpAccumulator:
         staying = np.setdiff1d(np.arange(count), leaving, assume_unique=True)
         short = np.full(count, -1, np.int64)
         of_mpi = np.zeros(count, np.int64)
-        padded = np.zeros(max(len(member), len(self._current)), np.bool_)
-        padded[: len(member)] = member
-        of_mpi[leaving] = padded[connections["flow"][leaving]]
+        told = leaving[connections["flow"][leaving] < len(member)]
+        of_mpi[told] = member[connections["flow"][told]]
         for first in range(0, len(leaving), _AT_ONCE):
             some = leaving[first : first + _AT_ONCE]
             gone, gone_sides = connections.take(some), sides.take(np.stack([2 * some, 2 * some + 1], axis=1).ravel())
@@ -231,6 +230,19 @@ class TcpAccumulator:
         series[leaving[left_out], 2 * state.RTT_NS + short[left_out]] = 2 * state.SERIES * (behind + AMONG_NONE)
         following = np.arange(2 * state.SERIES * len(places), 2 * state.SERIES * (behind + AMONG_NONE + 1))
         self._samples.renumber(self._store[0], np.concatenate([series.ravel(), following]))
+
+    def conclude(self) -> FlowSet:
+        """``result``, after which nothing is added: what was kept for that gives room to it."""
+        self._rests, self._current, self._flow_room = (
+            self._rests[:0].copy(),
+            self._current[:0].copy(),
+            self._current[:0].copy(),
+        )
+        flows = self.result()
+        self._connections, self._sides, self._nodes = (
+            held[:0].copy() for held in (self._connections, self._sides, self._nodes)
+        )
+        return flows
 
     def result(self) -> FlowSet:
         """What is known after the packets so far; ``update`` may go on afterwards."""

@@ -25,6 +25,8 @@ _HEADERS: Final = 40
 _RING: Final = 1 << 12
 _DROPPED: Final = ("dropped", "dropped_by_interface", "dropped_between_packets")
 """Of a file: what statistics blocks count, and what packets count beyond that."""
+_MANY_FLOWS, _ALL_FLOWS = 1 << 16, 1 << 21
+"""Of so many flows room for all is taken at once: what nobody has touched is no memory."""
 LEFT: Final = "super_segments_left"
 """Counter: those that cannot be split, because no segment size is known or they are not TCP."""
 _NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
@@ -240,7 +242,7 @@ def _with_room(announced: npt.NDArray[np.uint16], flows: int) -> npt.NDArray[np.
     """The rows of at least so many flows."""
     if flows <= len(announced):
         return announced
-    grown = np.zeros((2 * flows, 2), np.uint16)
+    grown = np.zeros((2 * flows if flows < _MANY_FLOWS else _ALL_FLOWS, 2), np.uint16)
     grown[: len(announced)] = announced
     return grown
 

@@ -132,6 +132,14 @@ def spoofed_hosts(count: int) -> bytes:
     return _saved(made)
 
 
+def strangers(count: int) -> bytes:
+    """Every address sends data to the next but one, and never speaks again."""
+    made, number = _data(count), np.arange(count, dtype=np.uint32)
+    made["source"], made["destination"] = 0x0A000000 + number, 0x0A000000 + (number + 2) % count
+    made["sport"] = 1024 + number % 60_000
+    return _saved(made)
+
+
 def port_scan(count: int) -> bytes:
     """All ports of one address, from all ports of another."""
     made = _records(count)
@@ -238,8 +246,8 @@ def wrapped_without_end(count: int) -> bytes:
 GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     made.__name__: made
     for made in (
-        zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, port_scan, host_pairs, connections_in_turn, wrapped_without_end,
-        chosen_hosts, chosen_ports, chosen_pairs,
+        zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, strangers, port_scan, host_pairs, connections_in_turn,
+        wrapped_without_end, chosen_hosts, chosen_ports, chosen_pairs,
     )
 }  # fmt: skip
 

@@ -68,7 +68,7 @@ def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
     told = json.loads(done.stdout)
     assert told["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
     assert told["cpu_s"] < MOST_CPU_S
-    in_pairs = name in ("host_scan", "spoofed_hosts", "host_pairs")
+    in_pairs = name in ("host_scan", "spoofed_hosts", "strangers", "host_pairs")
     most = MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"] + PER_PAIR * PACKETS * in_pairs
     assert told["resident"] < SCATTER * most
     if in_pairs or name == "port_scan":
