@@ -145,8 +145,8 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
     elif not probe and not overlap and start < top:
         counts["out_of_order_segments"] += 1
         visible_ns = min(time for byte, time in seen.items() if byte > start)
-        round_trip = min([*side.rtt_ns, *_handshake_ns(segment, everything)], default=0)
-        counts["ambiguous_segments"] += not time_ns - visible_ns < round_trip
+        round_trip = min([*side.rtt_ns, *_handshake_ns(segment, everything)], default=None)
+        counts["ambiguous_segments"] += round_trip is None or time_ns - visible_ns >= round_trip
     for byte in bytes_sent:
         if side.acked is None or byte >= side.acked:
             if byte < top:
