@@ -25,7 +25,7 @@ from analysis.numbers import amount
 from analysis.packets import NO_TIME
 
 LONGEST_FILTER: Final = 2000
-MOST_NS: Final = 2**62
+MOST_NS: Final = 2**62 // 10**9 * 10**9
 """Stamps are held inside of this, as those of the native decoder (kernels.frames.framing)."""
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
 _CUT_SHORT: Final = "cut short in the middle of a packet"

@@ -242,3 +242,4 @@ def test_a_stamp_that_no_clock_gives_is_told(tmp_path: Path) -> None:
     path.write_bytes(files.section() + files.interface(tsresol=6) + far)
     for decoder in ("native", "pyshark"):
         assert analysis.analyse(path, decoder=decoder).trust.reasons[0].startswith("1 packet is stamped")
+    assert read_with_tshark(path).time_ns.tolist() == analysis.read_capture(path, decoder="native").time_ns.tolist()
