@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,19 +106,31 @@ def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch:
 
 
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
+    before = running()
     analysis.analyse(mpi_capture)
+    assert ended(running() - before)
     bad = tmp_path / "bad"
     bad.write_bytes(b"not a capture, but longer than a header")
     with pytest.raises(analysis.UnreadableCapture):
         analysis.analyse(bad)
-    assert not capture_threads()
+    assert ended(running() - before)
 
 
-def capture_threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("capture-")]
+def running() -> set[str]:
+    """As the system sees them."""
+    return {place.name for place in Path("/proc/self/task").iterdir()}
+
+
+def ended(those: set[str]) -> bool:
+    """Whether they are gone; the last steps of a thread that is done are the system's."""
+    until = time.monotonic() + 2
+    while those & running() and time.monotonic() < until:
+        time.sleep(0.01)
+    return not those & running()
 
 
 def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_them() -> None:
+    before = running()
     crew = Crew()
     one, other = crew.lane(), crew.lane()
     met = threading.Barrier(2, timeout=20)
@@ -143,7 +156,7 @@ def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_th
     assert later() <= 20
     assert [text for text in done if text.startswith("one")] == [*(f"one {n}" for n in range(20)), "one behind"]
     assert [text for text in done if text.startswith("other")] == [f"other {n}" for n in range(20)]
-    assert not capture_threads()
+    assert ended(running() - before)
 
 
 @pytest.mark.parametrize("free", [True, False])
@@ -188,6 +201,7 @@ def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> Non
         yield 1
         raise KeyError("from the source")
 
+    before = running()
     crew = Crew(threads)
     crew.draw(produce(), crew.lane(), str, str)
     with pytest.raises(KeyError, match="from the source"):
@@ -200,7 +214,7 @@ def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> Non
     crew.draw(itertools.count(), crew.lane(), fail, str)
     with pytest.raises(KeyError, match="from item 0"):
         crew.run()
-    assert not capture_threads()
+    assert ended(running() - before)
 
 
 def test_the_table_takes_at_most_120_bytes_per_packet(mpi_capture: Path) -> None:
