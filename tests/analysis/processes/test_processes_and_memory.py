@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
+from tests.config.processes import wait_for
 
 FORKING = """
 import multiprocessing, sys
@@ -108,12 +108,12 @@ def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch:
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
     before = running()
     analysis.analyse(mpi_capture)
-    assert ended(running() - before)
+    wait_until_ended(running() - before)
     bad = tmp_path / "bad"
     bad.write_bytes(b"not a capture, but longer than a header")
     with pytest.raises(analysis.UnreadableCapture):
         analysis.analyse(bad)
-    assert ended(running() - before)
+    wait_until_ended(running() - before)
 
 
 def running() -> set[str]:
@@ -121,12 +121,9 @@ def running() -> set[str]:
     return {place.name for place in Path("/proc/self/task").iterdir()}
 
 
-def ended(those: set[str]) -> bool:
-    """Whether they are gone; the last steps of a thread that is done are the system's."""
-    until = time.monotonic() + 2
-    while those & running() and time.monotonic() < until:
-        time.sleep(0.01)
-    return not those & running()
+def wait_until_ended(those: set[str]) -> None:
+    """The last steps of a thread that is done are the system's."""
+    wait_for(lambda: not those & running(), timeout_s=2)
 
 
 def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_them() -> None:
@@ -156,7 +153,7 @@ def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_th
     assert later() <= 20
     assert [text for text in done if text.startswith("one")] == [*(f"one {n}" for n in range(20)), "one behind"]
     assert [text for text in done if text.startswith("other")] == [f"other {n}" for n in range(20)]
-    assert ended(running() - before)
+    wait_until_ended(running() - before)
 
 
 @pytest.mark.parametrize("free", [True, False])
@@ -214,7 +211,7 @@ def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> Non
     crew.draw(itertools.count(), crew.lane(), fail, str)
     with pytest.raises(KeyError, match="from item 0"):
         crew.run()
-    assert ended(running() - before)
+    wait_until_ended(running() - before)
 
 
 def test_the_table_takes_at_most_120_bytes_per_packet(mpi_capture: Path) -> None:
