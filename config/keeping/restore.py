@@ -12,10 +12,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 from urllib.parse import quote, urlencode
 
 import psycopg
@@ -58,6 +59,45 @@ def chosen(directory: Path) -> Path:
     if (directory / DATABASE).exists() or not (below := whole_backups(directory)):
         return directory  # reading it says what is wrong
     return below[-1]
+
+
+def examine(directory: Path, tell: Callable[[str], object] = print) -> list[str]:
+    """Check a backup as a restore does, and return what a restore would do, in sentences. Change nothing. Raise KeepingError."""
+    about = About.read(directory)
+    _require_known(about)
+    _require_room(Places.here(), about)
+    progress = Progress(tell, "checking the backup", files=about.files, size_bytes=about.file_bytes)
+    sums = verify(directory, about, progress)
+    _require_files(directory, about, sums, Programs(connection.settings_dict, server_major()))
+    there = what_is_there()
+    return [
+        f"would restore the database ({amount(about.database_bytes, 'B')}) and {plural(about.files, 'file')} of trials "
+        f"({amount(about.file_bytes, 'B')}) of {about.installation}, as of {about.made_at}",
+        f"would replace: {', '.join(there)} (needs --replace)"
+        if there
+        else "would replace nothing: this installation is empty",
+        f"{plural(about.active_trials, 'trial')} ran at that time and would wait again",
+        "the secret key would be restored as well"
+        if about.secrets
+        else "the secret key would stay that of this installation",
+    ]
+
+
+@contextmanager
+def unpacked(stream: IO[bytes]) -> Iterator[Path]:
+    """A backup that comes as a tar stream, in a directory of its own until the end of the block. Raise KeepingError."""
+    place = Path(settings.VAR) / ".backup-from-stream"
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        place.mkdir(parents=True, mode=0o700)
+        try:
+            with tarfile.open(fileobj=stream, mode="r|*") as archive:
+                archive.extractall(place, filter="data")
+        except (tarfile.TarError, OSError) as error:
+            raise KeepingError(f"standard input is not a tar archive of a backup: {error}") from None
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], object] = print) -> list[str]:
@@ -205,13 +245,19 @@ def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
 def _bring_up_to_date(name: str, about: About) -> None:
     """Run the migrations that the backup did not have yet, in the new database, by a process of their own."""
     entry = connection.settings_dict
-    user = f"{quote(entry['USER'], safe='')}:{quote(entry['PASSWORD'], safe='')}@" if entry["USER"] else ""
+    user = f"{quote(entry['USER'], safe='')}@" if entry["USER"] else ""
     host = f"{quote(entry['HOST'], safe='')}{':' if entry['PORT'] else ''}{entry['PORT']}"
     options = {key: value for key, value in entry["OPTIONS"].items() if isinstance(value, str)}
     address = f"postgresql://{user}{host}/{quote(name, safe='')}{'?' if options else ''}{urlencode(options)}"
     done = subprocess.run(
         [sys.executable, str(settings.BASE_DIR / "manage.py"), "migrate", "--verbosity", "0", "--no-input"],
-        env={**os.environ, "DATABASE_URL": address, "RANKWIRE_VAR": str(settings.VAR)},
+        env={
+            **os.environ,
+            "DATABASE_URL": address,
+            # Settings refuse an address with a password beside one that is set apart, as it may be here.
+            "RANKWIRE_DATABASE_PASSWORD": entry["PASSWORD"],
+            "RANKWIRE_VAR": str(settings.VAR),
+        },
         cwd=settings.BASE_DIR,
         capture_output=True,
         text=True,

@@ -43,7 +43,7 @@ class Elsewhere:
         names = (row[0] for row in self.execute("SELECT datname FROM pg_database ORDER BY 1"))
         return [name for name in names if name.startswith(self.database)]
 
-    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def manage(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RANKWIRE_")}
         here = {
             "DATABASE_URL": self.url,
@@ -51,14 +51,15 @@ class Elsewhere:
             "RANKWIRE_VAR": str(self.var),
             "DJANGO_SETTINGS_MODULE": "config.settings",
         }
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
             env={**environment, **here, **self.variables},
             cwd=settings.BASE_DIR,
+            input=stdin,
             capture_output=True,
-            text=True,
             check=False,
         )
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ask(self, program: str) -> Any:
         """What a program prints there as JSON."""
