@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import structlog
 
+from experiments import outage
+
 _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -33,6 +35,16 @@ class Routine(logging.Filter):
         return not (record.name.startswith("celery.") and "workers.tasks.sweep" in record.getMessage())
 
 
+class Outages(logging.Filter):
+    """Drops records of errors that an outage of PostgreSQL or Redis causes: each outage is two lines (experiments/outage.py)."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is kept. Celery passes the error as an argument, others with its traceback."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        errors = [(record.exc_info or (None, None))[1], *arguments]
+        return not any(outage.note(error) for error in errors if isinstance(error, BaseException))
+
+
 def logging_config(*, level: str, style: str) -> dict[str, Any]:
     """As `logging.config` takes it. `style` is `console` for people or `json` for machines, one object per line."""
     formatter = {
@@ -44,12 +56,12 @@ def logging_config(*, level: str, style: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"structlog": formatter},
-        "filters": {"routine": {"()": Routine}},
+        "filters": {"routine": {"()": Routine}, "outages": {"()": Outages}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "structlog",
-                "filters": [] if level == "DEBUG" else ["routine"],
+                "filters": [] if level == "DEBUG" else ["routine", "outages"],
             }
         },
         "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines

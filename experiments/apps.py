@@ -5,6 +5,7 @@ import functools
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 from experiments import workloads
@@ -27,9 +28,10 @@ class ExperimentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from experiments import registered
+        from experiments import outage, registered
         from experiments.traffic import define_in_database
 
         workloads.add_source(_brought)
         workloads.add_source(registered.programs)
+        connection_created.connect(outage.database_connected)
         post_migrate.connect(define_in_database, sender=self)

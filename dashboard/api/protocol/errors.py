@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from dashboard.requests.seats import COME_AGAIN_S, Busy
+from experiments import outage
 from experiments.errors import (
     AccountAsItIs,
     BadBundle,
@@ -66,11 +69,26 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A surprise, after it was logged: JSON to who asked REST, the page to others."""
+    """Answer a request that an exception ended, with JSON below ``/api/``, else with a page: 503 in an outage, 500 in all other cases."""
+    if (reason := outage.outage_of(error := sys.exc_info()[1])) is not None and error is not None:
+        reason.note(error)
+        return unavailable(request, reason.sentence)
     if not request.path_info.startswith("/api/"):
         return defaults.server_error(request)
     message = "Rankwire could not answer this; the reason is in its log."
     return refusal(500, [whole(message)])
+
+
+def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
+    """Return a 503 that asks to try again; the outage is logged once, not with each request."""
+    response: HttpResponse
+    if request.path_info.startswith("/api/"):
+        response = refusal(503, [whole(sentence)])
+    else:
+        response = HttpResponse(render_to_string("503.html", {"sentence": sentence}), status=503)
+    response.headers["Retry-After"] = str(COME_AGAIN_S)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log.log_response
+    return response
 
 
 def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+"""Outages of PostgreSQL and Redis: one log line when an outage begins, one with its errors and its length when it ends."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from typing import Any, Final
+
+import psycopg
+import redis
+import structlog
+from django.db import InterfaceError, OperationalError
+from kombu.exceptions import OperationalError as BrokerError
+
+DATABASE_CLASSES: Final = ("08", "53", "57P")
+"""SQLSTATE classes of a server that is unreachable, has no room or no connection left, or is being shut down."""
+REDIS_AWAY: Final = (
+    BrokerError,
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.OutOfMemoryError,
+)
+_STATE: Final = struct.Struct("dq")
+log = structlog.get_logger()
+
+
+class Outage:
+    """The outage of one dependency, as a process and the processes that it forks see it."""
+
+    def __init__(self, dependency: str, sentence: str) -> None:
+        self.dependency = dependency
+        self.sentence = sentence
+        """For users whose request cannot be answered."""
+        self._shared = mmap.mmap(
+            -1, _STATE.size
+        )  # begin on the monotonic clock (0: none), errors since; shared over fork
+
+    def note(self, error: BaseException) -> None:
+        """Count an error; the first one of an outage is logged."""
+        began, errors = _STATE.unpack_from(self._shared, 0)
+        _STATE.pack_into(self._shared, 0, began or time.monotonic(), errors + 1)
+        if not began:
+            log.error(f"{self.dependency}_lost", reason=" ".join(str(error).split()) or type(error).__name__)
+
+    def end(self) -> None:
+        """Record that the dependency answers."""
+        began, errors = _STATE.unpack_from(self._shared, 0)
+        if began:
+            _STATE.pack_into(self._shared, 0, 0.0, 0)
+            log.warning(f"{self.dependency}_restored", outage_s=round(time.monotonic() - began, 1), errors=errors)
+
+
+DATABASE: Final = Outage("database", "The database does not answer.")
+REDIS: Final = Outage("redis", "Redis does not answer.")
+
+
+def outage_of(error: BaseException | None) -> Outage | None:
+    """Return the outage that an error or one of its causes results from; None if it has another reason."""
+    while error is not None:
+        if _is_database_away(error):
+            return DATABASE
+        if isinstance(error, REDIS_AWAY) or str(error).startswith("MISCONF "):
+            return REDIS
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None
+
+
+def note(error: BaseException) -> bool:
+    """Count an error as part of the outage that it results from; False if it has another reason."""
+    outage = outage_of(error)
+    if outage is not None:
+        outage.note(error)
+    return outage is not None
+
+
+def database_connected(**_: Any) -> None:
+    """Receive Django's signal of a new connection."""
+    DATABASE.end()
+
+
+def _is_database_away(error: BaseException) -> bool:
+    if isinstance(error, InterfaceError | psycopg.InterfaceError):
+        return "closed" in str(error)
+    if not isinstance(error, OperationalError | psycopg.OperationalError):
+        return False
+    cause = error.__cause__ if isinstance(error, OperationalError) else error
+    state = getattr(cause, "sqlstate", None)  # a failed attempt to connect has none
+    return state is None or state.startswith(DATABASE_CLASSES)
