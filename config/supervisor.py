@@ -15,11 +15,13 @@ from types import FrameType
 from config.environment import Environment
 from config.services.children import start, stop
 from config.services.errors import ServiceError
-from config.services.lease import ROOT, Installation, Lease, Lock, keeper_runs
+from config.services.lease import ROOT, Installation, Lease, Lock, join_or_start, keeper_runs
+from config.services.state import State
 
 POLL_S = 0.2
 STEADY_S = 10.0
 MAX_QUICK_DEATHS = 3
+LONGEST_PAUSE_S = 30.0
 
 
 class Interrupted(BaseException):
@@ -48,12 +50,16 @@ def child_environment(installation: Installation, lease: Lease) -> dict[str, str
 
     Models solve thousands of tiny systems: threads of BLAS double their time, and would take the cores of a trial's ranks.
     """
+    own = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    return with_addresses(own, installation, lease.state)
+
+
+def with_addresses(environment: Mapping[str, str], installation: Installation, state: State) -> dict[str, str]:
+    """Return `environment` with the addresses of the services."""
     return {
-        "OPENBLAS_NUM_THREADS": "1",
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "DATABASE_URL": installation.database_url or lease.state.database_url,
-        "REDIS_URL": installation.redis_url or lease.state.redis_url,
+        **environment,
+        "DATABASE_URL": installation.database_url or state.database_url,
+        "REDIS_URL": installation.redis_url or state.redis_url,
     }
 
 
@@ -85,6 +91,23 @@ class Program:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     quick_deaths: int = field(default=0, init=False)
+    was_steady: bool = field(default=False, init=False)
+    due: float = field(default=0.0, init=False)
+    """When it is started again, on the monotonic clock."""
+
+    def note_end(self) -> None:
+        """Choose when to start it again: at once, or after a growing pause if it ends soon after each start."""
+        now = time.monotonic()
+        steady = now - self.started > STEADY_S
+        self.was_steady |= steady
+        self.quick_deaths = 0 if steady else self.quick_deaths + 1
+        self.due = now + (min(2.0**self.quick_deaths, LONGEST_PAUSE_S) if self.quick_deaths > 1 else 0.0)
+        self.process = None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it has never run for long: a wrong setting, not an outage."""
+        return self.quick_deaths >= MAX_QUICK_DEATHS and not self.was_steady
 
 
 class Supervisor:
@@ -95,6 +118,7 @@ class Supervisor:
         self.environment = environment
         self.programs: list[Program] = []
         self._worker_seat: Lock | None = None
+        self._services_pause_s = 0.0
 
     def __enter__(self) -> Supervisor:
         return self
@@ -111,25 +135,48 @@ class Supervisor:
         self._launch(program)
 
     def ensure_worker(self) -> None:
-        """Start the Celery worker unless another program of this var directory runs it; ask again to take over."""
+        """Start the Celery worker and beat unless another program of this var directory runs it; ask again to take over."""
         if self._worker_seat is None:
             seat = Lock(self.installation.var, "worker")
             if seat.try_to_take():
                 self._worker_seat = seat
                 self.start(_worker(self.installation.var))
+                self.start(_beat(self.installation.var))
             else:
                 seat.release()
 
     def watch(self, done: Callable[[], bool]) -> None:
-        """Until `done`: start again what dies, take the worker's seat when it falls free, end when the services do."""
+        """Until `done`: start again what ends, the keeper of the embedded services too, and take the worker's seat when it is free."""
         while not done():
             time.sleep(POLL_S)
-            if self.installation.embedded and not keeper_runs(self.installation.var):
-                raise ServiceError(f"the embedded services ended; see {self.installation.var}/log/services.log")
+            self._ensure_services()
             self.ensure_worker()
             for program in self.programs:
-                if program.process is not None and program.process.poll() is not None:
+                if program.process is None or program.process.poll() is not None:
                     self._launch_again(program)
+
+    def _ensure_services(self) -> None:
+        """Start the embedded services again if their keeper ended. They keep their addresses unless another program took the port."""
+        if not self.installation.embedded or keeper_runs(self.installation.var):
+            return
+        if self._services_pause_s:
+            time.sleep(self._services_pause_s)  # the programs wait for the services anyway
+        else:
+            _report("the embedded services ended; starting them again")
+        try:
+            state = join_or_start(self.installation).state
+        except ServiceError as error:
+            if not self._services_pause_s:
+                _report(f"{error}; trying again")
+            self._services_pause_s = min(2 * self._services_pause_s + 1.0, LONGEST_PAUSE_S)
+            return
+        self._services_pause_s = 0.0
+        addresses = with_addresses(self.environment, self.installation, state)
+        if addresses != self.environment:
+            self.environment = addresses
+            for program in self.programs:
+                if program.process is not None:
+                    stop(program.process, program.stop_ladder)
 
     def _launch(self, program: Program) -> None:
         program.started = time.monotonic()
@@ -145,12 +192,22 @@ class Supervisor:
         )
 
     def _launch_again(self, program: Program) -> None:
-        steady = time.monotonic() - program.started > STEADY_S
-        program.quick_deaths = 0 if steady else program.quick_deaths + 1
-        if program.quick_deaths >= MAX_QUICK_DEATHS:
-            raise ServiceError(f"the {program.name} process ends again and again; see {program.log}")
-        print(f"rankwire: the {program.name} process ended; starting it again", file=sys.stderr, flush=True)
-        self._launch(program)
+        if program.process is not None:
+            program.note_end()
+            if program.is_hopeless:
+                raise ServiceError(f"the {program.name} process ends again and again; see {program.log}")
+            if program.quick_deaths <= MAX_QUICK_DEATHS:
+                _report(f"the {program.name} process ended; starting it again")
+        if time.monotonic() >= program.due:
+            try:
+                self._launch(program)
+            except OSError as error:  # no room for its log, no memory for one process more
+                program.due = time.monotonic() + LONGEST_PAUSE_S
+                _report(f"the {program.name} process cannot be started: {error.strerror}; trying again")
+
+
+def _report(sentence: str) -> None:
+    print(f"rankwire: {sentence}", file=sys.stderr, flush=True)
 
 
 def background_worker(var: Path) -> Program:
@@ -175,9 +232,14 @@ def background_worker(var: Path) -> Program:
 
 
 def _worker(var: Path) -> Program:
-    argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--beat", "--loglevel=INFO"]
+    argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--loglevel=INFO"]
     argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
     # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
     seconds = Environment.load(ROOT / ".env").integer("RANKWIRE_STOP_SECONDS", 2)
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)
+
+
+def _beat(var: Path) -> Program:
+    argv = [sys.executable, "-m", "celery", "-A", "config", "beat", "--loglevel=INFO", "--pidfile="]
+    return Program(name="beat", argv=argv, log=var / "log" / "beat.log", stop_ladder=[(signal.SIGTERM, 5.0)])

@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from config.secrets import read_or_create_secret
 from config.services.errors import ServiceError
@@ -19,7 +20,7 @@ from config.services.lease import Lock
 from config.services.postgres import Postgres
 from config.services.redis import Redis
 from config.services.service import Service
-from config.services.state import State, clear_state, write_state
+from config.services.state import State, clear_state, read_state, write_state
 
 POLL_S = 0.2
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -38,6 +39,11 @@ class Keeper:
             )
             for name in names
         }
+        # The addresses of a keeper that was killed: programs that use them find the services again.
+        former = read_state(var)
+        for name, url in (("postgres", former.database_url), ("redis", former.redis_url)):
+            if name in self.services and url:
+                self.services[name].port = urlsplit(url).port or 0
         self.restarts: list[float] = []
 
     def start(self) -> None:

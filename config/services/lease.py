@@ -111,7 +111,7 @@ def embedded_services(installation: Installation) -> Iterator[Lease]:
     users = Lock(installation.var, "users")
     users.share()  # waits while a keeper is just ending its services
     try:
-        yield _join_or_start(installation)
+        yield join_or_start(installation)
     finally:
         last = users.try_to_take()
         users.release()
@@ -127,7 +127,8 @@ def keeper_runs(var: Path) -> bool:
         lock.release()
 
 
-def _join_or_start(installation: Installation) -> Lease:
+def join_or_start(installation: Installation) -> Lease:
+    """Return the running services, or start them: one program does, others of the var directory wait for it."""
     lock = Lock(installation.var, "start")
     lock.take()
     try:
@@ -179,6 +180,8 @@ def _start_keeper(installation: Installation) -> None:
     if text != "ready":
         process.wait()
         raise ServiceError(text or f"the embedded services do not start; see {installation.var}/log/services.log")
+    for earlier in _keepers:
+        earlier.poll()  # one that was killed
     _keepers.append(process)
 
 

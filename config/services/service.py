@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -69,7 +70,7 @@ class Service(ABC):
         self._await_predecessor()
         self.prepare()
         deadline = time.monotonic() + START_DEADLINE_S
-        chosen = self.port
+        chosen = self.port if self.process is not None or is_free(self.port) else 0
         while True:
             self.port = chosen or free_port()
             log_position = self.log.stat().st_size if self.log.exists() else 0
@@ -136,6 +137,16 @@ class Service(ABC):
         lines = self.log.read_bytes()[position:].decode(errors="replace").strip().splitlines()
         telling = [line for line in lines if "FATAL" in line or "error" in line.lower() or "Can't" in line]
         return (telling or lines or ["no message"])[-1].strip()
+
+
+def is_free(port: int) -> bool:
+    """Whether no program listens on a loopback TCP port."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return True
+    return False
 
 
 def free_port() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -9,6 +10,7 @@ import stat
 from collections.abc import Callable
 from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
@@ -66,14 +68,14 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
 ) -> None:
     server = start("server", "--port", "0", "--no-demo")
     server.wait_for_output(READY)
-    worker = process_of(var, "celery -A config worker --beat")
+    worker = process_of(var, "celery -A config worker --loglevel")
     pool = worker.children(recursive=True)
     worker.kill()
     server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
     _, left = psutil.wait_procs(pool, timeout=60)
     assert left == []
     # Between its fork and its program it is called otherwise.
-    wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "celery -A config worker --beat")))
+    wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "celery -A config worker --loglevel")))
     server.end(signal.SIGKILL)
     wait_until_gone(var, timeout_s=30)
 
@@ -83,12 +85,12 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
     for server in (first, second):
         server.wait_for_output(READY)
     assert address(first) != address(second)
-    assert process_of(var, "celery -A config worker --beat")
+    assert process_of(var, "celery -A config worker --loglevel")
     assert process_of(var, "config.services.keeper")
-    with_worker = first if process_of(var, "celery -A config worker --beat").ppid() == first.process.pid else second
+    with_worker = first if process_of(var, "celery -A config worker --loglevel").ppid() == first.process.pid else second
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
-    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "worker --beat")))
+    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "worker --loglevel")))
     assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=90).read().decode()
 
 
@@ -109,3 +111,31 @@ def test_it_answers_to_the_names_of_this_machine_when_it_is_opened_to_others() -
     assert "127.0.0.1" in names
     assert "0.0.0.0" not in names
     assert machine_names("lab.example.org")[0] == "lab.example.org"
+
+
+def test_it_starts_a_killed_keeper_and_a_killed_beat_again(start: Callable[..., Script], var: Path) -> None:
+    server = start("server", "--port", "0", "--no-demo")
+    server.wait_for_output(READY)
+    before = {name: process_of(var, name).pid for name in ("gunicorn", "celery -A config worker --loglevel")}
+    services = (var / "services.json").read_text()
+    process_of(var, "celery -A config beat").kill()
+    server.wait_for_output("the beat process ended; starting it again", timeout_s=20)
+    process_of(var, "config.services.keeper").kill()
+    server.wait_for_output("the embedded services ended; starting them again", timeout_s=20)
+    health = f"{address(server)}/healthz"
+    statuses: set[int] = set()
+
+    def is_alive() -> bool:
+        try:
+            answer = json.loads(build_opener().open(health, timeout=90).read())
+        except HTTPError as error:
+            statuses.add(error.code)
+            return False
+        return bool(answer["ready"] and answer["alive"])
+
+    wait_for(is_alive, timeout_s=90)
+    assert statuses <= {503}
+    assert (var / "services.json").read_text() == services
+    assert {name: process_of(var, name).pid for name in before} == before, "what waited for the services goes on"
+    assert server.end(signal.SIGTERM) == 0
+    assert not processes_of(var)
