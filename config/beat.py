@@ -7,15 +7,22 @@ which a worker with another clock would misread: while earlier ones wait to be h
 
 from __future__ import annotations
 
+import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import structlog
 from celery.beat import Scheduler
 
+from experiments import outage
+from workers import vital_signs
 from workers.backlog import is_heard
 
 AGAIN_S = 5.0
+
+log = structlog.get_logger()
 
 
 class SteadyScheduler(Scheduler):
@@ -34,15 +41,26 @@ class SteadyScheduler(Scheduler):
         self.merge_inplace(self.app.conf.beat_schedule)
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Send what is due; return how many seconds to sleep."""
+        """Send what is due and store a heartbeat; return how many seconds to sleep. No outage of Redis or PostgreSQL ends it."""
         now = time.monotonic()
         for name, entry in self.schedule.items():
             if now >= self._due_s.setdefault(name, now):
                 period_s = float(self.app.conf.beat_schedule[name]["schedule"])
-                heard = is_heard(self.app)
-                if heard:
-                    self.apply_entry(entry, producer=self.producer)
-                self._due_s[name] = now + (period_s if heard else min(period_s, AGAIN_S))
-        if self._pulse.is_absolute():
-            self._pulse.touch()
+                self._due_s[name] = now + (period_s if self._is_sent(entry) else min(period_s, AGAIN_S))
+        vital_signs.record("beat", socket.gethostname())
+        with suppress(OSError):
+            if self._pulse.is_absolute():
+                self._pulse.touch()
         return max(min(self._due_s.values()) - time.monotonic(), 0.0)
+
+    def _is_sent(self, entry: Any) -> bool:
+        try:
+            if not is_heard(self.app):
+                return False
+            # Without a producer of its own: making one waits for the broker, and no heartbeat would be stored meanwhile.
+            self.apply_async(entry, advance=False)
+        except Exception as error:  # a host name that is not resolved, a wrong password: all of them end some day
+            if not outage.note(error):
+                log.exception("message_unsent", task=entry.task)
+            return False
+        return True

@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from celery import Celery
+from celery import Celery, bootsteps
 from celery.signals import (
-    beat_embedded_init,
     beat_init,
     celeryd_after_setup,
     celeryd_init,
@@ -20,7 +19,8 @@ from django.conf import settings
 
 from config.log import say_as_object
 from config.services.children import die_with_parent
-from workers import stopping
+from experiments import outage
+from workers import stopping, vital_signs
 from workers.worker_identity import analysis_here
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -84,9 +84,22 @@ def leave_a_trace(**_: Any) -> None:
             Path(settings.HEARTBEAT_FILE).touch()
 
 
+class Connected(bootsteps.StartStopStep):
+    """Step of a worker that follows each connection to the broker: the first one, and those after outages."""
+
+    requires = ("celery.worker.consumer.connection:Connection",)
+
+    def start(self, parent: Any) -> None:
+        """Record that Redis answers, and store heartbeats from the first time on."""
+        outage.REDIS.end()
+        vital_signs.keep_recording(parent.hostname, parent.app.amqp.queues.consume_from)
+
+
+app.steps["consumer"].add(Connected)
+
+
 @worker_process_init.connect
-@beat_embedded_init.connect
 def die_with_worker(**_: Any) -> None:
-    """A killed worker would leave its pool and beat running: a trial that nobody watches, a second scheduler."""
+    """A killed worker would leave its pool running: a trial that no worker watches."""
     if os.getpid() != _worker_pid:  # a worker without a pool is its own and only process
         die_with_parent(_worker_pid)

@@ -45,6 +45,7 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),
         "KEY_PREFIX": "rankwire",
+        "OPTIONS": {"socket_connect_timeout": 3, "socket_timeout": 5},  # pages do not wait longer for Redis
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -355,6 +356,7 @@ SPECTACULAR_SETTINGS = {
 CELERY_BROKER_URL = REDIS_URL or "redis://127.0.0.1:1/0"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "rankwire:", "socket_timeout": 30, "socket_keepalive": True}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # an outage may last for hours
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import include, path
 
-from config.health import health
+from config.health import health, metrics
 
 # The administration has no sign-in of its own, which would know no second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -18,6 +18,7 @@ handler500 = "dashboard.api.protocol.errors.server_error"
 
 urlpatterns = [
     path("healthz", health, name="health"),
+    path("metrics", metrics, name="monitoring"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("dashboard.api.urls")),
     path("", include("dashboard.urls")),

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import structlog
 from celery import Celery
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
-log = structlog.get_logger()
+from experiments import outage
 
 
 def is_heard(app: Celery, queue: str = "") -> bool:
     """Return whether nothing waits in the broker for a free worker process, in ``queue`` or else that of trials; True as well where
     the broker does not answer.
     """
-    pool: Any = app.pool  # its stubs take the method `channel` for an attribute
+    connect: Any = app.connection_for_write  # its stubs take the method `channel` for an attribute
     try:
-        with pool.acquire(block=True) as connection, connection.channel() as channel:
+        # A new connection each time: one of the pool that is broken fails once more at its next use.
+        with connect() as connection, connection.channel() as channel:
             waiting: int = channel.queue_declare(queue or app.conf.task_default_queue).message_count
-    except (OperationalError, RedisError) as error:
-        log.warning("broker_not_asked", reason=str(error))
+    except Exception as error:  # kombu also raises AttributeError on a connection that is broken
+        outage.REDIS.note(error)
         return True
+    outage.REDIS.end()
     return not waiting

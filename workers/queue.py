@@ -14,10 +14,8 @@ from typing import Any, Final
 import structlog
 from celery import current_app, group
 from django.db import transaction
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
-from experiments import access, revision, workloads
+from experiments import access, outage, revision, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
 from experiments.selectors import predictions, quotas
@@ -210,14 +208,14 @@ def share_out(place: Path, numbers: Iterable[int]) -> None:
     asked = group(current_app.signature(SHARE, args=(str(place), number)).set(queue=here) for number in numbers)
     try:
         asked.apply_async(retry=False)
-    except (OperationalError, RedisError) as error:
-        log.warning("no_help_asked_for", place=str(place), reason=str(error))
+    except Exception as error:
+        outage.REDIS.note(error)
 
 
 def _send(task: str, *keys: int) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
         current_app.send_task(task, args=keys, retry=False)
-    except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
-        # The trials are stored; the sweep rings again as soon as Redis answers.
-        log.warning("doorbell_not_rung", task=task, keys=keys, reason=str(error))
+    except Exception as error:  # a pooled connection that is broken raises errors of kombu, of Redis and of Python
+        # The trials are stored; the sweep wakes workers when Redis answers again.
+        outage.REDIS.note(error)

@@ -8,7 +8,7 @@ from typing import Final
 
 from celery import current_app, shared_task
 
-from experiments.models import BackgroundTask, Cluster
+from experiments.models import BackgroundTask, Cluster, Heartbeat
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
 from workers.capture import shares
@@ -76,4 +76,5 @@ def remove_old_captures() -> None:
     retention.remove_old_exports()
     retention.remove_old_keys()
     retention.remove_old_events()
+    Heartbeat.forget_old()
     retention.forget_deleted()

@@ -15,7 +15,16 @@ from rest_framework.views import APIView
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import refuse_unknown
 from experiments import access
-from experiments.models import ACTIVE, Cluster, State, Trial
+from experiments.models import ACTIVE, Cluster, LastSeen, State, Trial
+
+
+class ProcessSerializer(serializers.Serializer[Any]):
+    """A kind of process that runs all the time, and its last heartbeat."""
+
+    role = serializers.ChoiceField(choices=["beat", "worker", "background"])
+    alive = serializers.BooleanField(source="is_alive", help_text="Whether its last heartbeat is at most 60 s old.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="Of its last heartbeat; null if there was none.")
+    age_s = serializers.FloatField(allow_null=True, help_text="Seconds since then, by the clock of the database.")
 
 
 class StatusSerializer(serializers.Serializer[Any]):
@@ -27,6 +36,7 @@ class StatusSerializer(serializers.Serializer[Any]):
     clusters = serializers.DictField(
         child=serializers.DictField(child=serializers.IntegerField()), help_text="By slug: `running` and `queued`."
     )
+    processes = ProcessSerializer(many=True, help_text="Processes behind the pages: trials wait while they do not run.")
 
 
 class StatusView(APIView):
@@ -51,5 +61,6 @@ class StatusView(APIView):
             "time": timezone.now(),
             **counts,
             "clusters": {slug: busy.get(slug, idle) for slug in Cluster.objects.values_list("slug", flat=True)},
+            "processes": LastSeen.of_roles().values(),
         }
         return Response(StatusSerializer(told).data)

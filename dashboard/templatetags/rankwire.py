@@ -22,6 +22,7 @@ from analysis import numbers
 from dashboard.help.terms import term
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
+from experiments.models import LastSeen
 
 register = template.Library()
 
@@ -57,6 +58,19 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
         alone = '<span class="term" tabindex="0" data-explains="{}">{}</span>'
         return format_html(alone, meaning, words) if meaning else format_html("{}", words)
     return format_html('<a class="term" href="{}" data-explains="{}">{}</a>', found.address, found.meaning, words)
+
+
+_PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "background": "No background worker"}
+
+
+@register.inclusion_tag("parts/_missing.html")
+def missing(*roles: str) -> dict[str, Any]:
+    """Warn of each of the processes that has no heartbeat, on a page that waits for it."""
+    seen = LastSeen.of_roles()
+    rows = [
+        {"role": role, "name": _PROCESSES[role], "age_s": seen[role].age_s} for role in roles if not seen[role].is_alive
+    ]
+    return {"missing": rows}
 
 
 @register.filter

@@ -7,6 +7,7 @@ from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
+from experiments.models.heartbeat import Heartbeat, LastSeen
 from experiments.models.installation import Installation
 from experiments.models.keeping.deleted import Deleted, DeletedRows
 from experiments.models.measurement import Measurement, TrialValues, ValueNames
@@ -47,12 +48,14 @@ __all__ = [
     "ExpectedChange",
     "Experiment",
     "ExperimentVersion",
+    "Heartbeat",
     "HistoryPart",
     "Hold",
     "IdempotencyKey",
     "Installation",
     "Invitation",
     "Kind",
+    "LastSeen",
     "Lease",
     "Measurement",
     "Membership",

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from config.environment import Environment, database, read_dotenv
+from config.environment import NOTICES_OUTAGES, Environment, database, read_dotenv
 from config.services.lease import ROOT
 
 
@@ -86,7 +86,8 @@ def test_it_says_in_one_line_that_no_services_are_known(tmp_path: Path) -> None:
 def test_it_reads_the_parts_of_a_database_address() -> None:
     entry = database("postgresql://user:p%40ss@db.example.org:5433/lab?sslmode=require")
     parts = [entry[name] for name in ("USER", "PASSWORD", "HOST", "PORT", "NAME", "OPTIONS")]
-    assert parts == ["user", "p@ss", "db.example.org", "5433", "lab", {"sslmode": "require"}]
+    assert parts == ["user", "p@ss", "db.example.org", "5433", "lab", {**NOTICES_OUTAGES, "sslmode": "require"}]
+    assert database("postgresql://host/lab?connect_timeout=30")["OPTIONS"]["connect_timeout"] == "30"
 
 
 def test_it_reads_a_dotenv_file_and_names_the_line_that_is_wrong(tmp_path: Path) -> None:

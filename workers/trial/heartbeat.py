@@ -11,6 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
+from experiments import outage
 from experiments.errors import StaleTrial
 from experiments.models import Trial
 from workers import stopping
@@ -82,7 +83,8 @@ class Heart:
                 except StaleTrial:
                     self._stale.set()
                 except DatabaseError as error:
-                    log.warning("beat_not_stored", trial=self._trial.pk, reason=str(error))
+                    if not outage.note(error):
+                        log.warning("beat_not_stored", trial=self._trial.pk, reason=str(error))
                     close_old_connections()
         finally:
             connection.close()

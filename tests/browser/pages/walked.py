@@ -119,7 +119,13 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
     ),
     "files and data": frozenset(
         {
-            *("healthz", "experiments/<slug>/specification.yaml", "trials/<pk>/files/<name>", "tasks/<pk>/file"),
+            *(
+                "healthz",
+                "metrics",
+                "experiments/<slug>/specification.yaml",
+                "trials/<pk>/files/<name>",
+                "tasks/<pk>/file",
+            ),
             *("explore/export.<form>", "reports/<pk>/report.md", "reports/<pk>/report.html"),
             *("network/<slug>/predictions.csv", "account/second-factor/recovery-codes/download/"),
             "account/second-factor/webauthn/login/",

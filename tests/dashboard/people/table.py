@@ -13,6 +13,8 @@ KINDS: Final = ("anonymous", "stranger", "viewer", "submitter", "owner", "mainta
 TABLE: Final = {
     "GET healthz": "iiiiiiii",
     "POST healthz": "iiiiiiii",
+    "GET metrics": "iiiiiiii",
+    "POST metrics": "iiiiiiii",
     "GET admin/": "ssssssis",
     "POST admin/": "ssssssis",
     "GET api/v1/experiments/": "siiiiiis",
