@@ -44,6 +44,14 @@ def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> 
     }
 
 
+def memory_kills(counters: Path = Path("/proc/vmstat")) -> int:
+    """How many processes this kernel has ended for lack of memory, of the machine or of a control group."""
+    for line in counters.read_text().splitlines():
+        if line.startswith("oom_kill "):
+            return int(line.split()[1])
+    return 0
+
+
 def memory_bytes() -> int:
     """Physical memory."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

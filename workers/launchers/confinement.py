@@ -108,7 +108,10 @@ class Confinement:
                 f"It started all of the {plural(self.processes, 'process', 'processes')} that a trial may have at once."
             )
         if use["memory_bytes"] > self.most_memory_bytes or refused.get("memory"):
-            return f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have."
+            return (
+                f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have: "
+                "RANKWIRE_TRIAL_MEMORY_MIB sets this."
+            )
         if disk_bytes > self.disk_bytes:
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
         return ""

@@ -41,6 +41,7 @@ from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_history import LiveHistory
 from workers.trial.live_traffic import LiveTraffic
+from workers.trial.memory import out_of_memory
 from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usage
 
@@ -149,16 +150,18 @@ class TrialRun:
                 )
             )
             traffic = stack.enter_context(_live(capture))
+            kills = session.memory_kills()
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
                 samples = self._watch(session, job, process, traffic)
             finally:
                 process.terminate(TERM_GRACE_S)
             limit = session.exceeded(job)
+            kills = session.memory_kills() - kills
             self._require_network(session, thorough=True)
             recorded = self._keep_recordings(session, recordings)
         usages = read_rank_usage(job.report_dir)
-        self._require_good_end(process, usages, limit or _limit_told_by_signal(job, process, usages))
+        self._require_good_end(process, usages, limit or _limit_shown_by_end(job, process, usages, kills))
         world = self._require_world_as_asked(session, environment, usages)
         return Measured(
             process.elapsed_s,
@@ -368,10 +371,12 @@ class TrialRun:
             raise TrialFailed(f"Only {reported} of {plural(self.ranks, 'rank')} reported their CPU time.")
 
 
-def _limit_told_by_signal(job: Job, process: Process, usages: Sequence[RankUsage]) -> str:
-    if signal.SIGXFSZ in {-(process.returncode or 0), *(usage.signal for usage in usages)}:
+def _limit_shown_by_end(job: Job, process: Process, usages: Sequence[RankUsage], memory_kills: int) -> str:
+    """Return which limit the end of a program shows to be reached, as a sentence; empty for none."""
+    code = process.returncode or 0
+    if signal.SIGXFSZ in {-code, *(usage.signal for usage in usages)}:
         return job.confinement.file_too_long()
-    return ""
+    return out_of_memory(usages, code, limit_bytes=job.confinement.most_memory_bytes, kernel_kills=memory_kills)
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -54,7 +54,10 @@ kept = os.urandom(1 << 20) * 150
 time.sleep(40)
 """)
     assert trial.state == State.FAILED, trial.traceback
-    assert f"It took more than the {size(400 << 20)} of memory that a trial may have." in trial.message
+    assert (
+        f"It took more than the {size(400 << 20)} of memory that a trial may have: RANKWIRE_TRIAL_MEMORY_MIB"
+        in trial.message
+    )
 
 
 def test_one_program_is_refused_more_memory_than_a_trial_may_have(ended: Callable[..., Trial], settings: Any) -> None:
@@ -62,6 +65,24 @@ def test_one_program_is_refused_more_memory_than_a_trial_may_have(ended: Callabl
     trial = ended("kept = b'x' * (1 << 30)")
     assert trial.state == State.FAILED, trial.traceback
     assert "MemoryError" in trial.message
+
+
+def test_a_program_that_ends_at_the_limit_of_its_memory_fails_for_lack_of_memory(
+    ended: Callable[..., Trial], settings: Any
+) -> None:
+    settings.TRIAL_MEMORY_BYTES = 400 << 20
+    trial = ended("""
+import os
+kept = []
+try:
+    while True:
+        kept.append(b"x" * (4 << 20))
+except MemoryError:
+    os.abort()
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "Memory ran out" in trial.message
+    assert "RANKWIRE_TRIAL_MEMORY_MIB" in trial.message
 
 
 def test_many_files_end_at_the_limit_of_the_disk(ended: Callable[..., Trial], settings: Any) -> None:
