@@ -15,6 +15,7 @@ from experiments import outage
 from experiments.errors import StaleTrial
 from experiments.models import Trial
 from workers import stopping
+from workers.trial import ending
 
 BEAT_S: Final = 1.0
 ENDING: Final = "worker_ends"
@@ -55,6 +56,8 @@ class Heart:
         self._end.set()
         self._news.set()
         self._thread.join()
+        if kind is None:
+            ending.forget(self._trial.worker)
 
     def show(self, progress: Mapping[str, Any]) -> None:
         """Take over what the page shows, and beat at once: a sample waits for its page already."""
@@ -83,6 +86,10 @@ class Heart:
                 except StaleTrial:
                     self._stale.set()
                 except DatabaseError as error:
+                    if stopping.is_asked():
+                        ending.note(
+                            self._trial.worker
+                        )  # its end cannot be stored, if it is killed before the database is back
                     if not outage.note(error):
                         log.warning("beat_not_stored", trial=self._trial.pk, reason=str(error))
                     close_old_connections()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 
-from experiments.models import Experiment, Trial
-from workers import stopping
-from workers.trial import heartbeat
+from experiments.models import Experiment, State, Trial
+from tests.conftest import Services
+from workers import reaper, stopping
+from workers.trial import ending, heartbeat
 from workers.trial.heartbeat import Heart
 
 
@@ -38,3 +41,34 @@ def test_it_tells_that_its_worker_is_to_end(
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7})
         monkeypatch.setattr(stopping, "is_asked", lambda: True)
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7, heartbeat.ENDING: True})
+
+
+def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to_end_costs_no_attempt(
+    submit: Callable[..., Experiment],
+    eventually: Callable[..., object],
+    monkeypatch: pytest.MonkeyPatch,
+    services: Services,
+) -> None:
+    """As at a reboot: worker and database end at the same moment, and the worker is killed while it waits for the database."""
+    experiment = submit(workload="water")
+    assert experiment.cluster is not None
+    worker = f"{socket.gethostname()}:1:0"  # a process that is gone
+    trial = Trial.claim_next(experiment.cluster, worker)
+    assert trial is not None
+    heart = Heart(trial)
+    heart.__enter__()
+    connection.close()
+    services.postgres.stop()
+    try:
+        monkeypatch.setattr(stopping, "is_asked", lambda: True)
+        eventually(lambda: ending.is_noted(worker))
+        heart._end.set()  # killed: the block is never left
+        heart._news.set()
+        heart._thread.join()
+    finally:
+        services.postgres.start()
+    assert reaper.reap() == 0
+    trial.refresh_from_db()
+    assert (trial.state, trial.attempt, trial.worker) == (State.QUEUED, 1, "")
+    assert experiment.trials.filter(attempt=2).count() == 0
+    assert not ending.is_noted(worker)
