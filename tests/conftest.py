@@ -43,6 +43,8 @@ settings.VAR = SESSION
 workloads._SOURCES.clear()
 # Tests share their machine with whatever else runs on it; those of foreign load set this themselves.
 settings.FOREIGN_CPU_PERCENT = 100
+# Nor must a nearly full disk of that machine keep trials waiting; tests of that set this themselves.
+settings.DISK_RESERVE_BYTES = 0
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Pages in tests use the files as they lie in the sources, not what collectstatic once gathered.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -255,6 +257,7 @@ def make_celery_worker(services: Services, django_db_setup: None) -> Iterator[Ca
                 "RANKWIRE_VAR": str(SESSION),
                 "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
                 "RANKWIRE_FOREIGN_CPU_PERCENT": str(settings.FOREIGN_CPU_PERCENT),
+                "RANKWIRE_DISK_RESERVE_MIB": "0",
                 "DJANGO_SETTINGS_MODULE": "config.settings",
                 **variables,
             },

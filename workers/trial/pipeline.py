@@ -18,7 +18,7 @@ from experiments.pure import plain_files
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
-from workers.trial import delivery, leftovers
+from workers.trial import delivery, leftovers, room
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
 from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
@@ -44,7 +44,7 @@ def run_waiting(cluster: Cluster) -> int:
         try:
             while alone and not stopping.is_asked():
                 trial = Trial.claim_next(cluster, worker, rather=before)
-                if trial is None:
+                if trial is None or _waits_for_room(trial):
                     break
                 execute(trial)
                 before = trial.experiment_id if POOL.holds_a_job else None
@@ -52,6 +52,14 @@ def run_waiting(cluster: Cluster) -> int:
         finally:
             POOL.close()
     return executed
+
+
+def _waits_for_room(trial: Trial) -> bool:
+    """Hand a claimed trial back, with the reason as its message, if the disk has no room for it. The sweep claims it again in seconds."""
+    reason = room.lacking(trial)
+    if reason:
+        _store(lambda: _hand_back(trial, reason))
+    return bool(reason)
 
 
 def execute(trial: Trial) -> None:

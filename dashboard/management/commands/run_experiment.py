@@ -83,10 +83,10 @@ class Command(BaseCommand):
 def _held(experiment: Experiment, file: Path) -> str:
     waiting = plural(experiment.trials.filter(state=State.QUEUED).count(), "trial")
     return (
-        f"the first trial failed, and no trial of this program has ever finished: {waiting} held back.\n"
+        f"{waiting} on hold: trials failed, and the others are likely to fail for the same reason.\n"
         f"{experiment.why_held}\n\n"
         f"Mend the program or the specification and run it again; script/run --go-on {file} runs all trials whatever the "
-        f"first one does. The held ones wait on the experiment's page ({experiment.get_absolute_url()}), where they go on or "
+        f"first ones do. The held ones wait on the experiment's page ({experiment.get_absolute_url()}), where they go on or "
         f"are cancelled; script/manage go_on {experiment.slug} does the first."
     )
 

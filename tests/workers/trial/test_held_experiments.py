@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., l
 
 def test_the_page_asks_and_its_buttons_answer(held: Experiment, admin_client: Client) -> None:
     page = admin_client.get(held.get_absolute_url()).content.decode()
-    assert "The first trial failed, so the other 3" in " ".join(page.split())
+    assert "3 trials on hold:" in " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert "Go on with 3" in page
     admin_client.post(reverse("experiment-go-on", args=[held.slug]))
     held.refresh_from_db()
@@ -119,7 +120,25 @@ def test_the_command_says_that_the_rest_is_held_and_how_to_go_on(
     monkeypatch.setattr(queue, "_send", lambda task, key: tasks.work(key))
     with pytest.raises(CommandError) as told:
         call_command("run_experiment", str(file), stdout=StringIO())
-    assert "2 trials held back" in str(told.value)
+    assert "2 trials on hold" in str(told.value)
     assert f"script/run --go-on {file}" in str(told.value)
     with pytest.raises(CommandError, match="3 of 3 trials did not finish"):
         call_command("run_experiment", str(file), "--go-on", stdout=StringIO())
+
+
+def test_three_identical_failures_in_succession_hold_the_rest(
+    run_all: Callable[..., list[Trial]], open_path: Path
+) -> None:
+    """Of a program that has finished before; one failure less holds nothing."""
+    there = open_path / "there"
+    there.touch()
+    run_all(**FAILING, parameters=failing(there))
+    there.unlink()
+    trials = run_all(**FAILING, parameters=failing(there), repetitions=5)
+    experiment = Experiment.objects.get(pk=trials[0].experiment_id)
+    assert states(experiment) == [State.FAILED] * 3 + [State.QUEUED] * 2
+    assert experiment.hold == Hold.HELD
+    assert "No such file" in experiment.why_held
+    assert queue.go_on(experiment) == 2
+    tasks.work(experiment.cluster_id)
+    assert states(experiment) == [State.FAILED] * 5
