@@ -16,8 +16,12 @@ def main() -> None:
     except ImproperlyConfigured as error:
         sys.exit(f"rankwire: {error}")
     except OperationalError as error:
+        from django.conf import settings  # once they are known to be readable
+
         # One line is enough: the rest of libpq's text repeats it per address that it tried.
-        sys.exit(f"rankwire: the database does not answer ({str(error).splitlines()[0]}); script/manage starts it")
+        reason, own = str(error).splitlines()[0], bool(settings.ENVIRONMENT.text("DATABASE_URL"))
+        advice = "DATABASE_URL and RANKWIRE_DATABASE_PASSWORD say where it is" if own else "script/manage starts it"
+        sys.exit(f"rankwire: the database does not answer ({reason}); {advice}")
 
 
 if __name__ == "__main__":

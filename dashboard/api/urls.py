@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import include, path, re_path
+from django.urls import include, path, re_path, resolve
 from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework.exceptions import NotFound
 from rest_framework.permissions import IsAuthenticated
@@ -43,7 +43,16 @@ class Nowhere(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise NotFound(f"There is nothing at {request.path}.")
+        beside = (
+            ""
+            if request.path.endswith("/") or _is_nowhere(f"{request.path_info}/")
+            else f" The address is {request.path}/."
+        )
+        raise NotFound(f"There is nothing at {request.path}.{beside}")
+
+
+def _is_nowhere(path: str) -> bool:
+    return getattr(resolve(path).func, "view_class", None) is Nowhere
 
 
 router = DefaultRouter()

@@ -110,6 +110,20 @@ def test_redis_takes_its_password_from_a_file(tmp_path: Path) -> None:
         server.wait()
 
 
+def test_redis_does_not_start_with_an_empty_password_file(tmp_path: Path) -> None:
+    shell, option, command = services(IN_FILES)["redis"]["command"]
+    (tmp_path / "redis-password").write_text("")
+    (tmp_path / "redis-server").symlink_to("/bin/true")
+    done = subprocess.run(
+        [shell, option, command.replace("$$", "$").replace("/run/secrets", str(tmp_path))],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "redis-password is empty\n")
+
+
 def test_no_secret_is_built_into_the_image() -> None:
     """The settings, which bootstrap loads, make a secret key below var."""
     text = (ROOT / "Dockerfile").read_text()

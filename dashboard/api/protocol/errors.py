@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views import defaults
@@ -34,6 +35,7 @@ from experiments.errors import (
 
 PROBLEM: Final = "application/problem+json"
 """The media type of a problem document."""
+_LONGEST_HOST: Final = 100
 _CONFLICTS: Final = (
     AccountAsItIs,
     KeyOfAnother,
@@ -77,6 +79,19 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return defaults.server_error(request)
     message = "Rankwire could not answer this; the reason is in its log."
     return refusal(500, [whole(message)])
+
+
+def bad_request(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Answer a request that Django refuses unread: one for an unknown host name says which setting allows it."""
+    sentence = "The request was not understood."
+    if isinstance(error, DisallowedHost):
+        host = request.META.get("HTTP_HOST", "")[:_LONGEST_HOST]
+        sentence = (
+            f"Rankwire does not answer to the host name {host}. The administrator adds it to RANKWIRE_ALLOWED_HOSTS."
+        )
+    if request.path_info.startswith("/api/"):
+        return refusal(400, [whole(sentence)])
+    return HttpResponse(render_to_string("400.html", {"sentence": sentence}), status=400)
 
 
 def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
@@ -16,3 +17,22 @@ def test_it_refuses_an_address_that_does_not_exist_in_json(place: str) -> None:
     answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
     assert answer.json()["errors"][0]["message"].startswith("There is nothing at /api/v1/")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("place", "complete"), [("trials/7/artifacts/stdout.txt", True), ("status", True), ("planets", False)]
+)
+def test_an_address_without_its_last_slash_names_the_complete_one(place: str, complete: bool) -> None:
+    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
+    assert answer.status_code == 404
+    assert (f"/api/v1/{place}/" in answer.json()["errors"][0]["message"]) is complete
+
+
+@pytest.mark.parametrize("place", ["/api/v1/status/", "/experiments/"])
+def test_an_unknown_host_name_is_named_with_the_setting(client: Client, place: str) -> None:
+    answer = client.get(place, headers={"host": "lab.example.org"})
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "lab.example.org" in text
+    assert "RANKWIRE_ALLOWED_HOSTS" in text

@@ -5,7 +5,9 @@ What all of them reach (PostgreSQL, Redis, the store) answers at the address of 
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -16,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import psutil
 from django.conf import settings
 from django.db import connections
 
@@ -24,6 +27,7 @@ from tests.s3_server import S3Server
 from tests.worker_process import CeleryWorker
 
 SWITCH = "10.231.77.1"
+_MOST_SWITCHES = 100_000
 _ENTER = """
 hostname "$1"
 mount --bind "$2" /proc/sys/kernel/random/boot_id
@@ -140,10 +144,23 @@ def _at_switch(url: str, forwarder: Forwarder) -> str:
     return parts._replace(netloc=f"{who}@{SWITCH}:{forwarder.port}").geturl()
 
 
+def remove_old_switches() -> None:
+    """Remove bridges of test runs that were killed: their address would be that of the next one's."""
+    listed = subprocess.run(
+        ["ip", "-json", "link", "show", "type", "bridge"], check=True, capture_output=True, timeout=60
+    )
+    living = {pid % _MOST_SWITCHES for pid in psutil.pids()}
+    for link in json.loads(listed.stdout or "[]"):
+        found = re.fullmatch(r"rw(\d+)sw", link.get("ifname", ""))
+        if found and int(found[1]) not in living:
+            ip("link", "delete", link["ifname"])
+
+
 @contextmanager
 def switched(services: Services, store: S3Server, *names: str) -> Iterator[list[Machine]]:
     """Machines with these names at one switch, without workers yet; all is gone after the block."""
-    switch = f"rw{os.getpid() % 100_000}sw"
+    remove_old_switches()
+    switch = f"rw{os.getpid() % _MOST_SWITCHES}sw"
     ip("link", "add", switch, "type", "bridge")
     ip("address", "add", f"{SWITCH}/24", "dev", switch)
     ip("link", "set", switch, "up")
