@@ -81,10 +81,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return refusal(500, [whole(message)])
 
 
-def bad_request(request: HttpRequest, error: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a request that Django refuses unread: one for an unknown host name says which setting allows it."""
     sentence = "The request was not understood."
-    if isinstance(error, DisallowedHost):
+    if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")[:_LONGEST_HOST]
         sentence = (
             f"Rankwire does not answer to the host name {host}. The administrator adds it to RANKWIRE_ALLOWED_HOSTS."
