@@ -9,6 +9,7 @@ from typing import Final
 from analysis.answers.answer import Cause, ChangePart
 from analysis.answers.asked import Asked
 from analysis.answers.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
+from analysis.answers.wording import first_up
 from analysis.numbers import amount, grouped
 from analysis.scaling import Point
 
@@ -35,12 +36,13 @@ _WAITS: Final[Mapping[str, str]] = {
     "no_core": "waits for a rank without a core",
 }
 """What part of the time in MPI does, by the causes of waits of a trace."""
+_DIGITS: Final = 3
 _MOST_OF_IT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a point takes longer: ``launch`` is never part of ``causes``, and it comes first if it grew most."""
+    """Why a point takes longer. The launch overhead has a sentence of its own, and is a cause only of the elapsed time."""
 
     causes: tuple[Cause, ...] = ()
     launch: Cause | None = None
@@ -48,18 +50,28 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """The largest cause as the end of a sentence; "" if there is none or the launch overhead explains more."""
-        return "" if not self.causes or self.is_launch else f", {self.causes[0].statement}"
+        """The largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
+        return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
 
     @property
-    def is_launch(self) -> bool:
-        """Whether the launch overhead grew by more than every part of the program's own time."""
+    def launch_sentence(self) -> str:
+        """A sentence of its own, if the launch overhead grew by more than every other part."""
+        return f" {first_up(self.launch.statement)}." if self.launch is not None and self._has_largest_launch else ""
+
+    @property
+    def all_causes(self) -> tuple[Cause, ...]:
+        if self.launch is None:
+            return self.causes
+        return (self.launch, *self.causes) if self._is_launch else (*self.causes, self.launch)
+
+    @property
+    def _has_largest_launch(self) -> bool:
         largest = max((cause.explains or 0.0 for cause in self.causes), default=0.0)
         return self.launch is not None and (self.launch.explains or 0.0) > largest
 
     @property
-    def all_causes(self) -> tuple[Cause, ...]:
-        return self.causes if self.launch is None else (*self.causes, self.launch)
+    def _is_launch(self) -> bool:
+        return self._has_largest_launch and any(part.name == LAUNCH for part in self.parts)
 
 
 def explained(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
@@ -79,14 +91,14 @@ def _causes(asked: Asked, found: Division, bad: Point, *, above: bool) -> tuple[
     ]
     more_than_all = sum(part.change_s for part in found.grown) > found.change_s
     fallen = found.fallen if more_than_all else []
-    less = [Cause(f"{amount(-p.change_s, 's')} less {_name(p, bad)}", None, "s", _CHART) for p in fallen]
+    less = [Cause(f"{_seconds(-p.change_s)} less {_name(p, bad)}", None, "s", _CHART) for p in fallen]
     return (*grown, *less) if grown else ()
 
 
 def _not_explained(found: Division) -> Cause:
     """Set-up changed by so much that the parts of the window are not those of the program's own time."""
     missed_s = next(part.change_s for part in found.parts if part.name == UNEXPLAINED)
-    words = f"{amount(abs(missed_s), 's')} {'more' if missed_s < 0 else 'less'} of the ranks' time is outside of it"
+    words = f"{_seconds(abs(missed_s))} {'more' if missed_s < 0 else 'less'} of the ranks' time is outside of it"
     return Cause(f"not explained by the profile: {words}", None, "s", _CHART)
 
 
@@ -95,13 +107,13 @@ def _words(asked: Asked, found: Division, part: ChangePart, bad: Point, above: b
     detail = f" ({_detail(found, part)})" if part.name == "communication" and _detail(found, part) else ""
     name = f"{_name(part, bad)}{detail}"
     if part.change_s > found.change_s * (1 + 1e-9):
-        return f"{amount(part.change_s, 's')} more {name}"
-    return f"{amount(part.change_s, 's')} of {_of_the_whole(asked, found, above)} is {name}"
+        return f"{_seconds(part.change_s)} more {name}"
+    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, found, above)} is {name}"
 
 
 def _of_the_whole(asked: Asked, found: Division, above: bool) -> str:
     """What the parts are parts of, if that is not the deciding metric itself."""
-    whole = f"the {amount(found.change_s, 's')}"
+    whole = f"the {_seconds(found.change_s)}"
     if above:
         return f"{whole} above the ideal"
     if found.whole.name == asked.deciding.metric:
@@ -123,13 +135,17 @@ def _detail(found: Division, part: ChangePart) -> str:
     waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
     largest = max(waits, key=lambda each: each.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:
-        return f"{amount(min(largest.change_s, part.change_s), 's')} of it {_WAITS[largest.name]}"
+        return f"{_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
     on_cpu = next((each.change_s for each in found.details if each.name == "mpi_on_cpu"), None)
     if on_cpu is None:
         return ""
     if on_cpu >= _MOST_OF_IT * part.change_s:
         return "polling or copying"
     return "blocked"
+
+
+def _seconds(amount_s: float) -> str:
+    return amount(amount_s, "s", _DIGITS)
 
 
 def _launch(found: Division) -> Cause | None:
@@ -139,4 +155,4 @@ def _launch(found: Division) -> Cause | None:
         return None
     if launch.change_s < LEAST_SHARE * found.launch_change_s:
         return None
-    return Cause(f"{_LAUNCH}, takes {amount(launch.change_s, 's')} more", launch.change_s, "s", _CHART, LAUNCH)
+    return Cause(f"{_LAUNCH}, takes {_seconds(launch.change_s)} more", launch.change_s, "s", _CHART, LAUNCH)

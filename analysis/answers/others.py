@@ -13,7 +13,7 @@ from analysis.answers.causes import Explanation, explained
 from analysis.answers.grid import Grid
 from analysis.answers.scale import Curve
 from analysis.answers.strength import further, strength
-from analysis.answers.wording import first_up, level, levels, repetitions_words, value
+from analysis.answers.wording import level, levels, repetitions_words, value
 from analysis.findings.wording import percent
 from analysis.numbers import amount, plural, significant
 from analysis.scaling import Point
@@ -178,9 +178,7 @@ def answer_weak(asked: Asked) -> Answer:
         held, where = "open", "; whether it stays above 80 % cannot be told yet"
         missing = _line(asked, curve, share)
     why = explained(asked, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
-    sentence = f"Efficiency is {told} at {size}{where}{why.because if share < _EFFICIENT else ''}."
-    if why.launch is not None and why.is_launch:
-        sentence += f" {first_up(why.launch.statement)}."
+    sentence = f"Efficiency is {told} at {size}{where}{why.because if share < _EFFICIENT else ''}.{why.launch_sentence}"
     return Answer("weak scale", sentence, held, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -75,9 +76,10 @@ class Division:
 
     @property
     def grown(self) -> list[ChangePart]:
-        """The parts that measurably grew by enough to matter, the largest first."""
-        found = [part for part in self.parts if part.name != LAUNCH and self._matters(part) and part.has_grown]
-        return sorted(found, key=lambda part: -part.change_s)
+        """The parts that grew by enough to matter, the largest first, down to the first that may be scatter: a smaller one that
+        surely grew is not the cause."""
+        found = [part for part in self.parts if part.name != LAUNCH and self._matters(part) and part.change_s > 0]
+        return list(takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s)))
 
     @property
     def fallen(self) -> list[ChangePart]:
@@ -115,16 +117,16 @@ def _divided_metric(asked: Asked, good: Point, bad: Point, *, profiled: bool) ->
         return _ELAPSED
     within = _WINDOW if profiled else _ELAPSED
     is_time = deciding.unit == "s" and not deciding.higher_is_better
-    for own in (deciding.metric if is_time else "", asked.own_time):
-        shares = [_share_of(point, own, within) for point in (good, bad)]
-        if own and all(share is not None and share >= _SAME_WORK for share in shares):
-            return own
+    if is_time and all(_times_the_run(point, deciding.metric, within) for point in (good, bad)):
+        return deciding.metric
+    if asked.own_time and all(len(point.array(asked.own_time)) for point in (good, bad)):
+        return asked.own_time
     return within
 
 
-def _share_of(point: Point, metric: str, within: str) -> float | None:
+def _times_the_run(point: Point, metric: str, within: str) -> bool:
     part, whole = point.median(metric), point.median(within)
-    return None if part is None or not whole else part / whole
+    return bool(part and whole) and (part or 0.0) >= _SAME_WORK * (whole or 0.0)
 
 
 def _times(asked: Asked, point: Point, metric: str, *, profiled: bool) -> Times | None:

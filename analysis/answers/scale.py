@@ -125,8 +125,7 @@ def _stop(asked: Asked, curve: Curve, why: Explanation) -> str:
         beyond = f"{take.replace('take', 'reach').replace('reachs', 'reaches')} {percent(1 / ratio)} of it"
     verb = "Stay at" if curve.best == 0 else "Stop at"
     head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
-    tail = f" {first_up(why.launch.statement)}." if why.launch is not None and why.is_launch else ""
-    return f"{head} {first_up(_size(curve, last))} {beyond}{why.because}.{tail}"
+    return f"{head} {first_up(_size(curve, last))} {beyond}{why.because}.{why.launch_sentence}"
 
 
 def _still_gains(asked: Asked, curve: Curve, why: Explanation) -> str:
