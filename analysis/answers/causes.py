@@ -104,8 +104,7 @@ def _not_explained(found: Division) -> Cause:
 
 def _words(asked: Asked, found: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """ "0.9 s of the 1.1 s more is in MPI", "1.2 s more in MPI" of a part that exceeds the whole; with its largest detail."""
-    detail = f" ({_detail(found, part)})" if part.name == "communication" and _detail(found, part) else ""
-    name = f"{_name(part, bad)}{detail}"
+    name = f"{_name(part, bad)}{_detail(found, part) if part.name == 'communication' else ''}"
     if part.change_s > found.change_s * (1 + 1e-9):
         return f"{_seconds(part.change_s)} more {name}"
     return f"{_seconds(part.change_s)} of {_of_the_whole(asked, found, above)} is {name}"
@@ -135,13 +134,11 @@ def _detail(found: Division, part: ChangePart) -> str:
     waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
     largest = max(waits, key=lambda each: each.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:
-        return f"{_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
+        return f", {_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
     on_cpu = next((each.change_s for each in found.details if each.name == "mpi_on_cpu"), None)
     if on_cpu is None:
         return ""
-    if on_cpu >= _MOST_OF_IT * part.change_s:
-        return "polling or copying"
-    return "blocked"
+    return ", mostly on CPU (polling, copying)" if on_cpu >= _MOST_OF_IT * part.change_s else ", mostly blocked"
 
 
 def _seconds(amount_s: float) -> str:

@@ -31,6 +31,10 @@ LEAST_SHARE: Final = 0.1
 """A part below this share of the whole is not worth a sentence."""
 _SAME_WORK: Final = 0.5
 """A figure in seconds that is a smaller share of the window times something else (one message, the last step)."""
+_DIVIDING: Final = (
+    *("mpi_busiest_computing_s", "mpi_busiest_descheduled_s", "mpi_descheduled_share", "mpi_descheduled_inside_share"),
+)
+"""What divides the time outside MPI on no processor; all but the first need a kernel that counts run delay."""
 _LEVEL: Final = 0.95
 _WINDOW: Final = "mpi_window_s"
 _ELAPSED: Final = "elapsed_s"
@@ -95,9 +99,11 @@ def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Divis
     """Divide what ``bad`` takes longer than ``ideal`` times ``good``; None if neither a profile nor CPU time was measured."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(asked, good, bad, profiled=profiled)
-    times = [_times(asked, point, metric, profiled=profiled) for point in (good, bad)]
-    before, after = times
-    if before is None or after is None or set(before.parts) != set(after.parts):
+    known = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
+    before, after = (
+        _by_profile(point, metric, known) if profiled else _by_cpu_time(asked, point, metric) for point in (good, bad)
+    )
+    if before is None or after is None or before.parts.keys() != after.parts.keys():
         return None
     parts = [_changed(name, before.parts[name], after.parts[name], ideal) for name in after.parts]
     whole = _changed(metric, before.whole, after.whole, ideal)
@@ -129,10 +135,6 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
     return bool(part and whole) and (part or 0.0) >= _SAME_WORK * (whole or 0.0)
 
 
-def _times(asked: Asked, point: Point, metric: str, *, profiled: bool) -> Times | None:
-    return _by_profile(point, metric) if profiled else _by_cpu_time(asked, point, metric)
-
-
 def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
     """On and off the CPU: what ranks do there is not known without a profile."""
     used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
@@ -150,12 +152,12 @@ def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
     return Times(parts, within, launch, {})
 
 
-def _by_profile(point: Point, metric: str) -> Times | None:
+def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None:
     shares = _aligned(point, _WINDOW, "mpi_useful_share", "mpi_no_core_share", "mpi_useful_max_rank_s", metric)
     if shares is None:
         return None
     window, useful, off, most, whole = shares
-    parts = _of_window(point, window, window * useful, window * off, np.minimum(most, window))
+    parts = _of_window(point, known, window, window * useful, window * off, np.minimum(most, window))
     elapsed = _aligned(point, _WINDOW, _ELAPSED)
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
@@ -163,25 +165,23 @@ def _by_profile(point: Point, metric: str) -> Times | None:
     return Times(parts, whole, launch, _details(point))
 
 
-def _of_window(point: Point, window: Floats, computing: Floats, off: Floats, most: Floats) -> dict[str, Floats]:
-    """Return the terms of the equation at the top, seconds; without schedstat descheduled and blocked are one part."""
+def _of_window(
+    point: Point, known: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
+) -> dict[str, Floats]:
+    """Return the terms of the equation at the top, seconds. ``known``: what of _DIVIDING both points have."""
     rest = window - most
-    busiest = _aligned(point, _WINDOW, "mpi_busiest_computing_s")
-    if busiest is None:  # a profile of an older version
+    measured = _aligned(point, _WINDOW, *known) or []
+    if not known:  # a profile of an older version
         return {"computing": computing, "off": off, "imbalance": most - computing - off, "communication": rest}
-    computing_most = busiest[1]
-    imbalance, off_most = computing_most - computing, most - computing_most
-    delays = _aligned(
-        point, _WINDOW, "mpi_descheduled_share", "mpi_descheduled_inside_share", "mpi_busiest_descheduled_s"
-    )
-    if delays is None:
+    imbalance, off_most = measured[1] - computing, most - measured[1]
+    if len(known) < len(_DIVIDING):
         return {"computing": computing, "off": off_most, "imbalance": imbalance, "communication": rest}
-    outside, inside = window * delays[1], window * delays[2]
+    descheduled, outside, inside = measured[2], window * measured[3], window * measured[4]
     of_others = np.minimum(np.minimum(inside, (max(point.ranks or 1, 1) - 1) * outside), np.maximum(rest, 0.0))
     return {
         "computing": computing,
-        "descheduled": delays[3] + of_others,
-        "blocked": off_most - delays[3],
+        "descheduled": descheduled + of_others,
+        "blocked": off_most - descheduled,
         "imbalance": imbalance,
         "communication": rest - of_others,
     }
@@ -231,7 +231,7 @@ def _unexplained(
     whole: ChangePart, parts: Sequence[ChangePart], before: Times, after: Times, ideal: float
 ) -> ChangePart:
     """Return what makes the parts add up to the whole: set-up outside the program's own figure, and what medians do not add."""
-    values = [times.whole - np.sum([*times.parts.values()], axis=0) for times in (before, after)]
+    values = [times.whole - sum(times.parts.values()) for times in (before, after)]
     first, last = (end - sum(getattr(part, name) for part in parts) for name, end in _ends(whole))
     interval = _interval(ideal * values[0], values[1])
     low, high = (None, None) if interval is None else interval

@@ -87,7 +87,7 @@ def answer_scale(asked: Asked) -> Answer:
     elif 0 in as_good:
         why, sentence = Explanation(), _between_worse(asked, curve)
     else:
-        why = explained(asked, curve.points[0], curve.points[-1], curve.level(0) / curve.level(last))
+        why = explained(asked, curve.points[0], curve.points[curve.best], curve.level(0) / curve.level(curve.best))
         sentence = _still_gains(asked, curve, why)
     missing = _settle(asked, curve)
     return Answer(

@@ -86,7 +86,7 @@ def test_polling_is_time_in_mpi_and_computing_fell():
 
     assert changes["communication"] == pytest.approx(1.0, rel=0.02)
     assert changes["computing"] == pytest.approx(-0.3, rel=0.02)
-    assert checked(profiled(POLLING)).sentence.endswith("1 s more in MPI (polling or copying).")
+    assert checked(profiled(POLLING)).sentence.endswith("1 s more in MPI, mostly on CPU (polling, copying).")
 
 
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
@@ -165,6 +165,14 @@ def test_without_run_delay_what_is_off_the_processor_is_not_said_to_lack_a_core(
 
     assert cause(profiled(SHARED_CORES, without=unknown)) == "off"
     assert cause(profiled(UNEVEN, without=(*unknown, "mpi_busiest_computing_s"))) == "imbalance"
+
+
+def test_points_of_two_versions_divide_as_far_as_both_know():
+    asked = profiled(SHARED_CORES)
+    del asked.points[0].values["mpi_busiest_descheduled_s"]
+    del asked.points[1].values["mpi_busiest_computing_s"][0]
+
+    assert longer_by(asked)["off"] == pytest.approx(0.45, rel=0.02)
 
 
 def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
