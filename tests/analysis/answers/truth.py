@@ -112,6 +112,18 @@ def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
     return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
 
 
+def flat(sizes: int) -> Design:
+    """So many numbers of hosts, of which none is better than another."""
+
+    def judge(given: Answer) -> Verdict:
+        good = {*_values(given, "best size"), *_values(given, "as good")}
+        if good and len(good) < sizes:
+            return "wrong"
+        return "silent" if given.figure("largest difference") is None else "right"
+
+    return Design([({"hosts": n}, 10.0) for n in range(1, sizes + 1)], [HOSTS], judge)
+
+
 def scale(effect: float) -> Design:
     """Four hosts are best; one and eight take ``effect`` times as long."""
 
