@@ -56,6 +56,8 @@ class Answer:
     causes: tuple[Cause, ...] = ()
     missing: Missing | None = None
     scatter: Scatter | None = None
+    drift: Figure | None = None
+    """Change of the deciding metric from one trial to the next, as a share of it, where the order of the trials lowers the strength."""
 
     @property
     def asks(self) -> str:

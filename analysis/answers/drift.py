@@ -31,6 +31,9 @@ _BALANCED: Final = 0.5
 _INTERLEAVE: Final = "measure the configurations again in interleaved order"
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
 """Figures that name a best point or one that does not differ from it: each further one takes a claim back."""
+_LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
+_UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
+"""Of numbers that are the answer themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ def judged(asked: Asked, drift: Drift, answer: Callable[[Asked], Answer]) -> Ans
         return _lowered(given, "moderate", f"{given.sentence} {words}", drift)
     given = answer(asked)
     survives = given.strength not in ("firm", "moderate") or all(
-        _holds(given, answer(drift.without(asked, slope))) for slope in drift.interval(_LEVEL)
+        _holds(given, answer(drift.without(asked, slope)), asked.deciding.label) for slope in drift.interval(_LEVEL)
     )
     if drift.is_found and survives:
         return _lowered(given, "moderate", f"{given.sentence} The trials drift by {per_trial(drift)}.", drift)
@@ -158,9 +161,26 @@ def judged(asked: Asked, drift: Drift, answer: Callable[[Asked], Answer]) -> Ans
     return _lowered(given, "moderate", f"{given.sentence} {_not_excluded(drift)}", drift)
 
 
-def _holds(given: Answer, other: Answer) -> bool:
-    """Whether everything that an answer claims is claimed by another one too."""
-    return other.strength == given.strength and _claims(given) <= _claims(other) and _equal(other) <= _equal(given)
+def _holds(given: Answer, other: Answer, label: str) -> bool:
+    """Whether everything that an answer claims is claimed by another one too; ``label`` is that of the deciding metric.
+
+    Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
+    intervals.
+    """
+    if other.strength != given.strength or not _claims(given) <= _claims(other) or not _equal(other) <= _equal(given):
+        return False
+    laws = {repr((f.name, f.where)): f for f in given.figures if _is_of_law(f) and f.name != label}
+    found = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
+    return len(found) == len(laws) and all(_is_within(f.value, law) for f, law in found)
+
+
+def _is_of_law(figure: Figure) -> bool:
+    return (figure.low is not None or figure.high is not None) and (figure.unit in _UNITS or figure.name in _LAWS)
+
+
+def _is_within(value: float | str | None, law: Figure) -> bool:
+    low, high = (-np.inf if law.low is None else law.low), (np.inf if law.high is None else law.high)
+    return not isinstance(value, int | float) or low <= value <= high
 
 
 def _equal(answer: Answer) -> set[str]:
@@ -169,7 +189,7 @@ def _equal(answer: Answer) -> set[str]:
 
 
 def _claims(answer: Answer) -> set[str]:
-    """What an answer claims: words and sizes, which side of 1 factors are on, that there is a number at all; never how large it is."""
+    """What an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
     claims = set()
     for figure in answer.figures:
         if figure.name in _BEST or figure.unit.startswith("share"):
@@ -182,7 +202,7 @@ def _claims(answer: Answer) -> set[str]:
             if not what:
                 continue
         elif figure.low is not None or figure.high is not None:
-            what = ""
+            what = "a number"
         claims.add(repr((figure.name, what, figure.where)))
     return claims
 
@@ -196,11 +216,10 @@ def _side(figure: Figure) -> int:
 def _lowered(given: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
     strength = min(given.strength, most, key=weaker.index)
-    figures = (*given.figures, Figure("drift per trial", drift.slope, "share of the value", *drift.interval()))
-    if drift.is_balanced:
-        return replace(given, sentence=sentence, strength=strength, figures=figures)
-    missing = Missing(_INTERLEAVE)
-    return replace(given, sentence=sentence, strength=strength, figures=figures, missing=missing)
+    low, high = (float(np.expm1(end)) for end in drift.interval())
+    figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
+    missing = given.missing if drift.is_balanced else Missing(_INTERLEAVE)
+    return replace(given, sentence=sentence, strength=strength, missing=missing, drift=figure)
 
 
 def per_trial(drift: Drift) -> str:

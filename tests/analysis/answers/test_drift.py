@@ -53,7 +53,7 @@ def test_a_drift_of_sequential_trials_makes_no_claim_about_the_size() -> None:
     given, unaware = answered(asked), answered(replace(asked, points=[replace(p, order={}) for p in asked.points]))
 
     assert (unaware.strength, given.strength) == ("firm", "open")
-    low, high = ends(given.figure("drift per trial"))
+    low, high = ends(given.drift)
     assert low < SLOPE < high
     assert given.missing is not None
     assert given.missing.points == ()
@@ -101,7 +101,7 @@ def test_steady_trials_keep_a_conclusive_answer(order: Order) -> None:
     given = answered(experiment(order, drift=0.0, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
 
     assert given.strength == "firm"
-    assert given.figure("drift per trial") is None
+    assert given.drift is None
 
 
 @pytest.mark.parametrize("order", ["interleaved", "sequential"])
