@@ -18,8 +18,9 @@ from analysis.answers.answer import Answer, Figure, Missing, Strength
 from analysis.answers.asked import Asked
 from analysis.answers.division import Division, by_name
 from analysis.answers.scatter import SMALLEST, pooled
+from analysis.answers.wording import MOST_REPETITIONS
 from analysis.findings.wording import percent
-from analysis.numbers import signed
+from analysis.numbers import plural, signed
 from analysis.scaling import Point
 
 FOUND: Final = 0.01
@@ -28,7 +29,6 @@ _LEVEL: Final = 0.98
 """Of the interval of slopes that are not excluded."""
 _BALANCED: Final = 0.5
 """Share of the order's variance within the points from which on the design is interleaved; sequential points have 1 / points**2."""
-_INTERLEAVE: Final = "measure the configurations again in interleaved order"
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
 """Figures that name a best point or one that does not differ from it: each further one takes a claim back."""
 _LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
@@ -147,18 +147,18 @@ def judged(asked: Asked, drift: Drift, answer: Callable[[Asked], Answer]) -> Ans
     if drift.is_taken_out:
         given = answer(drift.without(asked, drift.slope))
         words = f"A drift of {per_trial(drift)} is taken out of the comparison."
-        return _lowered(given, "moderate", f"{given.sentence} {words}", drift)
+        return _lowered(asked, given, "moderate", f"{given.sentence} {words}", drift)
     given = answer(asked)
     survives = given.strength not in ("firm", "moderate") or all(
         _holds(given, answer(drift.without(asked, slope)), asked.deciding.label) for slope in drift.interval(_LEVEL)
     )
     if drift.is_found and survives:
-        return _lowered(given, "moderate", f"{given.sentence} The trials drift by {per_trial(drift)}.", drift)
+        return _lowered(asked, given, "moderate", f"{given.sentence} The trials drift by {per_trial(drift)}.", drift)
     if drift.is_found:
-        return _lowered(given, "open", _confounded(asked, drift), drift)
+        return _lowered(asked, given, "open", _confounded(asked, drift), drift)
     if survives or given.strength != "firm":
         return given
-    return _lowered(given, "moderate", f"{given.sentence} {_not_excluded(drift)}", drift)
+    return _lowered(asked, given, "moderate", f"{given.sentence} {_not_excluded(drift)}", drift)
 
 
 def _holds(given: Answer, other: Answer, label: str) -> bool:
@@ -213,12 +213,24 @@ def _side(figure: Figure) -> int:
     return above - (figure.high is not None and figure.high < 1)
 
 
-def _lowered(given: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
+def _rounds(asked: Asked) -> Missing:
+    """As many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
+    points = asked.measured()
+    more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
+    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+    return Missing(
+        f"{more} more rounds of all {plural(len(points), 'configuration')}",
+        tuple((p.parameters, more) for p in points),
+        seconds,
+    )
+
+
+def _lowered(asked: Asked, given: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
     strength = min(given.strength, most, key=weaker.index)
     low, high = (float(np.expm1(end)) for end in drift.interval())
     figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
-    missing = given.missing if drift.is_balanced else Missing(_INTERLEAVE)
+    missing = given.missing if drift.is_balanced else _rounds(asked)
     return replace(given, sentence=sentence, strength=strength, missing=missing, drift=figure)
 
 

@@ -100,7 +100,7 @@ def _of_drift(asked: Asked, drift: Drift) -> Fact:
         chart="time",
         next_step=f"{look[:1].upper()}{look[1:]}"
         if drift.is_balanced
-        else f"Clone it with interleaved order, and {look}",
+        else f"Add rounds of all configurations, or clone it with interleaved order; {look}",
         evidence=evidence,
     )
 

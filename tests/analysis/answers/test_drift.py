@@ -56,7 +56,26 @@ def test_a_drift_of_sequential_trials_makes_no_claim_about_the_size() -> None:
     low, high = ends(given.drift)
     assert low < SLOPE < high
     assert given.missing is not None
-    assert given.missing.points == ()
+    assert dict.fromkeys(range(1, 6), 3) == {p["hosts"]: more for p, more in given.missing.points}
+
+
+def test_rounds_after_sequential_trials_take_the_drift_out() -> None:
+    asked = experiment("sequential", drift=SLOPE)
+    points = []
+    for point, ran in zip(asked.points, places(5, 3, "interleaved", np.random.default_rng(1)), strict=True):
+        later = [15 + place for place in ran]
+        values = [
+            *point.values["elapsed_s"],
+            *np.exp(SLOPE * np.array(later) + 0.005 * np.random.default_rng(2).normal(0, 1, 3)),
+        ]
+        points.append(
+            replace(point, values={"elapsed_s": values}, order={"elapsed_s": [*point.order["elapsed_s"], *later]})
+        )
+
+    given = answered(replace(asked, points=points))
+
+    assert given.strength == "moderate"
+    assert {f.value for f in given.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4, 5}
 
 
 def test_an_effect_beyond_the_drift_is_still_claimed_of_sequential_trials_but_not_conclusive() -> None:
