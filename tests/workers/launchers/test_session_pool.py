@@ -54,6 +54,13 @@ def test_the_session_used_longest_ago_is_closed_if_too_many_are_open(
     assert (first.alive(), second.alive(), third.alive()) == (True, False, True)
 
 
+def test_the_hosts_of_all_open_sessions_are_limited(pool: SessionPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.launchers.pool.MOST_HOSTS", 3)
+    first, second = lease(pool), lease(pool, host_count=1)
+    third = lease(pool, host_count=2, bandwidth_bps=1e8)
+    assert (first.alive(), second.alive(), third.alive()) == (False, True, True)
+
+
 def test_sessions_that_share_their_hosts_are_not_open_at_once(
     pool: SessionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
