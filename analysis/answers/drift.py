@@ -30,7 +30,7 @@ _LEVEL: Final = 0.98
 _BALANCED: Final = 0.5
 """Share of the order's variance within the points from which on the design is interleaved; sequential points have 1 / points**2."""
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
-"""Figures that name a best point or one that does not differ from it: each further one takes a claim back."""
+"""Figures that name a best point or one that does not differ from it: an answer with more of them claims less."""
 _LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
 _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
 """Of numbers that are the answer themselves."""
@@ -47,8 +47,6 @@ class Drift:
     trials: int
     balance: float
     """Share of the variance of the places that is within the points."""
-    reach: float
-    """Places between the means of the two points that are furthest from each other in the order."""
     centre: float
     """Mean place of all trials."""
 
@@ -74,18 +72,18 @@ class Drift:
     def without(self, asked: Asked, slope: float) -> Asked:
         """Return the experiment as it would be at the mean place, if the points' means drifted by ``slope``.
 
-        Within each point the estimated drift is taken out, and the scatter pays for its estimate with one degree of freedom.
+        Within each point the estimated drift is taken out, and what is left is widened by the degree of freedom that the estimate takes.
         """
         wider = float(np.sqrt((self.freedom + 1) / self.freedom))
 
-        def moved(point: Point) -> Point:
+        def move(point: Point) -> Point:
             logs, places = _logs(asked, point)
             offsets = places - places.mean()
             within = wider * (logs - logs.mean() - self.slope * offsets)
             values = np.exp(logs.mean() - slope * (places.mean() - self.centre) + within)
             return replace(point, values={**point.values, asked.deciding.metric: values.tolist()})
 
-        return replace(asked, points=[moved(p) if len(asked.values(p)) else p for p in asked.points])
+        return replace(asked, points=[move(p) if len(asked.values(p)) else p for p in asked.points])
 
 
 def drift_of(asked: Asked) -> Drift | None:
@@ -98,22 +96,20 @@ def drift_of(asked: Asked) -> Drift | None:
     scales = _scales(asked, points)
     if freedom < 1 or scales is None:
         return None
-    everything = np.concatenate([places for _, places in rows])
-    centres = np.array([places.mean() for _, places in rows])
+    all_places = np.concatenate([places for _, places in rows])
     within = np.concatenate([places - places.mean() for _, places in rows])
     weighted = np.concatenate([(places - places.mean()) / s for (_, places), s in zip(rows, scales, strict=True)])
-    left = np.concatenate([(logs - logs.mean()) / s for (logs, _), s in zip(rows, scales, strict=True)])
+    deviations = np.concatenate([(logs - logs.mean()) / s for (logs, _), s in zip(rows, scales, strict=True)])
     squares = float(weighted @ weighted)
-    slope = float(weighted @ left) / squares
-    residual = float(np.sqrt(np.sum((left - slope * weighted) ** 2) / freedom))
+    slope = float(weighted @ deviations) / squares
+    residual = float(np.sqrt(np.sum((deviations - slope * weighted) ** 2) / freedom))
     return Drift(
         slope=slope,
         error=max(residual, SMALLEST / max(scales)) / squares**0.5,
         freedom=float(freedom),
-        trials=len(everything),
-        balance=float(within @ within / np.sum((everything - everything.mean()) ** 2)),
-        reach=float(np.ptp(centres)),
-        centre=float(everything.mean()),
+        trials=len(all_places),
+        balance=float(within @ within / np.sum((all_places - all_places.mean()) ** 2)),
+        centre=float(all_places.mean()),
     )
 
 
@@ -138,40 +134,43 @@ def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
     return [known[name].sd for name in names]
 
 
-def judged(asked: Asked, drift: Drift, answer: Callable[[Asked], Answer]) -> Answer:
+def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:
     """Return the answer with what the order of the trials leaves of its strength.
 
     A drift of an interleaved design is taken out. In any other one it cannot be separated from what was varied: a conclusive answer that
     some slope would change is tentative, and if a drift was found, inconclusive.
     """
     if drift.is_taken_out:
-        given = answer(drift.without(asked, drift.slope))
+        answer = compute(drift.without(asked, drift.slope))
         words = f"A drift of {per_trial(drift)} is taken out of the comparison."
-        return _lowered(asked, given, "moderate", f"{given.sentence} {words}", drift)
-    given = answer(asked)
-    survives = given.strength not in ("firm", "moderate") or all(
-        _holds(given, answer(drift.without(asked, slope)), asked.deciding.label) for slope in drift.interval(_LEVEL)
-    )
-    if drift.is_found and survives:
-        return _lowered(asked, given, "moderate", f"{given.sentence} The trials drift by {per_trial(drift)}.", drift)
-    if drift.is_found:
-        return _lowered(asked, given, "open", _confounded(asked, drift), drift)
-    if survives or given.strength != "firm":
-        return given
-    return _lowered(asked, given, "moderate", f"{given.sentence} {_not_excluded(drift)}", drift)
+        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words}", drift)
+    answer = compute(asked)
+    if answer.strength == "firm" or drift.is_found:
+        others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
+        survives = answer.strength == "open" or all(_holds(answer, other, asked.deciding.label) for other in others)
+        if drift.is_found and not survives:
+            return _lowered(asked, answer, "open", _confounded(asked, drift), drift)
+        if drift.is_found or not survives:
+            words = f"The trials drift by {per_trial(drift)}." if drift.is_found else _not_excluded(drift)
+            return _lowered(asked, answer, "moderate", f"{answer.sentence} {words}", drift)
+    return answer
 
 
-def _holds(given: Answer, other: Answer, label: str) -> bool:
+def _holds(answer: Answer, other: Answer, label: str) -> bool:
     """Whether everything that an answer claims is claimed by another one too; ``label`` is that of the deciding metric.
 
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
     intervals.
     """
-    if other.strength != given.strength or not _claims(given) <= _claims(other) or not _equal(other) <= _equal(given):
+    if (
+        other.strength != answer.strength
+        or not _claims(answer) <= _claims(other)
+        or not _equal(other) <= _equal(answer)
+    ):
         return False
-    laws = {repr((f.name, f.where)): f for f in given.figures if _is_of_law(f) and f.name != label}
-    found = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
-    return len(found) == len(laws) and all(_is_within(f.value, law) for f, law in found)
+    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != label}
+    pairs = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
+    return len(pairs) == len(laws) and all(_is_within(f.value, law) for f, law in pairs)
 
 
 def _is_of_law(figure: Figure) -> bool:
@@ -225,13 +224,13 @@ def _rounds(asked: Asked) -> Missing:
     )
 
 
-def _lowered(asked: Asked, given: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
+def _lowered(asked: Asked, answer: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
-    strength = min(given.strength, most, key=weaker.index)
+    strength = min(answer.strength, most, key=weaker.index)
     low, high = (float(np.expm1(end)) for end in drift.interval())
     figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
-    missing = given.missing if drift.is_balanced else _rounds(asked)
-    return replace(given, sentence=sentence, strength=strength, missing=missing, drift=figure)
+    missing = answer.missing if drift.is_balanced else _rounds(asked)
+    return replace(answer, sentence=sentence, strength=strength, missing=missing, drift=figure)
 
 
 def per_trial(drift: Drift) -> str:
