@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from analysis.answers.answer import Answer, Cause, ChangePart, Figure, Missing, Strength
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
+from analysis.answers.drift import drift_of, judged
 from analysis.answers.evidence import MOST_CAUSES, Fact, Fold, causes_of, facts
 from analysis.answers.grid import Grid, Together
 from analysis.answers.key_figures import key_figures
@@ -81,9 +82,16 @@ def answer(asked: Asked) -> Answer:
     if not asked.measured() and not asked.accepted:
         return Answer(kind, "No trial has finished.", "open")
     asked = _with_scatter(asked)
-    if own := _sliced_by(asked, kind):
-        return _less_sure(asked, _of_slices(asked, kind, own))
-    return _less_sure(asked, _ANSWERS[kind](asked))
+    drift = drift_of(asked)
+    given = _answered(asked) if drift is None else judged(asked, drift, _answered)
+    return _less_sure(asked, given)
+
+
+def _answered(asked: Asked) -> Answer:
+    """Return the answer to values as they are."""
+    kind = question(asked)
+    own = _sliced_by(asked, kind)
+    return _of_slices(asked, kind, own) if own else _ANSWERS[kind](asked)
 
 
 def together(asked: Asked) -> Together:
@@ -91,9 +99,15 @@ def together(asked: Asked) -> Together:
     if not asked.measured():
         return Together(asked.deciding.metric, [])
     asked = _with_scatter(asked)
+    drift = drift_of(asked)
+    if drift is None or not drift.is_taken_out:
+        return Together(asked.deciding.metric, _grids(asked))
+    return Together(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
+
+
+def _grids(asked: Asked) -> list[Grid]:
     own = _sliced_by(asked, question(asked))
-    parts = [part for _, part in _slices(asked, own).values()] if own else [asked]
-    return Together(asked.deciding.metric, [Grid(part) for part in parts])
+    return [Grid(part) for part in ([part for _, part in _slices(asked, own).values()] if own else [asked])]
 
 
 def _with_scatter(asked: Asked) -> Asked:

@@ -10,8 +10,8 @@ from analysis.answers.asked import ASKS, Question
 from analysis.answers.scatter import Scatter
 
 Strength = Literal["firm", "moderate", "printed", "open"]
-"""Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, or a part is not. Printed: follows from published
-numbers as they stand. Open: what was measured cannot tell."""
+"""Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, a part is not, or a drift over the order of trials would
+explain it. Printed: follows from published numbers as they stand. Open: what was measured cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ class Answer:
     scatter: Scatter | None = None
     parts: tuple[ChangePart, ...] = ()
     """How the change that the causes explain divides: the first is the whole, named by its metric, the others add up to it."""
+    drift: Figure | None = None
+    """Change of the deciding metric from one trial to the next, as a share of it, where the order of the trials lowers the strength."""
 
     @property
     def asks(self) -> str:

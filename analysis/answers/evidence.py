@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from math import exp
 from typing import Any, Final, Literal
 
 from analysis.answers.answer import Answer, Cause
 from analysis.answers.asked import Asked, Factor
+from analysis.answers.drift import Drift, drift_of, per_trial
 from analysis.answers.wording import levels, place
 from analysis.findings import Evidence, Finding, Report
+from analysis.numbers import change, plural
+from analysis.statistics import Interval
 
 Fold = Literal["cause", "traffic", "run", "capture"]
 """Causes stand open; the others are folded away under a heading of their own."""
@@ -61,7 +65,44 @@ def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
     merged = [_merged(each, slices, asked.factors) for each in by_rule.values()]
     causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
     most = MOST_CAUSES - len(causes_of(answer))
-    return (*causes[:most], *(f for f in merged if f.fold != "cause"), *(_folded(f) for f in causes[most:]))
+    ranked = (*causes[:most], *(f for f in merged if f.fold != "cause"), *(_folded(f) for f in causes[most:]))
+    drift = drift_of(asked)
+    if drift is None or not drift.is_found:
+        return ranked
+    return (*(ranked if drift.is_balanced else map(_doubted, ranked)), _of_drift(asked, drift))
+
+
+def _doubted(fact: Fact) -> Fact:
+    """Return a fact as it is held if the order of the trials may explain what it says of the configurations."""
+    return replace(fact, strength="moderate") if fact.strength == "strong" and fact.fold != "capture" else fact
+
+
+def _of_drift(asked: Asked, drift: Drift) -> Fact:
+    """Return the fact that the trials drift, with its size over the whole experiment."""
+    low, high = drift.interval()
+    whole = exp(drift.slope * (drift.trials - 1))
+    what = "the comparison takes it out" if drift.is_balanced else "it cannot be separated from what was varied"
+    how = "t, of the slope within the configurations, on logarithms"
+    evidence = (
+        Evidence(
+            "Change per trial", drift.slope, "share", asked.deciding.metric, interval=Interval(low, high, 0.95, how)
+        ),
+        Evidence("Change over the experiment", whole - 1, "share", asked.deciding.metric),
+    )
+    look = "look for what changes on the machines meanwhile: temperature, caches, files, other programs."
+    return Fact(
+        rule="drift",
+        fold="run",
+        statement=f"{asked.deciding.label} drifts by {per_trial(drift)}, {change(whole)} over {plural(drift.trials, 'trial')}: {what}.",
+        at="",
+        explains=None,
+        strength="strong",
+        chart="time",
+        next_step=f"{look[:1].upper()}{look[1:]}"
+        if drift.is_balanced
+        else f"Add rounds of all configurations, or clone it with interleaved order; {look}",
+        evidence=evidence,
+    )
 
 
 def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], factors: Sequence[Factor]) -> Fact:

@@ -63,11 +63,13 @@ class Grid:
 class Together:
     """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that tells of the
     same quantity takes its interval from here. ``parts`` are answered beside each other.
+    ``as_measured`` are the same parts, if a drift is taken out of the comparison: tables show what was measured.
     """
 
-    def __init__(self, metric: str, parts: Sequence[Grid]) -> None:
+    def __init__(self, metric: str, parts: Sequence[Grid], as_measured: Sequence[Grid] = ()) -> None:
         self.metric = metric
         self._claims = [part.claims for part in parts]
+        self._values = [part.claims for part in as_measured] or self._claims
         self._places = {
             key(p.parameters): (part, i) for part, grid in enumerate(parts) for i, p in enumerate(grid.points)
         }
@@ -75,7 +77,7 @@ class Together:
     def value(self, parameters: Mapping[str, Any]) -> Interval | None:
         """Return the interval of a point's typical value; None where there is none."""
         part, i = self._places.get(key(parameters), (0, None))
-        return None if i is None else self._claims[part].value(i)
+        return None if i is None else self._values[part].value(i)
 
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
         """Return the interval of (typical value of one point) / (that of another); None where the answer does not compare them."""

@@ -47,6 +47,8 @@ class Point:
     flows: Sequence[Mapping[str, Any]] = ()
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None
+    order: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Metric id -> place of each value's trial in the order in which the trials of the experiment ran; empty where that is not known."""
     key: int = 0
     """By which the caller finds the configuration again; 0 where it does not want to."""
 

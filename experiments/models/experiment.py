@@ -191,11 +191,16 @@ class Experiment(models.Model):
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
-        queued = 0
-        for configuration in rows.annotate(last=models.Max("trials__repetition")).order_by("position"):
+        known = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
+        for configuration in known:
             if self.cluster is not None:
                 self.cluster.require_hosts(configuration.hosts, "hosts")
-            for number in range(1, repetitions[configuration.hash] + 1):
+        queued = 0
+        for number in range(1, max(repetitions.values(), default=0) + 1):
+            # In rounds that alternate their direction: what is compared runs under the same conditions.
+            for configuration in known if number % 2 else reversed(known):
+                if number > repetitions[configuration.hash]:
+                    continue
                 queued += 1
                 self.trials.create(
                     configuration=configuration,

@@ -32,6 +32,7 @@ _READ: Final = (
     "conditions",
     "certificate",
     "environment",
+    "running_at",
 )
 """Columns of a trial; its command, tables and progress are long, and nothing here asks for them."""
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
@@ -45,6 +46,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     configurations = list(Configuration.objects.filter(experiment=experiment, in_design=True))
     trials = list(Trial.objects.current().filter(experiment=experiment).only(*_READ))
     values = _values(experiment)
+    order = _order(trials)
     by_configuration: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
         by_configuration[trial.configuration_id].append(trial)
@@ -55,6 +57,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
             c,
             by_configuration[c.pk],
             values,
+            order,
             workload=experiment.workload,
             traffic=traffic.get(chosen.pk, {}) if (chosen := typical.get(c.pk)) else {},
         )
@@ -98,6 +101,7 @@ def _point(
     configuration: Configuration,
     trials: Sequence[Trial],
     values: Mapping[int, dict[str, float]],
+    order: Mapping[int, int],
     *,
     workload: str,
     traffic: Mapping[str, Any],
@@ -121,8 +125,28 @@ def _point(
         flows=traffic.get("flows", ()),
         host_matrix=traffic.get("matrices", {}).get("hosts"),
         rank_matrix=traffic.get("matrices", {}).get("ranks"),
+        order=_order_of_values(counted, values, order),
         key=configuration.pk,
     )
+
+
+def _order(trials: Sequence[Trial]) -> Mapping[int, int]:
+    """Return the places of the trials in the order in which they ran, whatever their kind; repeated attempts run later than planned."""
+    ran = sorted((t.running_at, t.pk) for t in trials if t.running_at is not None)
+    return {trial: place for place, (_, trial) in enumerate(ran)}
+
+
+def _order_of_values(
+    counted: Sequence[Trial], values: Mapping[int, dict[str, float]], order: Mapping[int, int]
+) -> Mapping[str, Sequence[int]]:
+    """Return the places of each metric's trials; none for trials that were measured elsewhere without their times."""
+    if any(t.pk not in order for t in counted):
+        return {}
+    everywhere = [order[t.pk] for t in counted]
+    metrics = {metric for t in counted for metric in values[t.pk]}
+    missing = {metric for t in counted for metric in metrics - values[t.pk].keys()}
+    gaps = {metric: [order[t.pk] for t in counted if metric in values[t.pk]] for metric in missing}
+    return dict.fromkeys(metrics, everywhere) | gaps
 
 
 def _typical(trials: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> Trial | None:

@@ -315,7 +315,11 @@ def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
 
 
 def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
-    """Yield the trials in running order. In rounds control runs and twins come right after the first, to meet the same conditions."""
+    """Yield the trials in running order. In rounds control runs and twins come right after the first, to meet the same conditions.
+
+    Interleaved rounds alternate their direction: in rounds of one direction the last configuration always runs later than the first, and
+    a drift would look like a difference between them.
+    """
     kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
     kinds.append(("measured", 1))
     if spec.control:
@@ -331,4 +335,5 @@ def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
     for kind, k in kinds:
         if spec.order == "randomised":
             shuffle(indices)
-        yield from (TrialPlan(index, kind, k) for index in indices)
+        is_backward = spec.order == "interleaved" and kind == "measured" and k % 2 == 0
+        yield from (TrialPlan(index, kind, k) for index in (indices[::-1] if is_backward else indices))

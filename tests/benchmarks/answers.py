@@ -1,6 +1,10 @@
 """How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to three minutes.
 
-python -m tests.benchmarks.answers [--trials 100] [--seconds 180]
+python -m tests.benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
+python -m tests.benchmarks.answers --drift [--trials 100] [--seconds 180]
+
+--order: the order of the trials is known to the answer. --drift: conclusive and false answers of experiments without any effect whose
+trials are slower, each by so much than the one before.
 """
 
 from __future__ import annotations
@@ -10,26 +14,79 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 from time import perf_counter
+from typing import get_args
 
 import numpy as np
 
 from analysis.answers import Claims
 from analysis.answers.checks import check
-from tests.analysis.answers.truth import EFFECTS, QUESTIONS, REPETITIONS, SCATTERS, answered
+from tests.analysis.answers.truth import (
+    EFFECTS,
+    QUESTIONS,
+    REPETITIONS,
+    SCATTERS,
+    Design,
+    Order,
+    answered,
+    flat,
+)
+
+DRIFTS = (0.0, 0.002, 0.005, 0.01, 0.02)
 
 
 def tally(
-    question: str, effect: float, sd: float, repetitions: int, trials: int, *, prior: bool
+    question: str,
+    effect: float,
+    sd: float,
+    repetitions: int,
+    trials: int,
+    *,
+    prior: bool = False,
+    order: Order | None = None,
+    drift: float = 0.0,
 ) -> tuple[Counter[str], int]:
     """Return the verdicts of so many experiments, and how many answers break a check."""
     random = np.random.default_rng([sum(map(ord, question)), round(100 * effect), round(1000 * sd), repetitions, prior])
     design, verdicts, broken = QUESTIONS[question](effect), Counter[str](), 0
     for _ in range(trials):
-        asked = design.asked(sd, repetitions, random, prior=prior)
+        asked = design.asked(sd, repetitions, random, prior=prior, order=order, drift=drift)
         given, verdict = answered(design, asked)
         verdicts[verdict] += 1
+        verdicts[f"conclusive, {verdict}"] += given.strength == "firm"
         broken += bool(check(given, asked))
     return verdicts, broken
+
+
+def drifts(trials: int, seconds: float) -> None:
+    """Print how many experiments of 100 without any effect are conclusive and false, by drift and order."""
+    start, head = perf_counter(), [f"{drift:.1%}" for drift in DRIFTS]
+    print("conclusive and false of 100 experiments, mean (largest) over 3 to 6 sizes, by drift per trial\n")
+    print(f"| question | order | scatter | repetitions | {' | '.join(head)} |")
+    print("|---" * (len(head) + 4) + "|")
+    for kind in (("sizes",), ("treatment", "growth", "network", "steps", "message size", "scale and treatment")):
+        for order in get_args(Order):
+            for sd in SCATTERS[:2]:
+                for repetitions in REPETITIONS[1:]:
+                    if perf_counter() - start > seconds:
+                        print("time is up")
+                        return
+                    designs = (
+                        [flat(n) for n in range(3, 7)] if kind == ("sizes",) else [QUESTIONS[q](1.0) for q in kind]
+                    )
+                    row = [_false(designs, sd, repetitions, trials, order, drift) for drift in DRIFTS]
+                    name = "size" if kind == ("sizes",) else "six others"
+                    print(f"| {name} | {order} | {sd:.0%} | {repetitions} | {' | '.join(row)} |", flush=True)
+
+
+def _false(designs: Sequence[Design], sd: float, repetitions: int, trials: int, order: Order, drift: float) -> str:
+    shares = []
+    for number, design in enumerate(designs):
+        random, false = np.random.default_rng([number, round(1000 * sd), repetitions, round(1e4 * drift)]), 0
+        for _ in range(trials):
+            given, verdict = answered(design, design.asked(sd, repetitions, random, order=order, drift=drift))
+            false += given.strength == "firm" and verdict == "wrong"
+        shares.append(100 * false / trials)
+    return f"{fmean(shares):.1f} ({max(shares):.0f})"
 
 
 def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
@@ -51,7 +108,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--questions", nargs="*", default=list(QUESTIONS))
+    parser.add_argument("--order", choices=get_args(Order))
+    parser.add_argument("--drift", action="store_true")
     given = parser.parse_args()
+    if given.drift:
+        drifts(given.trials, given.seconds)
+        return
     start = perf_counter()
     total: Counter[str] = Counter()
     means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
@@ -69,7 +131,9 @@ def main() -> None:
                 shown: list[tuple[float, ...]] = []
                 for repetitions in REPETITIONS:
                     for prior in (False, True) if repetitions == 1 else (False,):
-                        verdicts, broken = tally(question, effect, sd, repetitions, given.trials, prior=prior)
+                        verdicts, broken = tally(
+                            question, effect, sd, repetitions, given.trials, prior=prior, order=given.order
+                        )
                         total.update({**verdicts, "all": given.trials, "broken": broken})
                         shown.append(tuple(100 * verdicts[v] / given.trials for v in ("right", "silent", "wrong")))
                         row.append(_words(shown[-1]) + (f" !{broken}" if broken else ""))
@@ -83,7 +147,7 @@ def main() -> None:
             columns = [tuple(fmean(parts) for parts in zip(*column, strict=True)) for column in zip(*rows, strict=True)]
             print(f"{kind} | {question} | {' | '.join(map(_words, columns))} |")
     print("\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter")
-    print(f"{dict(total)}; {perf_counter() - start:.0f} s")
+    print(f"order of trials: {given.order or 'not known'}; {dict(total)}; {perf_counter() - start:.0f} s")
     print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
     for points in (4, 6, 12):
         print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")

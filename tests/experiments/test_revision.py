@@ -74,7 +74,7 @@ def test_it_refuses_a_cluster_that_was_switched_off(experiment: Experiment) -> N
 def test_it_measures_again_when_the_cluster_changes_and_keeps_what_it_had(experiment: Experiment) -> None:
     Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b"]})
     assert experiment.revise(parse({**BASE, "cluster": "rack"})) == 4
-    assert queued(experiment) == [(1, 1, 2), (2, 1, 2), (1, 2, 2), (2, 2, 2)]
+    assert queued(experiment) == [(1, 1, 2), (2, 1, 2), (2, 2, 2), (1, 2, 2)]
     assert experiment.trials.filter(superseded=True, state=State.FINISHED).count() == 4
     assert not experiment.trials.counted().exists()
 
@@ -106,6 +106,12 @@ def test_it_keeps_waiting_repetitions_that_were_asked_for_of_single_points(exper
     assert experiment.add_repetitions(1) == 4
     assert queued(experiment) == [(1, 3, 1), (2, 3, 1), (2, 4, 1), (2, 5, 1)]
     assert experiment.revise(parse({**BASE, "repetitions": 3, "sweep": {"hosts": [1]}})) == 1, "its point is gone"
+
+
+def test_further_repetitions_of_several_points_alternate(experiment: Experiment) -> None:
+    one, two = experiment.configurations.order_by("hosts").values_list("hash", flat=True)
+    assert experiment.queue_further({one: 2, two: 3}) == 5
+    assert queued(experiment) == [(1, 3, 1), (2, 3, 1), (2, 4, 1), (1, 4, 1), (2, 5, 1)]
 
 
 def test_it_runs_only_the_failed_and_missing_trials_again(experiment: Experiment) -> None:

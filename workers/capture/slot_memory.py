@@ -25,9 +25,7 @@ class SlotMemory:
 
     def __init__(self) -> None:
         self._kept: list[int] = []
-        free = available_memory_bytes()
-        self._ready_bytes = min(READY_BYTES, free // 16)
-        self._most_bytes = free // 8
+        self._most_bytes = 0
 
     def take(self) -> int:
         """The descriptor of a file that is ready to be written from its start. Raises OSError."""
@@ -35,9 +33,11 @@ class SlotMemory:
             descriptor = self._kept.pop()
             os.lseek(descriptor, 0, os.SEEK_SET)
             return descriptor
+        free = available_memory_bytes()
+        self._most_bytes = max(self._most_bytes, free // 8)
         descriptor = os.memfd_create("slots")
         try:
-            for offset in range(0, self._ready_bytes, len(_STEP)):
+            for offset in range(0, min(READY_BYTES, free // 16), len(_STEP)):
                 os.pwrite(descriptor, _STEP, offset)
         except OSError:
             os.close(descriptor)

@@ -72,6 +72,9 @@ class Link(AskedLink, Protocol):
 class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
 
+    is_isolated = False
+    """Whether it shares no host with other sessions, so that several are open at once."""
+
     def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
         self.hosts = hosts

@@ -1,6 +1,7 @@
-"""Keep the last cluster open between trials: the next one often wants exactly the same hosts and link.
+"""Keep clusters open between trials: a later one often needs exactly the same hosts and link.
 
-Where a scheduler allots the hosts, a job may be kept for longer than a session: for all trials of an experiment, on its first nodes.
+Fabrics of the test-bed stay open beside each other, so that interleaved trials find theirs with its certificate. Where a scheduler
+allots the hosts, a job may be kept for longer than a session: for all trials of an experiment, on its first nodes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 
 TIME_FACTOR: Final = 1.5
 """A trial is started in a job that has so many times the time left which the longest one in it took."""
+
+MOST_OPEN: Final = 12
+"""Sessions that are open at once. A fabric is built in 0.1 s and certified in 4 to 11 s; idle, it takes 21 MB and no processor time."""
+MOST_HOSTS: Final = 64
+"""Of all open sessions, as each virtual host has a network of its own in the kernel; a single session may have more."""
 
 log = structlog.get_logger()
 
@@ -54,11 +60,11 @@ class _Held:
 
 
 class SessionPool:
-    """At most one open session, and one job. For one worker process; not thread-safe, as trials are exclusive anyway."""
+    """Open sessions, of which one runs a trial, and at most one job. For one worker process; not thread-safe, as trials are exclusive."""
 
     def __init__(self) -> None:
-        self._key: tuple[object, ...] | None = None
-        self._session: Session | None = None
+        self._sessions: dict[tuple[object, ...], Session] = {}
+        """By what they are; the one used last is the last."""
         self._held: _Held | None = None
 
     @property
@@ -77,7 +83,7 @@ class SessionPool:
         tell: Tell = say_nothing,
         wanted: Wanted | None = None,
     ) -> Iterator[Session]:
-        """The kept session when it is alive and equal in kind, size and link; else a fresh one, in the job that is ``wanted``.
+        """Yield the open session that is alive and equal in kind, size and link; else a fresh one, in the job that is ``wanted``.
 
         After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
         """
@@ -86,14 +92,14 @@ class SessionPool:
             session = self._in_job(key, kind, settings, host_count, wanted, tell)
         else:
             session = self._as_before(
-                key, lambda: get(kind, settings).open(host_count=host_count, link=link, tell=tell)
+                key, host_count, lambda: get(kind, settings).open(host_count=host_count, link=link, tell=tell)
             )
         begun = time.monotonic()
         try:
             yield session
         except BaseException as error:
             told = session.as_lost(error) if isinstance(error, TrialFailed) else error  # before our own end of the job
-            self._close_session()
+            self._close_session(key)
             if self._held is not None and isinstance(told, HostsLost):
                 self._end_job(told)
             if told is error:
@@ -104,18 +110,34 @@ class SessionPool:
             self._held.longest_s = max(self._held.longest_s, time.monotonic() - begun)
 
     def close(self) -> None:
-        """Close the kept session, if there is one, and give the job back."""
-        self._close_session()
+        """Close all open sessions, and give the job back."""
+        self._close_sessions()
         held, self._held = self._held, None
         if held is not None:
             held.allocation.close()
             log.info("allocation_returned", job=held.allocation.job, trials=held.finished)
 
-    def _as_before(self, key: tuple[object, ...], open_session: Callable[[], Session]) -> Session:
-        if self._session is None or key != self._key or not self._session.alive():
+    def _as_before(self, key: tuple[object, ...], host_count: int, open_session: Callable[[], Session]) -> Session:
+        if self._held is not None:
             self.close()
-            self._session, self._key = open_session(), key
-        return self._session
+        session = self._sessions.pop(key, None)
+        if session is None or not session.alive():
+            if session is not None:
+                session.close()
+            self._make_room(host_count)
+            session = open_session()
+        self._sessions[key] = session
+        return session
+
+    def _make_room(self, host_count: int) -> None:
+        """Close the sessions that cannot be open beside another one, and those used longest ago if there are too many."""
+        for key in [key for key, session in self._sessions.items() if not session.is_isolated]:
+            self._close_session(key)
+        while self._sessions and (
+            len(self._sessions) >= MOST_OPEN
+            or sum(len(session.hosts) for session in self._sessions.values()) + host_count > MOST_HOSTS
+        ):
+            self._close_session(next(iter(self._sessions)))
 
     def _in_job(
         self,
@@ -135,13 +157,14 @@ class SessionPool:
             allocation = launcher.allocate(max(host_count, wanted.host_count), tell, lasting=True)
             self._held = _Held(job_key, launcher, allocation)
         held = self._held
-        if self._session is None or key != self._key or not self._session.alive():
-            self._close_session()
-            self._session, self._key = self._open_on(held, host_count), key
-        self._session.facts["allocation"] = {
+        session = self._sessions.get(key)
+        if session is None or not session.alive():
+            self._close_sessions()
+            session = self._sessions[key] = self._open_on(held, host_count)
+        session.facts["allocation"] = {
             "job": held.allocation.job, "hosts": len(held.allocation.nodes), "trial": held.finished + 1,
         }  # fmt: skip
-        return self._session
+        return session
 
     def _open_on(self, held: _Held, host_count: int) -> Session:
         """Raise HostsLost where the job was taken away since it was found alive: whatever srun or qrsh said of it."""
@@ -168,7 +191,11 @@ class SessionPool:
         if held is not None and ended and held.finished:
             raise AllocationEnded(str(error)) from error
 
-    def _close_session(self) -> None:
-        session, self._session, self._key = self._session, None, None
+    def _close_sessions(self) -> None:
+        for key in list(self._sessions):
+            self._close_session(key)
+
+    def _close_session(self, key: tuple[object, ...]) -> None:
+        session = self._sessions.pop(key, None)
         if session is not None:
             session.close()

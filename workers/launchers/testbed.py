@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from analysis.numbers import plural
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
@@ -25,11 +25,14 @@ from workers.testbed.probe import emulators, probe, unshare_argv
 from workers.testbed.relay_library import made_relay
 
 FAR_SITE = "site-2"
+_MEMORY: Final = SlotMemory()
+"""Of all fabrics: one records at a time."""
 
 
 class TestbedSession(MachineSession):
     """The fabric while it lives."""
 
+    is_isolated = True
     first_host = "n1"
     capture_interface = commands.BRIDGE
     interface = commands.HOST_INTERFACE
@@ -41,7 +44,7 @@ class TestbedSession(MachineSession):
         super().__init__(launcher, keeper, hosts, facts)
         self.plan = plan
         self._certificate: Certificate | None = None
-        self._memory = SlotMemory()
+        self._memory = _MEMORY
         self._stack.callback(self._memory.close)
 
     @property

@@ -28,7 +28,7 @@ from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
 
 POOL: Final = SessionPool()
-"""One live session per worker process: trials that share hosts and link share the fabric."""
+"""The open sessions of this worker process: trials that share hosts and link share the fabric and its certificate."""
 log = structlog.get_logger()
 
 

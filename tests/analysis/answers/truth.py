@@ -19,6 +19,7 @@ from analysis.scaling import Point
 from tests.analysis.answers.load_truth import CAPACITIES, LOADS, accepted_rows, wall
 
 Verdict = Literal["right", "silent", "wrong"]
+Order = Literal["sequential", "interleaved", "randomised"]
 TIME = Deciding("elapsed_s", "Elapsed time", "s")
 HOSTS = Factor("hosts", "hosts", "scale", "", "hosts")
 METHOD = Factor("method", "method", "treatment")
@@ -50,12 +51,25 @@ class Design:
     points: int = 0
     """Points whose claims hold together."""
 
-    def asked(self, sd: float, repetitions: int, random: np.random.Generator, *, prior: bool = False) -> Asked:
-        """One experiment: every value is scattered by ``sd`` on the logarithm; ``prior``: controls tell of the scatter."""
-        points = [
-            Point(parameters, {self.deciding.metric: list(value * np.exp(random.normal(0, sd, repetitions)))})
-            for parameters, value in self.truth
-        ]
+    def asked(
+        self,
+        sd: float,
+        repetitions: int,
+        random: np.random.Generator,
+        *,
+        prior: bool = False,
+        order: Order | None = None,
+        drift: float = 0.0,
+    ) -> Asked:
+        """One experiment: every value is scattered by ``sd`` on the logarithm; ``prior``: controls tell of the scatter.
+
+        With an ``order`` the places of the trials are known, and each is slower by ``drift`` than the one before.
+        """
+        metric, points = self.deciding.metric, []
+        ran = places(len(self.truth), repetitions, order or "sequential", random)
+        for (parameters, value), own in zip(self.truth, ran, strict=True):
+            values = value * np.exp(random.normal(0, sd, repetitions) + drift * np.array(own))
+            points.append(Point(parameters, {metric: list(values)}, order={metric: own} if order else {}))
         known = Scatter(
             sd * float(np.sqrt(random.chisquare(_PRIOR_FREEDOM) / _PRIOR_FREEDOM)), _PRIOR_FREEDOM, "history"
         )
@@ -68,6 +82,18 @@ class Design:
             prior=known if prior else None,
             accepted=self.accepted(points) if self.accepted else (),
         )
+
+
+def places(points: int, repetitions: int, order: Order, random: np.random.Generator) -> list[list[int]]:
+    """Return the places of each point's trials in the order in which an experiment runs them (experiments.spec.design)."""
+    if order == "sequential":
+        return [list(range(i * repetitions, (i + 1) * repetitions)) for i in range(points)]
+    found: list[list[int]] = [[] for _ in range(points)]
+    for k in range(repetitions):
+        row = random.permutation(points) if order == "randomised" else np.arange(points)[:: -1 if k % 2 else 1]
+        for place, i in enumerate(row):
+            found[i].append(k * points + place)
+    return found
 
 
 def answered(design: Design, asked: Asked) -> tuple[Answer, Verdict]:
@@ -84,6 +110,18 @@ def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
     """Whether the interval of the first figure of that name contains the truth."""
     figure = given.figure(name, **where)
     return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
+
+
+def flat(sizes: int) -> Design:
+    """So many numbers of hosts, of which none is better than another."""
+
+    def judge(given: Answer) -> Verdict:
+        good = {*_values(given, "best size"), *_values(given, "as good")}
+        if good and len(good) < sizes:
+            return "wrong"
+        return "silent" if given.figure("largest difference") is None else "right"
+
+    return Design([({"hosts": n}, 10.0) for n in range(1, sizes + 1)], [HOSTS], judge)
 
 
 def scale(effect: float) -> Design:

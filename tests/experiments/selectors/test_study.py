@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from experiments.library import load_defaults
-from experiments.models import Experiment, Measurement, State, Trial
+from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from experiments.spec import parse
@@ -37,6 +39,25 @@ def test_it_hands_over_counted_values_and_counts_the_others(measured: Experiment
     assert [list(p.values["elapsed_s"]) for p in study.points] == [list(v) for v in ELAPSED.values()]
     assert dict(study.points[0].excluded) == {"warm-up": 1, "failed": 1}
     assert not study.published
+
+
+def test_values_know_the_order_in_which_their_trials_ran(measured: Experiment) -> None:
+    began = timezone.now()
+    trials = list(measured.trials.exclude(state=State.FAILED).order_by("position"))
+    late = next(t for t in trials if t.configuration.hosts == 2 and t.kind == Kind.MEASURED)
+    for place, trial in enumerate([*(t for t in trials if t != late), late]):
+        Trial.objects.filter(pk=trial.pk).update(running_at=began + timedelta(seconds=place))
+    Measurement.objects.create(trial=late, metric="cpu_s", value=1.0)
+
+    points = study_of(measured).points
+
+    # After three warm-ups, in rounds of alternating direction; one trial of two hosts ran last of all.
+    assert [list(p.order["elapsed_s"]) for p in points] == [[3, 7, 8], [11, 6, 9], [4, 5, 10]]
+    assert points[1].order["cpu_s"] == [11]
+
+
+def test_values_of_trials_without_times_know_no_order(measured: Experiment) -> None:
+    assert all(not p.order for p in study_of(measured).points)
 
 
 def test_a_link_is_certified_by_every_counted_trial_that_uses_one(measured: Experiment) -> None:

@@ -98,8 +98,16 @@ def test_it_runs_in_rounds_when_interleaved_with_the_controls_after_the_first() 
         *((0, "warmup", 1), (1, "warmup", 1)),
         *((0, "measured", 1), (1, "measured", 1)),
         *((0, "control", 1), (1, "control", 1)),
-        *((0, "measured", 2), (1, "measured", 2)),
+        *((1, "measured", 2), (0, "measured", 2)),
     ]
+
+
+def test_interleaved_rounds_alternate_their_direction_so_that_a_drift_cancels() -> None:
+    plan = expand(specification(order="interleaved", sweep={"hosts": "1..5"}, repetitions=4))
+    places: dict[int, list[int]] = {}
+    for place, trial in enumerate(plan.trials):
+        places.setdefault(trial.configuration, []).append(place)
+    assert {sum(each) for each in places.values()} == {38}
 
 
 def test_it_shuffles_each_round_by_the_seed_alone() -> None:

@@ -36,12 +36,37 @@ def test_the_same_hosts_and_link_share_a_session_which_runs_job_after_job(
     assert len(sessions) == 1
 
 
-def test_another_size_or_link_replaces_it(pool: SessionPool) -> None:
+def test_interleaved_sizes_and_links_find_their_sessions_again(pool: SessionPool) -> None:
     first = lease(pool)
     second = lease(pool, host_count=3)
     third = lease(pool, host_count=3, bandwidth_bps=1e8)
     assert len({first, second, third}) == 3
-    assert (first.alive(), second.alive(), third.alive()) == (False, False, True)
+    assert [lease(pool, host_count=3), lease(pool)] == [second, first]
+
+
+def test_the_session_used_longest_ago_is_closed_if_too_many_are_open(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.launchers.pool.MOST_OPEN", 2)
+    first, second = lease(pool), lease(pool, host_count=1)
+    assert lease(pool) is first
+    third = lease(pool, host_count=3)
+    assert (first.alive(), second.alive(), third.alive()) == (True, False, True)
+
+
+def test_the_hosts_of_all_open_sessions_are_limited(pool: SessionPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.launchers.pool.MOST_HOSTS", 3)
+    first, second = lease(pool), lease(pool, host_count=1)
+    third = lease(pool, host_count=2, bandwidth_bps=1e8)
+    assert (first.alive(), second.alive(), third.alive()) == (False, True, True)
+
+
+def test_sessions_that_share_their_hosts_are_not_open_at_once(
+    pool: SessionPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.launchers.testbed.TestbedSession.is_isolated", False)
+    first, second = lease(pool), lease(pool, host_count=1)
+    assert (first.alive(), second.alive()) == (False, True)
 
 
 def test_a_dead_session_is_replaced(pool: SessionPool, eventually: Callable[..., object]) -> None:
