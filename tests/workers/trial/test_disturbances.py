@@ -62,6 +62,24 @@ def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
     assert told(*course) == ""
 
 
+def test_load_beside_a_free_core_is_no_disturbance_of_the_seconds_without_one() -> None:
+    # Others take three core-seconds while a core is free; then the ranks alone fill both cores.
+    course = (
+        after(0),
+        after(5, cpu_user_s=3.0, cpu_idle_s=7.0, cpu_ours_s=0.0),
+        after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0),
+    )
+    assert told(*course) == ""
+
+
+def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
+    """The keeper's total lacks ranks that have ended; their own reports do not."""
+    course = after(0), after(10, cpu_user_s=20.0, cpu_ours_s=0.5)
+    ranks = rank(0, "n1", 8.2), rank(1, "n2", 8.2)
+    assert told(*course, ranks=ranks).startswith("other programs took 18")
+    assert told(*course, ranks=(*ranks, rank(2, "n1", 2.0))) == ""
+
+
 def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> None:
     whole = MachineSample(16.0, 0.0, 0.0, 1 << 30, 1, 0.0, cpu_ours_s=15.5, cores=2)
     first, last = after(0), replace(after(8), machine=whole, further={"n2": replace(whole, cpu_ours_s=0.2)})
