@@ -18,6 +18,7 @@ from rest_framework.request import Request
 
 from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
+from dashboard.experiment.not_counted import why_apart
 from dashboard.network.predictions import own_predictions
 from experiments import selectors
 from experiments.models import Experiment, Trial
@@ -88,8 +89,8 @@ def _trials(experiment: Experiment, request: Request | None) -> Iterator[dict[st
     beside = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
     trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*beside)
     every = trials.order_by("position", "pk").iterator(chunk_size=_PIECE)
-    context: dict[str, Any] = {"request": request, "apart": {}}  # current ones all count
     while piece := list(islice(every, _PIECE)):
         for trial in piece:
             trial.experiment = experiment
+        context: dict[str, Any] = {"request": request, "apart": why_apart(experiment, piece)}
         yield from ResultTrialSerializer(piece, many=True, context=context).data
