@@ -14,7 +14,7 @@ from dashboard.api.protocol.in_place import told
 from dashboard.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
-from experiments.models.disturbed import is_repeat
+from experiments.models.disturbed import repeats_among
 from workers.testbed.certificate import Certificate
 
 Values = dict[str, float]
@@ -135,7 +135,8 @@ class CertificateField(serializers.DictField):
 class TrialDetailSerializer(TrialSerializer):
     """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
 
-    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count.
+    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count; and ``repeats``: the keys of
+    those that repeat a disturbed one.
     """
 
     metrics = serializers.SerializerMethodField()
@@ -176,7 +177,8 @@ class TrialDetailSerializer(TrialSerializer):
         return (why_apart(trial.experiment, [trial]) if known is None else known).get(trial.pk)
 
     def get_repeats_disturbed(self, trial: Trial) -> bool:
-        return is_repeat(trial)
+        known: set[int] | None = self.context.get("repeats")
+        return trial.pk in (repeats_among([trial]) if known is None else known)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:

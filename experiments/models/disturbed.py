@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from django.apps import apps
@@ -30,13 +31,23 @@ def excluded_as_disturbed(trial: str = "") -> Q:
     return disturbed(trial) & counted(trial) & Q(Exists(clean))
 
 
-def is_repeat(trial: Trial) -> bool:
-    """Whether a trial was queued by itself, because an earlier attempt, which stays, was disturbed. No query for a first attempt."""
-    if trial.attempt == 1:
-        return False
-    same = {"configuration": trial.configuration_id, "kind": trial.kind, "repetition": trial.repetition}
-    earlier = type(trial)._default_manager.filter(measured() & disturbed(), **same, attempt__lt=trial.attempt)
-    return earlier.exists()
+def repeats_among(trials: Sequence[Trial]) -> set[int]:
+    """Return the keys of the trials that were queued by themselves, because an earlier attempt, which stays, was disturbed.
+
+    One query; none where all are first attempts.
+    """
+    later = [trial for trial in trials if trial.attempt > 1]
+    if not later:
+        return set()
+    manager = type(later[0])._default_manager
+    earlier = manager.filter(measured() & disturbed(), configuration__in={trial.configuration_id for trial in later})
+    columns = ("configuration_id", "kind", "repetition")
+    first = {tuple(key): attempt for *key, attempt in earlier.order_by("-attempt").values_list(*columns, "attempt")}
+    return {
+        trial.pk
+        for trial in later
+        if first.get((trial.configuration_id, trial.kind, trial.repetition), trial.attempt) < trial.attempt
+    }
 
 
 def queue_repeat(trial: Trial) -> Trial | None:

@@ -12,7 +12,7 @@ from django.db import connection, connections
 from dashboard.experiment.not_counted import why_apart
 from experiments.models import Cluster, Event, Experiment, Measurement, State, Trial
 from experiments.models import trial as trial_module
-from experiments.models.disturbed import is_repeat
+from experiments.models.disturbed import repeats_among
 from experiments.selectors import apart, configuration_rows
 from experiments.selectors.compared_members import chosen_members, load_trials
 from experiments.selectors.study import study_of
@@ -55,7 +55,7 @@ def test_a_disturbed_trial_is_repeated_last_in_the_order_and_stays() -> None:
         trial.cluster_id,
     )
     assert (trial.state, trial.superseded) == (State.FINISHED, False)
-    assert (is_repeat(trial), is_repeat(repeat)) == (False, True)
+    assert (bool(repeats_among([trial])), bool(repeats_among([repeat]))) == (False, True)
     assert experiment.trials.current().count() == 5
 
 
@@ -73,7 +73,7 @@ def test_a_repeat_that_is_disturbed_too_is_not_repeated_and_both_count() -> None
     experiment = one_point()
     end_next(9.0, disturbed=True)
     repeat, again = end_next(8.0, disturbed=True)
-    assert is_repeat(repeat)
+    assert bool(repeats_among([repeat]))
     assert again is None
     (point,) = study_of(experiment).points
     assert (list(point.values["elapsed_s"]), point.disturbed, dict(point.excluded)) == ([9.0, 8.0], 2, {})
@@ -87,7 +87,7 @@ def test_a_lost_repeat_is_tried_again_and_is_still_the_only_repeat() -> None:
     attempt = factories.running().mark_lost("Gone.")
     assert attempt is not None
     repeat, again = end_next(8.0, disturbed=True)
-    assert (repeat.pk, repeat.attempt, is_repeat(repeat), again) == (attempt.pk, 3, True, None)
+    assert (repeat.pk, repeat.attempt, bool(repeats_among([repeat])), again) == (attempt.pk, 3, True, None)
 
 
 @pytest.mark.django_db

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.models import State, Trial
+from experiments.models import Project, State, Trial
+from experiments.models.disturbed import repeats_among
 from tests.workers.clusters.trials import run
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
@@ -133,10 +134,36 @@ def test_a_trial_beside_foreign_load_is_not_trusted(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
-    (trial,) = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
+    (trial,) = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]}, disturbed="keep")
     assert trial.state == State.FINISHED, trial.message
     assert trial.trust == "degraded"
     assert "other programs took" in " ".join(trial.trust_reasons)
+
+
+def test_a_trial_beside_foreign_load_is_repeated_once(
+    run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
+) -> None:
+    settings.FOREIGN_CPU_PERCENT = 10
+    trial, repeat = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
+    assert (trial.state, trial.attempt, bool(repeats_among([trial]))) == (State.FINISHED, 1, False)
+    assert (repeat.state, repeat.attempt, bool(repeats_among([repeat]))) == (State.FINISHED, 2, True)
+    assert all(each.conditions["disturbances"] for each in (trial, repeat))
+
+
+def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
+    run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
+) -> None:
+    settings.FOREIGN_CPU_PERCENT = 10
+
+    def use_up() -> None:
+        Project.objects.update(most_queued_trials=1)
+
+    first, second, repeat = run_all(
+        workload="command", parameters=SERIAL, sweep={"hosts": [1]}, repetitions=2, meanwhile=use_up
+    )
+    # The first ends while the second waits: no more trials may wait then.
+    assert [each.attempt for each in (first, second, repeat)] == [1, 1, 2]
+    assert repeat.repetition == second.repetition
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
