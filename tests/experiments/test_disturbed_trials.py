@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -163,11 +164,13 @@ def test_a_cancellation_that_comes_while_the_repeat_is_queued_cancels_it_too(mon
 
     def meanwhile(trial: Trial) -> Trial | None:
         thread.start()
+        deadline = time.monotonic() + 20
         with connection.cursor() as cursor:
-            while True:  # until it waits for this transaction; the time limit of the test bounds it
+            while time.monotonic() < deadline:  # until it waits for this transaction
                 cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
                 if cursor.fetchone()[0]:
                     return queue(trial)
+        pytest.fail("the cancellation waits for nothing")
 
     monkeypatch.setattr(trial_module, "queue_repeat", meanwhile)
     _, repeat = end_next(9.0, disturbed=True)
