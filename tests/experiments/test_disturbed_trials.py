@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, connections
 
 from dashboard.experiment.not_counted import why_apart
-from experiments.models import Cluster, Event, Experiment, Measurement, State, Trial
+from experiments.models import Cluster, Event, Experiment, Measurement, State, Summary, Trial
 from experiments.models import trial as trial_module
 from experiments.models.disturbed import repeats_among
 from experiments.selectors import apart, configuration_rows
@@ -102,6 +102,9 @@ def test_values_of_a_disturbed_trial_are_excluded_beside_a_clean_one() -> None:
     (row,) = configuration_rows(experiment, ["elapsed_s"])
     assert row.trial_ids["elapsed_s"] == [clean.pk]
     assert list(Measurement.objects.counted().values_list("trial", flat=True)) == [clean.pk]
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # summaries are written at the end of a transaction
+    assert Summary.objects.get(metric="elapsed_s").samples == [5.0]
     assert apart(experiment) == [trial]
     assert why_apart(experiment, [trial, clean]) == {trial.pk: REASON}
     members = chosen_members(factories.person("root", is_superuser=True), [f"e:{experiment.slug}", f"t:{trial.pk}"])
