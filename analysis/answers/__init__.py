@@ -25,8 +25,8 @@ from analysis.answers.text import FOLDS, render
 from analysis.answers.treatments import answer_treatment
 from analysis.answers.trends import answer_growth, answer_messages
 from analysis.answers.wording import place
-from analysis.numbers import plural
-from analysis.scaling import Point
+from analysis.numbers import grouped, plural
+from analysis.scaling import DISTURBED, Point
 
 __all__ = [
     "ASKS",
@@ -121,14 +121,23 @@ def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
 
 
 def _less_sure(asked: Asked, told: Answer) -> Answer:
-    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain."""
+    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain.
+
+    Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
+    """
     measured = asked.measured()
-    if not any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed):
+    counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
+    excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
+    weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
+    if not (weakens or excluded):
         return told
-    trials = sum(len(asked.values(point)) for point in measured)
-    words = f"Other load slowed {sum(point.disturbed for point in measured)} of {plural(trials, 'trial')}: measure again on idle machines."
+    words = f"Other load slowed {excluded + slowed} of {plural(excluded + counted, 'trial')}"
+    if excluded:
+        words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
+    if not weakens:
+        return replace(told, sentence=f"{told.sentence} {words}.")
     strength: Strength = "moderate" if told.strength == "firm" else told.strength
-    return replace(told, sentence=f"{told.sentence} {words}", strength=strength)
+    return replace(told, sentence=f"{told.sentence} {words}: measure again on idle machines.", strength=strength)
 
 
 def _own(asked: Asked, kind: Question) -> list[Factor]:

@@ -8,9 +8,10 @@ from analysis.scaling.observer import ObserverEffect, observer_effect
 from analysis.scaling.pmnf import pmnf
 from analysis.scaling.points import Suggestion, suggest_points
 from analysis.scaling.speedup import Estimate, ScalingRow, karp_flatt, scaling_table
-from analysis.scaling.study import Point, Study
+from analysis.scaling.study import DISTURBED, Point, Study
 
 __all__ = [
+    "DISTURBED",
     "Estimate",
     "Fit",
     "Misfit",

@@ -17,7 +17,9 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 """CPU time in order of preference: per rank, or the sum over the ranks."""
 
 
-_NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network")
+DISTURBED: Final = "disturbed by other load"
+"""Why a trial is excluded where another of its point is clean."""
+_NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network", DISTURBED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,9 @@ class Point:
     """Captures by TrustLevel."""
     trust_reasons: Sequence[str] = ()
     disturbed: int = 0
-    """Counted trials that something else on their machines slowed: other programs, swapping, throttled processors."""
+    """Counted trials that something else on their machines slowed: other programs, swapping, throttled processors.
+
+    All or none, as a rule: where one is clean, the disturbed ones are excluded."""
     link_warnings: Sequence[str] = ()
     """What the link's certificate found outside of its tolerance."""
     link: Mapping[str, float] = field(default_factory=dict)
@@ -54,7 +58,8 @@ class Point:
 
     @property
     def lost(self) -> int:
-        """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do."""
+        """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do, and
+        disturbed ones, which others of their point stand for."""
         return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
 
     def outnumbers(self, cores: int | None) -> bool:

@@ -14,6 +14,7 @@ from dashboard.api.protocol.in_place import told
 from dashboard.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
+from experiments.models.disturbed import repeats_among
 from workers.testbed.certificate import Certificate
 
 Values = dict[str, float]
@@ -134,7 +135,8 @@ class CertificateField(serializers.DictField):
 class TrialDetailSerializer(TrialSerializer):
     """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
 
-    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count.
+    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count; and ``repeats``: the keys of
+    those that repeat a disturbed one.
     """
 
     metrics = serializers.SerializerMethodField()
@@ -149,12 +151,15 @@ class TrialDetailSerializer(TrialSerializer):
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)
     apart = serializers.SerializerMethodField(help_text="Why it is kept but not counted; null where it counts.")
+    repeats_disturbed = serializers.SerializerMethodField(
+        help_text="Whether it was queued by itself, because other load disturbed an earlier attempt."
+    )
 
     class Meta(TrialSerializer.Meta):
         fields: ClassVar = [
             *TrialSerializer.Meta.fields,
             *("apart", "metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
-            *("certificate", "tables", "environment", "artifacts"),
+            *("certificate", "tables", "environment", "artifacts", "repeats_disturbed"),
         ]
         read_only_fields = fields
 
@@ -170,6 +175,10 @@ class TrialDetailSerializer(TrialSerializer):
     def get_apart(self, trial: Trial) -> str | None:
         known: dict[int, str] | None = self.context.get("apart")
         return (why_apart(trial.experiment, [trial]) if known is None else known).get(trial.pk)
+
+    def get_repeats_disturbed(self, trial: Trial) -> bool:
+        known: set[int] | None = self.context.get("repeats")
+        return trial.pk in (repeats_among([trial]) if known is None else known)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:

@@ -10,8 +10,11 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from analysis.scaling import DISTURBED
+from analysis.trust_level import FLAGGED
 from dashboard.labels import parameters_sentence
 from experiments.models import UNFINISHED, Experiment, Kind, Trial
+from experiments.models.disturbed import excluded_as_disturbed
 from experiments.revision import Revision
 from experiments.spec import ExperimentSpec
 
@@ -58,18 +61,21 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
 def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]:
     """Say for each trial of ``experiment`` that is kept but not counted why it is, by key; counted ones are left out.
 
-    At most two queries, none where every trial counts.
+    At most three queries, none where every trial counts and none is flagged.
     """
     replaced = [trial for trial in trials if trial.superseded]
     changes = _setup_changes(experiment) if replaced else []
     attempts = _attempts(replaced)
-    reasons = {}
+    reasons, disturbed = {}, []
     for trial in trials:
         if trial.superseded:
             reasons[trial.pk] = _why_superseded(trial, attempts, changes)
         elif not trial.configuration.in_design:
             reasons[trial.pk] = f"version {experiment.version} does not ask for its point"
-    return reasons
+        elif trial.trust in FLAGGED:
+            disturbed.append(trial.pk)
+    excluded = Trial.objects.filter(excluded_as_disturbed(), pk__in=disturbed) if disturbed else Trial.objects.none()
+    return reasons | dict.fromkeys(excluded.values_list("pk", flat=True), DISTURBED)
 
 
 def changed_setup(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from dashboard.filters.base import ListFilter, of_cluster, of_workload, with_tex
 from dashboard.filters.fields import ConditionsFilter, Day, MetricFilter, MomentFilter, Order, TruthFilter, Words
 from dashboard.states import chip_of
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.states import counted
 from experiments.selectors.conditions import condition
 from experiments.spec.expressions import Expression
@@ -124,7 +125,7 @@ class TrialFilter(ListFilter):
     def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
         """What the trigger that writes ``Summary`` counts."""
         own = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
-        entered = trials.filter(counted(), Exists(own))
+        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(own))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
 
     def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:

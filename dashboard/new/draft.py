@@ -20,7 +20,7 @@ from experiments.spec.ranges import expand_values
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
-    *("certificate", "profile", "order", "time_limit_s", "allocation"),
+    *("certificate", "profile", "order", "time_limit_s", "allocation", "disturbed"),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 

@@ -110,6 +110,11 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "seed": ("Seed", "Of the random order.", ()),
     "time_limit_s": ("Time limit", "Of one trial.", ()),
     "retries": ("Retries", "", ()),
+    "disturbed": (
+        "Disturbed trials",
+        "Other load on the machines slowed them.",
+        (("repeat", "Repeat once"), ("keep", "Mark only")),
+    ),
     "allocation": (
         "Allocation",
         "Where a scheduler allots hosts: what one of its jobs holds them for.",

@@ -5,6 +5,7 @@ from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
+from experiments.models.disturbed import DISTURBANCES
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.heartbeat import Heartbeat, LastSeen
@@ -31,6 +32,7 @@ from experiments.models.version import ExperimentVersion
 
 __all__ = [
     "ACTIVE",
+    "DISTURBANCES",
     "FAILED",
     "UNFINISHED",
     "ApiToken",

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from experiments.models.trial import Trial
 
 _TAKEN: Final = frozenset({"experiment", "configuration", "cluster", "kind", "repetition", "position"})
-_NEW: Final = {"attempt": "old.attempt + 1", "version": "experiment.version", "queued_at": "now()"}
+_ATTEMPT: Final = """
+    (SELECT max(same.attempt) FROM experiments_trial same
+    WHERE (same.configuration_id, same.kind, same.repetition) = (old.configuration_id, old.kind, old.repetition))
+    + row_number() OVER (PARTITION BY old.configuration_id, old.kind, old.repetition ORDER BY old.attempt)
+"""
+"""A disturbed trial and its repeat are two attempts that both stay, and may be run again together."""
+_NEW: Final = {"attempt": _ATTEMPT, "version": "experiment.version", "queued_at": "now()"}
 
 
 def insert_attempts(trial: type[models.Model], keys: Sequence[int]) -> None:

@@ -401,6 +401,7 @@ class Experiment(models.Model):
         self.require_editable()
         self.let_go()
         with transaction.atomic():
+            self.wait_for_others()
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled:
                 Event.note_end(self)

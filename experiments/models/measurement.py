@@ -11,6 +11,7 @@ from django.db import connection, models
 from django.db.models import Q
 
 from analysis.trust_level import FLAGGED
+from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.states import Kind, counted
 from experiments.traffic import TRAFFIC
 
@@ -23,7 +24,7 @@ class MeasurementQuerySet(models.QuerySet["Measurement"]):
 
     def counted(self, *kinds: Kind) -> MeasurementQuerySet:
         """The values of the trials that statistics are made of (of trials of ``kinds``, where they are not the measured ones)."""
-        return self.filter(counted("trial__", *kinds))
+        return self.filter(counted("trial__", *kinds) & ~excluded_as_disturbed("trial__"))
 
     def in_statistics(self) -> MeasurementQuerySet:
         """What enters statistics: without the traffic of flagged captures, of which only the times count."""

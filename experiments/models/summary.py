@@ -18,7 +18,10 @@ from experiments.models.measurement import Measurement
 
 
 class Summary(models.Model):
-    """The measured trials (``states.measured``) of a configuration in one metric, without the traffic of flagged captures."""
+    """The measured trials (``states.measured``) of a configuration in one metric.
+
+    Disturbed trials beside a clean one are excluded, and so is the traffic of flagged captures.
+    """
 
     configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="summaries")
     metric = models.CharField(max_length=80)

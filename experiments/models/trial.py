@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, Q
+from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 from django.urls import reverse
 
@@ -17,6 +17,7 @@ from experiments.models.artifact import Artifact
 from experiments.models.attempts import hand_back, insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
+from experiments.models.disturbed import DISTURBANCES, excluded_as_disturbed, queue_repeat
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
@@ -72,7 +73,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def counted(self) -> TrialQuerySet:
         """The trials that statistics are made of."""
-        return self.filter(counted())
+        return self.filter(counted() & ~excluded_as_disturbed())
 
     def flagged(self) -> TrialQuerySet:
         """The counted trials whose traffic enters no statistics."""
@@ -226,10 +227,17 @@ class Trial(models.Model):
         """The launch command ended well; its capture and output are read now."""
         self._move(State.ANALYSING, analysing_at=Now())
 
-    def finish(self, result: TrialResult) -> None:
-        """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all."""
+    def finish(self, result: TrialResult, *, may_repeat: bool = False) -> Trial | None:
+        """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all.
+
+        Return the repeat that is queued of a disturbed trial, where there ``may`` be one; None otherwise.
+        """
         rows, not_finite = Measurement.rows(self, result.measurements)
+        repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
+            if repeats:
+                # Before the trial's own row, as who cancels or revises does: either sees the repeat, or the repeat is not queued.
+                self.experiment.wait_for_others()
             self._end(
                 State.FINISHED,
                 trust=result.trust,
@@ -241,7 +249,9 @@ class Trial(models.Model):
             )
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
+            repeat = queue_repeat(self) if repeats else None
             Event.note_end(self.experiment)
+        return repeat
 
     def finish_after_all(self, result: TrialResult) -> None:
         """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
@@ -365,12 +375,17 @@ class Trial(models.Model):
             ):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
             attempt = self.next_attempt()
-            attempt.save(force_insert=True)
+            try:
+                attempt.save(force_insert=True)
+            except IntegrityError:
+                raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
             self.experiment.let_go()
             return attempt
 
     def next_attempt(self) -> Trial:
         """Return an unsaved row for this trial once more."""
+        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
+        last = type(self).objects.filter(**same).aggregate(last=Max("attempt"))["last"] or self.attempt
         return type(self)(
             experiment_id=self.experiment_id,
             configuration_id=self.configuration_id,
@@ -378,7 +393,7 @@ class Trial(models.Model):
             kind=self.kind,
             repetition=self.repetition,
             version=self.experiment.version,
-            attempt=self.attempt + 1,
+            attempt=last + 1,
             position=self.position,
         )
 

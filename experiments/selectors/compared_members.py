@@ -13,6 +13,7 @@ from analysis.trust_level import FLAGGED
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Kind, State, Trial
+from experiments.models.disturbed import excluded_as_disturbed
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -102,18 +103,19 @@ def _load_designs(members: Sequence[Member]) -> None:
 
 
 def load_trials(members: Sequence[Member]) -> None:
-    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
+    """Give every member the trials that its values come from, in two queries; a trial stands for itself."""
     keys = {c.pk for m in members for c in m.configurations}
     rows = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED).only(
         "pk", "configuration_id", "environment_id", "state", "superseded", "trust"
     )
+    excluded = set(rows.filter(excluded_as_disturbed()).values_list("pk", flat=True))
     by_configuration: dict[int, list[Trial]] = defaultdict(list)
     for trial in rows.order_by("repetition", "attempt"):
         by_configuration[trial.configuration_id].append(trial)
     for member in members:
         for configuration in member.configurations:
             own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
-            current = [t for t in own if member.trial or not t.superseded]
+            current = [t for t in own if member.trial or not (t.superseded or t.pk in excluded)]
             member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
             member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
 

@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
+from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.turns import standings
 from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.selectors.designs import varying
@@ -176,14 +177,14 @@ def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], s
 
 
 def apart_of(experiment: Experiment) -> QuerySet[Trial]:
-    """Return the trials that are kept but not counted: replaced attempts, and points that a newer version left."""
+    """Return the trials that are kept but not counted: replaced attempts, disturbed ones, and points that a newer version left."""
     replaced = Q(superseded=True) | Q(configuration__in_design=False)
-    return Trial.objects.filter(replaced, experiment=experiment)
+    return Trial.objects.filter(replaced | excluded_as_disturbed(), experiment=experiment)
 
 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
     """Return the newest of those, the newest first."""
-    columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "configuration")
+    columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
     return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 
@@ -236,7 +237,7 @@ def neighbours(trial: Trial) -> tuple[int | None, int | None]:
     order = list(
         Trial.objects.current()
         .filter(experiment_id=trial.experiment_id)
-        .order_by("position")
+        .order_by("position", "attempt")
         .values_list("pk", flat=True)
     )
     if trial.pk not in order:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
-from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
+from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled, question
 from analysis.evaluation.envelope import FACTOR, EnvelopeRow, Load, envelope
-from analysis.scaling import Point, Study
+from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
@@ -44,7 +45,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         names = ["hosts"]  # a printed factor holds for a size, be it only one
     own = workload.own_time if workload else None
     factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
-    return Asked(
+    asked = Asked(
         points=points,
         deciding=deciding,
         factors=factors,
@@ -62,6 +63,29 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         own_cpu_percent=own.cpu_percent if own else "",
         trial_s=_trial_s(experiment),
     )
+    return replace(asked, points=_without_disturbed(asked)) if question(asked) == "network" else asked
+
+
+def _without_disturbed(asked: Asked) -> list[Point]:
+    """The points of a network fit: one whose trials were all disturbed has no values, if the clean ones have all of its levels."""
+    clean = [point for point in asked.measured() if not point.disturbed]
+    others = [f.name for f in asked.factors if f.role != "network"]
+
+    def levels(points: Sequence[Point]) -> set[tuple[str, ...]]:
+        """Each level of the network, together with the levels of the other factors."""
+        return {
+            (f.name, *(repr(point.parameters.get(name)) for name in (f.name, *others)))
+            for f in asked.of_role("network")
+            for point in points
+        }
+
+    enough = levels(clean)
+    return [
+        replace(point, values={}, disturbed=0, excluded={**point.excluded, DISTURBED: point.disturbed})
+        if 0 < point.disturbed == len(asked.values(point)) and levels([point]) <= enough
+        else point
+        for point in asked.points
+    ]
 
 
 def _workload(experiment: Experiment) -> Workload | None:

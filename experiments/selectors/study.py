@@ -10,12 +10,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.scaling import Point, Study
+from analysis.scaling import DISTURBED, Point, Study
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analyses
-from experiments.models import Cluster, Configuration, Environment, Experiment, Kind, Measurement, State, Trial
+from experiments.models import (
+    DISTURBANCES,
+    Cluster,
+    Configuration,
+    Environment,
+    Experiment,
+    Kind,
+    Measurement,
+    State,
+    Trial,
+)
 from experiments.selectors.certificates import achieved_link
 from experiments.selectors.counted_values import counted_values, measured_metrics
 from experiments.spec.design import threads_of
@@ -119,7 +129,7 @@ def _point(
         excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
-        disturbed=sum(bool(t.conditions.get("disturbances")) for t in counted),
+        disturbed=sum(bool(t.conditions.get(DISTURBANCES)) for t in counted),
         link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
         link=achieved_link(t.certificate for t in counted if t.certificate),
         flows=traffic.get("flows", ()),
@@ -162,6 +172,8 @@ def _typical(trials: Sequence[Trial], values: Mapping[int, dict[str, float]]) ->
 def _why_not_counted(trial: Trial) -> str:
     if trial.state != State.FINISHED:
         return str(State(trial.state).label).lower()
+    if trial.kind == Kind.MEASURED and trial.conditions.get(DISTURBANCES):
+        return DISTURBED
     return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
 
 

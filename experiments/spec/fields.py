@@ -74,6 +74,10 @@ class ExperimentSpec(Part):
         description="Where a scheduler allots hosts: a job for trials of one size that follow each other, or one for all trials.",
     )
     retries: Count = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
+    disturbed: Literal["repeat", "keep"] = Field(
+        "repeat",
+        description="A trial that other load disturbed: it is run once more, by itself, or only marked.",
+    )
 
     @field_validator("name", "workload", "cluster")
     @classmethod

@@ -56,19 +56,24 @@ def read(pid: int) -> Entry | None:
     )
 
 
-def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:
-    """All living descendants of `ancestor` outside the spared sessions; zombies wait only for their parent."""
+def tree(ancestor: int) -> list[Entry]:
+    """Return all descendants of `ancestor`, also those that have ended and wait for their parent; each is read after its parent."""
     children: dict[int, list[Entry]] = {}
     for entry in entries():
         children.setdefault(entry.parent, []).append(entry)
     below: list[Entry] = []
     pending = [ancestor]
     while pending:
-        for child in children.get(pending.pop(), []):
-            pending.append(child.pid)
-            if child.session not in spared_sessions and child.state != "Z":
-                below.append(child)
-    return below
+        found = children.get(pending.pop(), [])
+        pending += [child.pid for child in found]
+        below += found
+    fresh = ((entry, read(entry.pid)) for entry in below)
+    return [now for entry, now in fresh if now is not None and now.started_ticks == entry.started_ticks]
+
+
+def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:
+    """All living descendants of `ancestor` outside the spared sessions; zombies wait only for their parent."""
+    return [entry for entry in tree(ancestor) if entry.session not in spared_sessions and entry.state != "Z"]
 
 
 def private_memory_bytes(pid: int) -> int:

@@ -43,7 +43,7 @@ def disturbances(
     for number, host in enumerate(samples[0].machines):
         course = [(sample.monotonic_ns, sample.machines[host]) for sample in samples if host in sample.machines]
         on = f" on {host}" if own_machines else ""
-        ranks_s = sum(usage.cpu_s for usage in usages if usage.host == host) if own_machines else 0.0
+        ranks_s = sum(usage.cpu_s for usage in usages if usage.host == host or not own_machines)
         reasons += _foreign(course, ranks_s, started_here=number == 0, allowed=foreign_share, on=on)
         reasons += _troubles(course, on)
     return tuple(reasons)
@@ -53,29 +53,32 @@ Course = Sequence[tuple[int, MachineSample]]
 
 
 def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: float, on: str) -> Iterator[str]:
-    """On the first host the ranks are among what our keeper started; on others only their own reports tell of them."""
+    """Never more than the ranks leave of the machine.
+
+    On the first host they are among what our keeper started; on others only their own reports account for them.
+    """
     first, last = course[0][1], course[-1][1]
     started_s = last.cpu_ours_s - first.cpu_ours_s
     ours_s = max(started_s, ranks_s) if started_here else started_s + ranks_s
     whole_s = _whole_s(last) - _whole_s(first)
-    taken_s = min(_busy_s(first, last) - ours_s, _contended_s(course))
+    taken_s = min(busy_s(first, last) - ours_s, _contended_s(course))
     if whole_s > 0 and taken_s / whole_s > allowed:
         share = amount(taken_s / whole_s, SHARE)
         yield f"other programs took {share} of the processors{on} while no core was free"
 
 
 def _contended_s(course: Course) -> float:
-    """CPU time that was used while no core was free."""
-    busy_s = 0.0
+    """CPU time that was used while no core was free, without what our keeper started."""
+    taken_s = 0.0
     for (before_ns, before), (after_ns, after) in pairwise(course):
         length_s = (after_ns - before_ns) / 1e9
         if after.cpu_idle_s - before.cpu_idle_s < FREE_CORES * length_s:
-            busy_s += _busy_s(before, after)
-    return busy_s
+            taken_s += busy_s(before, after) - (after.cpu_ours_s - before.cpu_ours_s)
+    return taken_s
 
 
-def _busy_s(before: MachineSample, after: MachineSample) -> float:
-    """CPU time of programs and of other virtual machines. Interrupts are left out: most hand the trial's own packets on."""
+def busy_s(before: MachineSample, after: MachineSample) -> float:
+    """Return the CPU time of programs and of other virtual machines. Interrupts are left out: most hand the trial's own packets on."""
     return _of_programs_s(after) - _of_programs_s(before)
 
 

@@ -177,9 +177,14 @@ class TrialRun:
             not_recorded=unseen,
             host_ranks=ranks_by_address(usages, addresses, self.ranks),
             known_ports=session.knows_ports,
-            link_reasons=(*link_reasons, *recorded.reasons, *(unseen if recorded.joined is None else ())),
+            link_reasons=(
+                *link_reasons,
+                *recorded.reasons,
+                *(unseen if recorded.joined is None else ()),
+                *self._missing_cores(session, samples, usages, job.threads),
+            ),
             world=world,
-            disturbances=self._disturbances(session, samples, usages, job.threads),
+            disturbances=self._disturbances(session, samples, usages),
             inside=inside_mpi(profile, job.report_dir, usages, self.ranks) if profile else absent(no_profile),
         )
 
@@ -223,19 +228,23 @@ class TrialRun:
         return world
 
     def _disturbances(
-        self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int
+        self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
     ) -> tuple[str, ...]:
-        """Where hosts share cores on purpose, what is missing is no disturbance: it is told beside the times."""
-        kind = session.launcher.kind
-        shared = kind.hosts_are_virtual or getattr(session.launcher.settings, "shared_cores", False)
+        """What may be otherwise in the next trial of the same configuration."""
         strangers = not getattr(session.launcher.settings, "shared_cores", False)
-        reasons = disturbances(
+        return disturbances(
             samples,
             usages,
             foreign_share=settings.FOREIGN_CPU_PERCENT / 100 if strangers else 1.0,
-            own_machines=not kind.on_this_machine,
+            own_machines=not session.launcher.kind.on_this_machine,
         )
-        return reasons if shared else (*reasons, *missing_cores(samples, usages, threads))
+
+    def _missing_cores(
+        self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int
+    ) -> tuple[str, ...]:
+        """Empty where hosts share cores on purpose: the conditions of the trial say so."""
+        shared = getattr(session.launcher.settings, "shared_cores", False)
+        return () if shared or session.launcher.kind.hosts_are_virtual else missing_cores(samples, usages, threads)
 
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""

@@ -13,8 +13,9 @@ import structlog
 from experiments import files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import Artifact, Cluster, Trial
+from experiments.models import DISTURBANCES, Artifact, Cluster, Trial, TrialResult
 from experiments.pure import plain_files
+from experiments.selectors import quotas
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
@@ -81,7 +82,7 @@ def execute(trial: Trial) -> None:
             patiently(trial.start_analysing)
             result = collect(run, measured)
             delivery.deliver(trial, result.artifacts, heart.check)
-            _store(lambda: trial.finish(result), result.artifacts)
+            _store(lambda: _finish(trial, result), result.artifacts)
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
@@ -111,6 +112,17 @@ def execute(trial: Trial) -> None:
     if not undelivered:
         files.forget_delivered(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)
+
+
+def _finish(trial: Trial, result: TrialResult) -> None:
+    """Store the results; a disturbed trial is repeated once, unless its project has used up a quota."""
+    may_repeat = False
+    if result.conditions.get(DISTURBANCES):
+        project = trial.experiment.project
+        waiting, capturing = quotas.waiting_trials(project), trial.experiment.spec.capture.enabled
+        may_repeat = not quotas.problems(project, waiting=waiting, adding=1, capturing=capturing)
+    if (repeat := trial.finish(result, may_repeat=may_repeat)) is not None:
+        log.info("trial_repeated", trial=trial.pk, repeat=repeat.pk)
 
 
 def _hand_back(trial: Trial, reason: str) -> None:

@@ -18,9 +18,11 @@ from rest_framework.request import Request
 
 from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
+from dashboard.experiment.not_counted import why_apart
 from dashboard.network.predictions import own_predictions
 from experiments import selectors
 from experiments.models import Experiment, Trial
+from experiments.models.disturbed import repeats_among
 from experiments.selectors.diagnosis import answers_of
 
 _PIECE: Final = 250
@@ -88,8 +90,9 @@ def _trials(experiment: Experiment, request: Request | None) -> Iterator[dict[st
     beside = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
     trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*beside)
     every = trials.order_by("position", "pk").iterator(chunk_size=_PIECE)
-    context: dict[str, Any] = {"request": request, "apart": {}}  # current ones all count
     while piece := list(islice(every, _PIECE)):
         for trial in piece:
             trial.experiment = experiment
+        known = {"apart": why_apart(experiment, piece), "repeats": repeats_among(piece)}
+        context: dict[str, Any] = {"request": request, **known}
         yield from ResultTrialSerializer(piece, many=True, context=context).data

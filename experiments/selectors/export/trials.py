@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
-from experiments.models.states import Kind, State, counted
+from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
 from experiments.selectors.export.arrays import Arrays, Numbers
 from experiments.selectors.export.chosen import Chosen
@@ -99,7 +99,7 @@ _LONG: Final = (
 def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QuerySet[Trial]:
     """The trials of configurations: those that statistics are made of, or ``every`` one, of whatever state and kind."""
     own = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
-    return own if every else own.filter(counted())
+    return own if every else own.counted()
 
 
 class TrialTable:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.answers import Asked
+from analysis.scaling import DISTURBED
 from tests.analysis.answers.designs import HOSTS, asks, checked
 
 
@@ -26,6 +27,15 @@ def test_a_point_that_was_mostly_slowed_leaves_no_firm_answer() -> None:
 
     assert given.strength == "moderate"
     assert given.sentence.endswith("Other load slowed 2 of 6 trials: measure again on idle machines.")
+
+
+def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
+    asked = disturbed({})
+    points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in asked.points]
+    given = checked(replace(asked, points=points))
+
+    assert given.strength == "firm"
+    assert given.sentence.endswith("Other load slowed 3 of 9 trials, 3 of which are excluded.")
 
 
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])

@@ -30,7 +30,7 @@ def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_q
     factories.finished()
     factories.running().mark_lost("Gone.")
     factories.running().fail("It exited with status 1.")
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         result = experiment_result(experiment)
     assert result["answer"] is None
     assert result["experiment"]["specification"] == experiment.specification

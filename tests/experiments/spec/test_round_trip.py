@@ -43,6 +43,7 @@ def specifications(draw: st.DrawFn) -> dict[str, Any]:
         "seed": draw(st.integers(0, 2**31 - 1)),
         "time_limit_s": draw(st.sampled_from([1, "2 min", 0.5])),
         "retries": draw(st.integers(0, 10)),
+        "disturbed": draw(st.sampled_from(["repeat", "keep"])),
         "deciding": draw(st.sampled_from([None, "elapsed_s", "water.ns_per_day"])),
     }
 

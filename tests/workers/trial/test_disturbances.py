@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.models import State, Trial
+from experiments.models import Project, State, Trial
+from experiments.models.disturbed import repeats_among
 from tests.workers.clusters.trials import run
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
@@ -60,6 +61,24 @@ def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
         after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0),
     )
     assert told(*course) == ""
+
+
+def test_load_beside_a_free_core_is_no_disturbance_of_the_seconds_without_one() -> None:
+    # Others take three core-seconds while a core is free; then the ranks alone fill both cores.
+    course = (
+        after(0),
+        after(5, cpu_user_s=3.0, cpu_idle_s=7.0, cpu_ours_s=0.0),
+        after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0),
+    )
+    assert told(*course) == ""
+
+
+def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
+    """The keeper's total lacks ranks that have ended; their own reports do not."""
+    course = after(0), after(10, cpu_user_s=20.0, cpu_ours_s=0.5)
+    ranks = rank(0, "n1", 8.2), rank(1, "n2", 8.2)
+    assert told(*course, ranks=ranks).startswith("other programs took 18")
+    assert told(*course, ranks=(*ranks, rank(2, "n1", 2.0))) == ""
 
 
 def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> None:
@@ -115,10 +134,36 @@ def test_a_trial_beside_foreign_load_is_not_trusted(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
-    (trial,) = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
+    (trial,) = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]}, disturbed="keep")
     assert trial.state == State.FINISHED, trial.message
     assert trial.trust == "degraded"
     assert "other programs took" in " ".join(trial.trust_reasons)
+
+
+def test_a_trial_beside_foreign_load_is_repeated_once(
+    run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
+) -> None:
+    settings.FOREIGN_CPU_PERCENT = 10
+    trial, repeat = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
+    assert (trial.state, trial.attempt, bool(repeats_among([trial]))) == (State.FINISHED, 1, False)
+    assert (repeat.state, repeat.attempt, bool(repeats_among([repeat]))) == (State.FINISHED, 2, True)
+    assert all(each.conditions["disturbances"] for each in (trial, repeat))
+
+
+def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
+    run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
+) -> None:
+    settings.FOREIGN_CPU_PERCENT = 10
+
+    def use_up() -> None:
+        Project.objects.update(most_queued_trials=1)
+
+    first, second, repeat = run_all(
+        workload="command", parameters=SERIAL, sweep={"hosts": [1]}, repetitions=2, meanwhile=use_up
+    )
+    # The first ends while the second waits: no more trials may wait then.
+    assert [each.attempt for each in (first, second, repeat)] == [1, 1, 2]
+    assert repeat.repetition == second.repetition
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
