@@ -74,8 +74,8 @@ def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float |
     for sequence, _, _, arrived_ns, _ in arrivals:
         trains.setdefault(sequence // frames, []).append((sequence, arrived_ns))
     rates = []
-    for train in trains.values():
-        (first, begin_ns), (last, end_ns) = min(train), max(train)
+    for arrived in trains.values():
+        (first, begin_ns), (last, end_ns) = min(arrived), max(arrived)
         if last - first >= frames // 2 and end_ns > begin_ns:
             rates.append((last - first) * 8 * frame_bytes / ((end_ns - begin_ns) / 1e9))
     return statistics.median(rates) if rates else None
