@@ -122,7 +122,7 @@ def needs_of(asked: Asked, others: Sequence[Factor], points: Sequence[Point]) ->
     needs = sensitivity.needs(fit, here)
     if needs.most_delay is None and needs.least_rate is None:
         return None
-    rows = _rows(fit, needs, _burst_bytes(points))
+    rows = _rows(fit, needs, burst_bytes(points))
     at = place(others, points[0].parameters)
     stays = f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)}"
     bounds = f"{stays} {_bounds(fit, needs)}"
@@ -138,7 +138,7 @@ def needs_of(asked: Asked, others: Sequence[Factor], points: Sequence[Point]) ->
     )
 
 
-def _burst_bytes(points: Sequence[Point]) -> float:
+def burst_bytes(points: Sequence[Point]) -> float:
     """Return what leaves the slowest link ahead of its rate; 0 if its certificate is from before that was measured."""
     measured = [(point.link[RATE], point.link[_BURST]) for point in points if {RATE, _BURST} <= point.link.keys()]
     return min(measured)[1] if measured else 0.0
