@@ -7,6 +7,7 @@ from typing import Final, TypeGuard
 
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Factor
+from analysis.answers.needs import NO_INTERVAL
 from analysis.answers.wording import ANY, factor_words, level, place
 from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
@@ -24,7 +25,7 @@ _IN_WORDS_ALREADY: Final = frozenset({"matters"})
 _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
 _FACTOR: Final = "factor of "
-_VAGUE: Final = 100
+_VAGUE: Final = 10
 """A factor whose ends are further apart than this is told by the end that says something, or not at all."""
 _FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
 """Unit of a property of the network -> where its effect is twice as large, as words and as a part of the harshest level."""
@@ -81,6 +82,8 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
     counted = next((f for f in known.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
         return f"{level(counted, value)}{_within(figure, counted)}"
+    if _is_vague(interval):
+        return f"{with_interval(value, None, figure.unit)} ({NO_INTERVAL})"
     return with_interval(value, interval, figure.unit)
 
 

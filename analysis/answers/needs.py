@@ -26,10 +26,12 @@ FEWEST_LEVELS: Final = 4
 """Of delay or rate: with fewer, factors between them are told, not slopes and bends."""
 _TOLD: Final = 1.25
 """What could hide an effect larger than this is not called none."""
-_VAGUE: Final = 3.0
-"""An interval whose ends are further apart than this does not tell a number."""
-_ALONE: Final = 1.5
-"""Fewer messages than this do not wait for each other."""
+_VAGUE: Final = 10.0
+"""An interval whose ends differ by a larger factor is not shown as numbers."""
+_FEWEST_FREEDOM: Final = 2
+"""Degrees of freedom below which no interval is shown."""
+NO_INTERVAL: Final = "not enough data for an interval"
+_BURST: Final = "link.burst"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Told:
 
     sentence: str
     figures: tuple[Figure, ...]
+    is_vague: bool
+    """Whether a number has no interval that can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +114,51 @@ def link_of(point: Point) -> Link | None:
 
 
 def needs_of(asked: Asked, others: Sequence[Factor], points: Sequence[Point]) -> Told | None:
-    """What these points say the program needs; None where nothing of it can be told."""
+    """Return the bounds of these points and what they come from; None if the trials show no effect of the network."""
     fitted = fit_of(asked, points)
     if fitted is None:
         return None
     fit, here = fitted
-    told = sensitivity.needs(fit, here)
-    if told.most_delay is None and told.least_rate is None:
+    needs = sensitivity.needs(fit, here)
+    if needs.most_delay is None and needs.least_rate is None:
         return None
-    where = {f.name: points[0].parameters.get(f.name) for f in others}
+    rows = _rows(fit, needs, burst_bytes(points))
     at = place(others, points[0].parameters)
-    bounds = _bounds(asked, fit, told)
-    here_words = f"{amount(told.elapsed.value, 's', 3)} at {amount(here.rate_bps, 'bit/s', 3)}"
-    stays = f"it stays within {percent(told.tolerated)} of its {here_words} as long as {bounds}"
-    sentence = f"{at}: {stays}" if at else stays[:1].upper() + stays[1:]
-    why = _why(fit)
-    return Told(f"{sentence}{f'; {why}' if why else ''}.", tuple(_figures(fit, told, where)))
+    stays = f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)}"
+    bounds = f"{stays} {_bounds(fit, needs)}"
+    sentences = [f"{at}: {bounds}" if at else bounds[:1].upper() + bounds[1:], _critical_path(fit, rows)]
+    other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
+    if other in {f.name for f in asked.factors}:
+        sentences[1] = "; ".join(filter(None, [sentences[1], _without_need(fit, here, other)]))
+    where = {f.name: points[0].parameters.get(f.name) for f in others}
+    return Told(
+        " ".join(f"{each[:1].upper()}{each[1:]}." for each in sentences if each),
+        tuple(_figure(row, fit, where) for row in rows if np.isfinite(row[1].value)),
+        any(not _is_clear(drawn, fit) for name, drawn, _ in rows if name != _HIDDEN),
+    )
 
 
-def _bounds(asked: Asked, fit: Fit, told: sensitivity.Needs) -> str:
-    """ "one-way delay is below 104 µs (74 to 220 µs) and the rate is above 410 Mbit/s (350 to 480 Mbit/s)"."""
-    delay = None if told.most_delay is None else f"one-way delay is below {_bound(told.most_delay, 's')}"
-    rate = None if told.least_rate is None else f"the rate is above {_bound(told.least_rate, 'bit/s')}"
-    if delay and rate:
-        return f"{delay} and {rate}"
-    other = RATE if delay else DELAY
-    words = _without_need(fit, told.here, other) if other in {f.name for f in asked.factors} else ""
-    return f"{delay or rate}{f'; {words}' if words else ''}"
+def burst_bytes(points: Sequence[Point]) -> float:
+    """Return what leaves the slowest link ahead of its rate; 0 if its certificate is from before that was measured."""
+    measured = [(point.link[RATE], point.link[_BURST]) for point in points if {RATE, _BURST} <= point.link.keys()]
+    return min(measured)[1] if measured else 0.0
+
+
+def _bounds(fit: Fit, needs: sensitivity.Needs) -> str:
+    """ "if one-way delay is below 52 µs (48 to 57 µs) and the rate is above 450 Mbit/s (430 to 470 Mbit/s)"."""
+    if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
+        delay, rate = needs.joint
+        return f"if one-way delay is below {_bound(delay, 's', fit)} and the rate is above {_bound(rate, 'bit/s', fit)}"
+    here = f"at {amount(needs.here.rate_bps, 'bit/s', 3)}"
+    if needs.most_delay is not None:
+        return f"{here} if one-way delay is below {_bound(needs.most_delay, 's', fit)}"
+    if needs.least_rate is None:
+        raise ValueError("neither delay nor rate has an effect")
+    return f"if the rate is above {_bound(needs.least_rate, 'bit/s', fit)}"
 
 
 def _without_need(fit: Fit, here: Link, name: str) -> str:
-    """What is known of a factor of which no effect is told: that there is little, or what it could be."""
+    """Return the largest effect that a factor without a measured effect may have."""
     harshest = (
         replace(here, rate_bps=1 / float(fit.runs.inverse_rate.max()))
         if name == RATE
@@ -155,61 +173,61 @@ def _without_need(fit: Fit, here: Link, name: str) -> str:
     if most < _TOLD:
         return f"{to} makes less than {percent(most - 1)} of a difference"
     if most >= ANY:
-        return f"what {to} does is not told by these links"
-    return f"what {to} does cannot be told yet: at most {factor_words(most)} as long"
+        return f"these links do not show the effect of {to}"
+    return f"{to} takes at most {factor_words(most)} as long: too few trials to say more"
 
 
-def _bound(drawn: Quantity, unit: str) -> str:
+def _is_clear(drawn: Quantity, fit: Fit) -> bool:
+    """Return whether the interval can be shown as numbers."""
     low, high = drawn.interval.low, drawn.interval.high
-    if not np.isfinite(drawn.value):
-        return amount(low, unit, 2)
-    ends = between(low, high, unit, 2) if low is not None and high is not None else ""
-    return f"{amount(drawn.value, unit, 2)}{f' ({ends})' if ends else ''}"
+    return bool(fit.freedom >= _FEWEST_FREEDOM and low and high and high <= _VAGUE * low)
 
 
-def _why(fit: Fit) -> str:
-    """How many messages wait for each other and what is sent meanwhile, as far as their intervals tell a number."""
+def _bound(drawn: Quantity, unit: str, fit: Fit) -> str:
+    """ "104 µs (74 to 220 µs)"."""
+    value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit, 2)
+    if not _is_clear(drawn, fit):
+        return f"{value} ({NO_INTERVAL})"
+    return f"{value} ({between(drawn.interval.low, drawn.interval.high, unit, 2)})"
+
+
+_Row = tuple[str, Quantity, str]
+"""Name, estimate and unit of a figure."""
+_MESSAGES: Final = "messages in a row"
+_HIDDEN: Final = "hidden delay"
+_BYTES: Final = "sent while nothing else proceeds"
+
+
+def _critical_path(fit: Fit, rows: Sequence[_Row]) -> str:
+    """ "4 300 messages (95 % CI 4 100 to 4 500) and 12 MB (11 to 13 MB) are on its critical path"."""
     told = []
-    if fit.delay_matters:
-        messages = sensitivity.quantity(fit.draws.messages)
-        if _clear(messages):
-            waiting = _waiting(float(rounded(messages.value, 2)))
-            hidden = fit.hidden_delay
-            told.append(
-                waiting + (f", {amount(hidden.value, 's', 2)} of each delay are hidden" if fit.delay_bends else "")
-            )
-    if fit.rate_matters:
-        sent = sensitivity.quantity(fit.draws.bits / 8)
-        if _clear(sent):
-            told.append(f"{amount(sent.value, 'B', 2)} are sent while nothing else proceeds")
-    return ", and ".join(told)
+    for name, drawn, unit in rows:
+        if name not in (_MESSAGES, _BYTES):
+            continue
+        words = amount(drawn.value, unit, 3) if unit else plural(float(rounded(drawn.value, 3)), "message")
+        ends = between(*(float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high)), unit, 3)
+        level = "" if told else "95\u202f% CI "
+        told.append(f"{words} ({level}{ends})" if _is_clear(drawn, fit) else f"{words} ({NO_INTERVAL})")
+    one = len(told) == 1 and told[0].startswith("1 message")
+    return f"{' and '.join(told)} {'is' if one else 'are'} on its critical path" if told else ""
 
 
-def _waiting(messages: float) -> str:
-    if messages < _ALONE:
-        return f"about {plural(messages, 'message')} one way is waited for"
-    return f"about {plural(messages, 'message')} wait for each other in a row"
-
-
-def _clear(drawn: Quantity) -> bool:
-    low, high = drawn.interval.low, drawn.interval.high
-    return bool(low and high and high < _VAGUE * low)
-
-
-def _figures(fit: Fit, told: sensitivity.Needs, where: dict[str, object]) -> list[Figure]:
+def _rows(fit: Fit, needs: sensitivity.Needs, burst_bytes: float) -> list[_Row]:
+    """Return the numbers that the trials show, in the order of the answer."""
+    delay, rate = needs.joint or (None, None)
     rows: list[tuple[str, Quantity | None, str]] = [
-        ("most one-way delay", told.most_delay, "s"),
-        ("least rate", told.least_rate, "bit/s"),
-        ("messages in a row", sensitivity.quantity(fit.draws.messages) if fit.delay_matters else None, ""),
-        (
-            "sent while nothing else proceeds",
-            sensitivity.quantity(fit.draws.bits / 8) if fit.rate_matters else None,
-            "B",
-        ),
-        ("hidden delay", fit.hidden_delay if fit.delay_bends else None, "s"),
+        ("most one-way delay", needs.most_delay, "s"),
+        ("least rate", needs.least_rate, "bit/s"),
+        (_MESSAGES, sensitivity.quantity(fit.draws.messages) if fit.delay_matters else None, ""),
+        (_BYTES, sensitivity.sent(fit, needs.here, burst_bytes) if fit.rate_matters else None, "B"),
+        (_HIDDEN, fit.hidden_delay if fit.delay_bends else None, "s"),
+        ("most one-way delay, with the least rate", delay, "s"),
+        ("least rate, with the most one-way delay", rate, "bit/s"),
     ]
-    return [
-        Figure(name, drawn.value, unit, drawn.interval.low, drawn.interval.high, where)
-        for name, drawn, unit in rows
-        if drawn is not None and np.isfinite(drawn.value)
-    ]
+    return [(name, drawn, unit) for name, drawn, unit in rows if drawn is not None]
+
+
+def _figure(row: _Row, fit: Fit, where: dict[str, object]) -> Figure:
+    name, drawn, unit = row
+    ends = (drawn.interval.low, drawn.interval.high) if _is_clear(drawn, fit) else (None, None)
+    return Figure(name, drawn.value, unit, *ends, where)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import Grid, ordinal
-from analysis.answers.needs import needs_of
+from analysis.answers.needs import NO_INTERVAL, needs_of
 from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
 from analysis.answers.strength import MOST_RESOLVED, settle, strength
 from analysis.answers.wording import factor_words, level, place
@@ -22,6 +22,8 @@ from analysis.statistics import Interval
 
 _TOLD: Final = 1.25
 """Where smaller changes than this cannot show, a factor is not said to make no difference: only that it cannot be told."""
+_VAGUE: Final = 10.0
+"""An interval whose ends differ by a larger factor is not shown as numbers."""
 _MOST_SHOWN: Final = 4
 _MOST_LETTERS: Final = 600
 """Of a head line that is read at one go."""
@@ -53,7 +55,7 @@ def answer_network(asked: Asked) -> Answer:
     slices = _slices(grid, others)
     if not slices or len(grid.points) < 2:
         return Answer("network", "A second setting of the network has to finish before its effect can be told.", "open")
-    sentences, figures, causes = [], [], []
+    sentences, figures, causes, is_vague = [], [], [], False
     for part in slices:
         changes = _changes(grid, network, part)
         slopes = slopes_of(grid, part, network)
@@ -61,18 +63,33 @@ def answer_network(asked: Asked) -> Answer:
         figures += [*(needed.figures if needed else ()), *_figures(grid, changes, slopes)]
         causes += _causes(grid, others, part, changes, slopes)
         sentences.append(needed.sentence if needed else _sentence(grid, others, part, changes, slopes))
+        is_vague |= needed.is_vague if needed else any(not _is_clear(c.interval) for c in changes if c.clear)
     if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
-        largest = max((c for part in slices for c in _changes(grid, network, part)), key=lambda c: c.ratio)
-        return _no_effect(asked, grid, network, tuple(figures), largest)
+        return _no_effect(asked, grid, network, tuple(figures), _largest(grid, network, slices))
+    largest = _largest(grid, network, slices)
     return Answer(
         "network",
         _shown(sentences),
         strength(asked, grid.claims),
         tuple(figures),
         tuple(causes[:5]),
-        None,
+        settle(asked, grid, largest.cheapest, largest.costliest) if is_vague else None,
         grid.claims.scatter,
     )
+
+
+def _largest(grid: Grid, network: Sequence[Factor], slices: Sequence[Sequence[Point]]) -> Change:
+    return max((c for part in slices for c in _changes(grid, network, part)), key=lambda c: c.ratio)
+
+
+def _is_clear(interval: Interval | None) -> bool:
+    """Return whether an interval can be shown as numbers; without repetitions there is none to show."""
+    return interval is None or bool(interval.low and interval.high and interval.high <= _VAGUE * interval.low)
+
+
+def _factor(ratio: float, interval: Interval | None) -> str:
+    """Return a factor with its interval if that can be shown as numbers."""
+    return factor_words(ratio, interval) if _is_clear(interval) else f"{factor_words(ratio)} ({NO_INTERVAL})"
 
 
 def _shown(sentences: Sequence[str]) -> str:
@@ -147,7 +164,7 @@ def _sentence(
         told.append(f"{clear[0].factor.label} matters {'more' if len(clear) == 2 else 'most'}")
     worst = _together(grid, part)
     if worst is not None and len(clear) > 1:
-        told.append(f"together {factor_words(*worst)}")
+        told.append(f"together {_factor(*worst)}")
     at = place(others, part[0].parameters)
     words = "; ".join(told)
     return f"{at}: {words}." if at else f"{words[:1].upper()}{words[1:]}."
@@ -173,11 +190,11 @@ def _delay_words(slope: Slope, change: Change) -> str:
     """Every ms of delay costs so many ms; one round trip holds two delays."""
     ends = slope.interval
     words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
-    if ends is not None and ends.low is not None and ends.high is not None:
+    if ends is not None and ends.low is not None and ends.high is not None and _is_clear(ends):
         words += f" ({between(ends.low * 1e-3, ends.high * 1e-3, 's')})"
     words += f", {plural(slope.per_unit / 2, 'round trip', digits=2)}"
     most = level(change.factor, change.costliest.parameters[DELAY])
-    return f"{words}, and {most} take {factor_words(change.ratio, change.interval)} as long"
+    return f"{words}, and {most} take {_factor(change.ratio, change.interval)} as long"
 
 
 def _change_words(grid: Grid, change: Change) -> str:
@@ -189,7 +206,7 @@ def _change_words(grid: Grid, change: Change) -> str:
         leave = "leave" if rate else "leaves"
         return f"{words} {leave} {percent(1 / change.ratio)} of what {start} gives"
     verb = "take" if rate else "takes"
-    return f"{words} {verb} {factor_words(change.ratio, change.interval)} as long as {start}"
+    return f"{words} {verb} {_factor(change.ratio, change.interval)} as long as {start}"
 
 
 def _elsewhere(grid: Grid, change: Change) -> str:
@@ -211,8 +228,8 @@ def _also_harshest_words(grid: Grid, change: Change) -> str:
     harshest = change.harshest
     if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
         return ""
-    words = factor_words(harshest.ratio, harshest.interval)
-    return f", {'also ' if words == factor_words(change.ratio, change.interval) else ''}{words}{_elsewhere(grid, harshest)}"
+    words = _factor(harshest.ratio, harshest.interval)
+    return f", {'also ' if words == _factor(change.ratio, change.interval) else ''}{words}{_elsewhere(grid, harshest)}"
 
 
 def _together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:

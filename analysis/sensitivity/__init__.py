@@ -5,11 +5,23 @@ from analysis.sensitivity.fit import Fit, fit
 from analysis.sensitivity.held_out import Outcome, held_out
 from analysis.sensitivity.links import Link, Run, Runs
 from analysis.sensitivity.model import CARRIED, Draws, Quantity, quantity
-from analysis.sensitivity.needs import Gain, Needs, Prediction, gain, needs, predict, relative_times, within
+from analysis.sensitivity.needs import (
+    TOLERATED,
+    Gain,
+    Needs,
+    Prediction,
+    gain,
+    needs,
+    predict,
+    relative_times,
+    sent,
+    within,
+)
 from analysis.sensitivity.scaling import Stop, stop
 
 __all__ = [
     "CARRIED",
+    "TOLERATED",
     "Draws",
     "Fit",
     "Gain",
@@ -31,6 +43,7 @@ __all__ = [
     "propose",
     "quantity",
     "relative_times",
+    "sent",
     "stop",
     "within",
 ]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special  # fdtrc is f.sf without its checks
 
-from analysis.sensitivity.links import Runs
+from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Runs
 from analysis.sensitivity.model import Draws, Quantity, quantity
 from analysis.statistics.summary import Floats
 
@@ -31,6 +32,8 @@ _POSSIBLE: Final = 1e-5
 """Bends less likely than this are not looked at more closely."""
 _ATTEMPTS: Final = 20
 _STRAIGHT: Final = np.zeros(1)
+_LEAST_SCATTER: Final = 1e-3
+"""Of the logarithm of a trial, to compare the errors of certificates with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class _Cells:
     residual_sums: Floats
     roots: Floats
     """Shape (c, p, p): upper triangular R of each weighted design; coefficients scatter with sigma R^-1."""
+    log_priors: Floats
+    """Shape (c,)."""
 
     @property
     def best(self) -> int:
@@ -82,7 +87,7 @@ class _Cells:
         """How likely each pair of bends is: its marginal likelihood, shape (c,), summing to 1."""
         sums = np.maximum(self.residual_sums, 1e-18 * trials)  # an exact fit has no finite likelihood
         log_roots = np.log(np.abs(np.diagonal(self.roots, axis1=1, axis2=2))).sum(axis=1)
-        weights = -freedom / 2 * np.log(sums) - log_roots
+        weights = self.log_priors - freedom / 2 * np.log(sums) - log_roots
         chances = np.exp(weights - weights.max())
         return np.asarray(chances / chances.sum())
 
@@ -97,20 +102,51 @@ def fit(runs: Runs) -> Fit:
     if parts.count == 1:
         raise ValueError("all trials ran on the same link")
     centre = _typical(runs)
+    whitening = np.eye(len(runs))
     for _ in range(_ROUNDS):
-        cells = _cells(parts, runs, centre)
+        cells = _cells(parts, runs, centre, whitening)
         centre = np.maximum(parts.design(runs, cells.bends[cells.best]) @ cells.coefficients[cells.best], 0.2 * centre)
-    cells = _cells(parts.closer(cells, runs), runs, centre)
-    return _told(parts, runs, centre, cells)
+        whitening = _whitening(parts, runs, centre, cells)
+    cells = _cells(parts.closer(cells, runs), runs, centre, whitening)
+    return _told(parts, runs, centre, cells, whitening)
+
+
+def _members(runs: Runs) -> npt.NDArray[np.intp]:
+    """The number of each trial's link, shape (n,)."""
+    links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
+    return np.unique(links, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _typical(runs: Runs) -> Floats:
     """The geometric mean of the trials on each trial's link, shape (n,)."""
-    links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
-    _, members = np.unique(links, axis=1, return_inverse=True)
-    members = members.reshape(-1)
+    members = _members(runs)
     sums = np.bincount(members, weights=np.log(runs.elapsed))
     return np.asarray(np.exp(sums / np.bincount(members))[members])
+
+
+def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floats:
+    """Return the matrix, shape (n, n), that makes the errors of trials independent and equal.
+
+    Trials on one link share the error of its certificate: seconds of messages x error of the delay, and of bytes x error of the rate.
+    """
+    members = _members(runs)
+    spread = np.log(runs.elapsed / _typical(runs))
+    freedom = len(runs) - int(members.max()) - 1
+    variance = spread @ spread / freedom if freedom else cells.residual_sums.min() / max(1, len(runs) - parts.count)
+    best = cells.best
+    columns = dict(zip(parts.names, cells.coefficients[best], strict=True))
+    delay_bend, rate_bend = cells.bends[best]
+    per_delay = max(0.0, columns.get("delay", 0.0)) / (runs.delay.max() - delay_bend or 1.0)
+    per_rate = max(0.0, columns.get("rate", 0.0)) / (runs.inverse_rate.max() - rate_bend or 1.0)
+    shared = np.zeros((len(runs), len(runs)))
+    for error in (
+        per_delay * (runs.delay > delay_bend) * DELAY_ERROR_S / centre,
+        per_rate * (runs.inverse_rate > rate_bend) * runs.inverse_rate * RATE_ERROR / centre,
+    ):
+        shared += np.outer(error, error)
+    shared *= members[:, None] == members
+    covariance = np.eye(len(runs)) + shared / max(variance, _LEAST_SCATTER**2)
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +159,45 @@ class _Parts:
     loss_and_delay: bool
     delay_bends: Floats
     rate_bends: Floats
+    delay_range: float
+    rate_range: float
+    """Ends of the first grids of bends, which begin at zero."""
 
     @classmethod
     def of(cls, runs: Runs) -> _Parts:
         delays, rates, losses = (_levels(column) for column in (runs.delay, runs.inverse_rate, runs.loss))
         lossy = runs.loss > losses[0]
+        delay_bends, rate_bends = _bends(delays), _bends(rates)
         return cls(
             delay=len(delays) > 1,
             rate=len(rates) > 1,
             loss=len(losses) > 1,
             loss_and_delay=len(losses) > 1 and len(_levels(runs.delay[lossy])) > 1,
-            delay_bends=_bends(delays),
-            rate_bends=_bends(rates),
+            delay_bends=delay_bends,
+            rate_bends=rate_bends,
+            delay_range=float(delay_bends[-1]),
+            rate_range=float(rate_bends[-1]),
         )
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the design."""
+        there = (self.delay, self.rate, self.loss, self.loss_and_delay)
+        names = ("delay", "rate", "loss", "loss and delay")
+        return ("base", *(name for name, is_there in zip(names, there, strict=True) if is_there))
+
+    @property
     def count(self) -> int:
-        return 1 + self.delay + self.rate + self.loss + self.loss_and_delay
+        return len(self.names)
+
+    def log_priors(self, bends: Floats) -> Floats:
+        """Return the logarithm of each cell's prior, shape (c,): no bend is as likely as all others together, and those alike."""
+        priors = np.zeros(len(bends))
+        grids = ((self.delay_bends, self.delay_range), (self.rate_bends, self.rate_range))
+        for place, (grid, reach) in enumerate(grids):
+            if len(grid) > 1:
+                priors += np.where(bends[:, place] == 0, np.log(reach / (grid[1] - grid[0])), 0.0)
+        return priors
 
     @property
     def freedom_of_bends(self) -> int:
@@ -203,26 +261,26 @@ def _ramp(column: Floats, bend: Floats) -> Floats:
     return np.asarray(np.maximum(0, column - bend) / (column.max() - bend))
 
 
-def _cells(parts: _Parts, runs: Runs, centre: Floats) -> _Cells:
+def _cells(parts: _Parts, runs: Runs, centre: Floats, whitening: Floats) -> _Cells:
     """The linear model at every pair of bends, with the logarithm linearised about ``centre``."""
     bends = np.stack(np.meshgrid(parts.delay_bends, parts.rate_bends, indexing="ij"), axis=-1).reshape(-1, 2)
-    response = 1 + np.log(runs.elapsed / centre)
-    q, r = np.linalg.qr(parts.design(runs, bends) / centre[:, None])
+    response = whitening @ (1 + np.log(runs.elapsed / centre))
+    q, r = np.linalg.qr(whitening @ (parts.design(runs, bends) / centre[:, None]))
     diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
     told = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
     bends, q, r = bends[told], q[told], r[told]
     along = np.einsum("cnp,n->cp", q, response)
     residuals = response - np.einsum("cnp,cp->cn", q, along)
     coefficients = np.linalg.solve(r, along[..., None])[..., 0]
-    return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r)
+    return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r, parts.log_priors(bends))
 
 
-def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Fit:
+def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
     best = float(cells.residual_sums.min())
     freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
 
     def matters(part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"], spent: int) -> bool:
-        less = float(_cells(parts.without(part), runs, centre).residual_sums.min())
+        less = float(_cells(parts.without(part), runs, centre, whitening).residual_sums.min())
         gain = (less - best) / spent / max(best / freedom, 1e-18)
         return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from analysis.statistics.summary import Floats
+
+DELAY_ERROR_S: Final = 3e-6
+RATE_ERROR: Final = 2e-3
+"""Standard deviations of a certificate's one-way delay in seconds, and of its rate as a share."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from analysis.sensitivity.fit import Fit
-from analysis.sensitivity.links import Link
-from analysis.sensitivity.model import CARRIED, Quantity, quantity
+from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Link
+from analysis.sensitivity.model import CARRIED, Draws, Quantity, quantity
 from analysis.statistics.summary import Floats
 
 TOLERATED: Final = 0.1
@@ -34,6 +34,8 @@ class Needs:
     """Seconds one way."""
     least_rate: Quantity | None
     """bit/s."""
+    joint: tuple[Quantity, Quantity] | None
+    """Delay and rate that together keep the program within ``tolerated``, each with half of the time; None if one has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,33 @@ class Gain:
 def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
     """Return the bounds on delay and rate; ``here`` is the link that the program runs on today."""
     draws = fit.draws
-    on_here = draws.elapsed(here)
-    allowed = tolerated * on_here
-    delay = rate = None
-    if fit.delay_matters:
-        per_delay = draws.messages + here.loss * draws.loss_round_trips
-        paid = draws.messages * np.maximum(0, here.delay_s - draws.hidden_delay)
-        delay = quantity(np.maximum(here.delay_s, draws.hidden_delay + _quotient(allowed + paid, per_delay)))
-    if fit.rate_matters:
-        paid = draws.bits * np.maximum(0, here.inverse_rate - draws.hidden_inverse_rate)
-        slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
-        rate = _inverse(quantity(np.maximum(here.inverse_rate, slowest)))
-    return Needs(here, quantity(on_here[:CARRIED]), tolerated, delay, rate)
+    allowed = tolerated * draws.elapsed(here)
+    both = fit.delay_matters and fit.rate_matters
+    delay = _most_delay(draws, here, allowed) if fit.delay_matters else None
+    rate = _least_rate(draws, here, allowed) if fit.rate_matters else None
+    joint = (_most_delay(draws, here, allowed / 2), _least_rate(draws, here, allowed / 2)) if both else None
+    return Needs(here, quantity(draws.elapsed(here)[:CARRIED]), tolerated, delay, rate, joint)
+
+
+def _most_delay(draws: Draws, here: Link, allowed: Floats) -> Quantity:
+    """Return the one-way delay, in seconds, at which delay adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    delays = np.maximum(0, here.delay_s + DELAY_ERROR_S * _errors(draws, 1))
+    per_delay = draws.messages + here.loss * draws.loss_round_trips
+    paid = draws.messages * np.maximum(0, delays - draws.hidden_delay)
+    return quantity(np.maximum(delays, draws.hidden_delay + _quotient(allowed + paid, per_delay)))
+
+
+def _least_rate(draws: Draws, here: Link, allowed: Floats) -> Quantity:
+    """Return the rate, in bit/s, at which the rate adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    slower = here.inverse_rate * (1 + RATE_ERROR * _errors(draws, 2))
+    paid = draws.bits * np.maximum(0, slower - draws.hidden_inverse_rate)
+    slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
+    return _inverse(quantity(np.maximum(slower, slowest)))
+
+
+def _errors(draws: Draws, seed: int) -> Floats:
+    """Return an error of a certificate for each draw, in standard deviations."""
+    return np.random.default_rng(seed).standard_normal(len(draws))
 
 
 def _quotient(effect: Floats, slope: Floats) -> Floats:
@@ -78,6 +95,21 @@ def _inverse(drawn: Quantity) -> Quantity:
         None if high is None else 1 / high, None if not low else 1 / low, drawn.interval.level, drawn.interval.method
     )
     return Quantity(1 / drawn.value, interval)
+
+
+def sent(fit: Fit, here: Link, burst_bytes: float = 0.0) -> Quantity:
+    """Return the bytes on the critical path.
+
+    ``burst_bytes`` leave a link ahead of its rate after a pause (its certificate), so each message costs up to as many fewer:
+    all of them if it is as long and the pause before it fills the bucket, none in a stream. The value takes half of that, the
+    interval holds both ends.
+    """
+    draws = fit.draws
+    slowest = float(fit.runs.inverse_rate.max())
+    pauses_s = np.maximum(0, draws.elapsed(here) - draws.bits * here.inverse_rate)
+    ahead = np.minimum(8 * burst_bytes * draws.messages, pauses_s / slowest) if fit.delay_matters else 0 * draws.bits
+    least, middle, most = (quantity((draws.bits + share * ahead) / 8) for share in (0.0, 0.5, 1.0))
+    return replace(middle, interval=replace(middle.interval, low=least.interval.low, high=most.interval.high))
 
 
 def gain(fit: Fit, here: Link, link: Link) -> Gain:

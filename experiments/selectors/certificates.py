@@ -19,6 +19,10 @@ QUANTITIES: Final = {
     "link.loss_burst": "length of loss bursts",
     "link.mtu": "path MTU",
 }
+"""Parameters of a link and their rows in a certificate."""
+BURST: Final = "link.burst"
+_ROWS: Final = {**QUANTITIES, BURST: "burst"}
+"""Certificates from before the burst was measured have no such row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:
     """Return link parameter -> achieved value of one certificate, the mean over its directions."""
     by_name: dict[str, list[float]] = defaultdict(list)
     for row in certificate.get("rows", ()):
-        name = next((parameter for parameter, quantity in QUANTITIES.items() if quantity == row["quantity"]), None)
+        name = next((parameter for parameter, quantity in _ROWS.items() if quantity == row["quantity"]), None)
         if name is not None and row.get("achieved") is not None:
             by_name[name].append(row["achieved"])
     return {name: fmean(values) for name, values in by_name.items()}

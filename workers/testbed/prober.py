@@ -102,6 +102,9 @@ class UdpPhase:
             self.drain()
             if self.sent < due and not blocked:
                 continue
+            if self.phase.get("polls"):  # a sleeping core would add the time that it takes to wake
+                os.sched_yield()
+                continue
             next_ns = self.begin_ns + (self.sent // burst) * interval_ns if self.sent < self.count else self.end_ns
             timeout_s = max(0.0, (min(next_ns, self.end_ns) - time.monotonic_ns()) / 1e9)
             select.select([self.end], [self.end] if blocked else [], [], timeout_s)

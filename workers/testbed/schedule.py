@@ -166,6 +166,7 @@ def prober_plans(planned: list[Phase], addresses: tuple[str, str], start_ns: int
             sending = (
                 {name: phase.settings[name] for name in ("count", "interval_s", "sizes", "burst")} if sends else {}
             )
-            listed.append({**common, "kind": "udp", "echo": echo, **sending})
+            # Programs poll for their messages, so delays are measured by probers that poll.
+            listed.append({**common, "kind": "udp", "echo": echo, "polls": phase.name == "delay", **sending})
         plans.append({"start_ns": start_ns, "phases": listed})
     return plans

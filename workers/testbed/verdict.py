@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from analysis.numbers import SHARE, amount
-from workers.testbed.schedule import TCP_HEADERS, Asked
+from workers.testbed.schedule import TCP_HEADERS, Asked, train
 
 BANDWIDTH_TOLERANCE: Final = 0.05
 DELAY_TOLERANCE: Final = 0.05
@@ -74,8 +74,8 @@ def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float |
     for sequence, _, _, arrived_ns, _ in arrivals:
         trains.setdefault(sequence // frames, []).append((sequence, arrived_ns))
     rates = []
-    for train in trains.values():
-        (first, begin_ns), (last, end_ns) = min(train), max(train)
+    for arrived in trains.values():
+        (first, begin_ns), (last, end_ns) = min(arrived), max(arrived)
         if last - first >= frames // 2 and end_ns > begin_ns:
             rates.append((last - first) * 8 * frame_bytes / ((end_ns - begin_ns) / 1e9))
     return statistics.median(rates) if rates else None
@@ -131,7 +131,7 @@ def rows(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     return [
         _bandwidth(source, target, asked, way),
         Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
-        _burst(source, target, asked, way),
+        *_burst(source, target, asked, way),
         *_delay(source, target, asked, way),
         *_loss(source, target, asked, way),
         _mtu(source, target, asked, way),
@@ -152,14 +152,25 @@ def _bandwidth(source: str, target: str, asked: Asked, way: Way) -> Row:
     return Row(source, target, "bandwidth", "bit/s", asked.rate_bps, achieved, tolerance="5 %", kept=kept)
 
 
-def _burst(source: str, target: str, asked: Asked, way: Way) -> Row:
+def _burst(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     if asked.rate_bps is None or way.burst_bps is None:
-        return Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)
+        return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
     # Only faster is wrong; that a busy machine spaces a burst out says nothing of the link.
     kept = way.burst_bps <= asked.rate_bps * (1 + BURST_TOLERANCE)
-    return Row(
+    short = Row(
         source, target, "rate of a short burst", "bit/s", asked.rate_bps, way.burst_bps, tolerance="+50 %", kept=kept
     )
+    return [short, Row(source, target, "burst", "B", None, bytes_at_once(asked, way.burst_bps))]
+
+
+def bytes_at_once(asked: Asked, burst_bps: float) -> float:
+    """Return what left ahead of the rate after a pause: the first frame, and what made the rest of a train faster.
+
+    The program's messages are as much shorter on this link, so that an estimate of its bytes needs this figure.
+    """
+    later_bytes = (train(asked)[0] - 1) * asked.frame_bytes
+    ahead_bytes = later_bytes * (1 - (asked.rate_bps or burst_bps) / burst_bps)
+    return asked.frame_bytes + max(0.0, ahead_bytes)
 
 
 def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:

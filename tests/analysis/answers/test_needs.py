@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from analysis.answers import Answer, Factor
 from analysis.answers.needs import fits_of, link_of
 from analysis.scaling import Point
+from analysis.sensitivity import Link
 from tests.analysis.answers.designs import DELAY, RATE, asks, checked, values
-from tests.analysis.sensitivity.programs import STAR, Program
+from tests.analysis.sensitivity.programs import HERE, STAR, Program
 
 NOISY = (0.75, 1.0, 1.3)
 
@@ -29,11 +31,37 @@ def test_it_says_both_bounds_and_what_they_come_from() -> None:
     assert values(given, "messages in a row") == [pytest.approx(4300, rel=0.02)]
     assert values(given, "hidden delay") == [pytest.approx(0.1e-3, rel=0.1)]
     assert values(given, "sent while nothing else proceeds") == [pytest.approx(31.25e6, rel=0.02)]
-    assert given.sentence.startswith(
-        "It stays within 10 % of its 3.25 s at 1 Gbit/s as long as one-way delay is below 17"
+    assert values(given, "most one-way delay, with the least rate") == [pytest.approx(0.138e-3, rel=0.02)]
+    assert values(given, "least rate, with the most one-way delay") == [pytest.approx(606e6, rel=0.02)]
+    assert re.fullmatch(
+        r"It stays within 10 % of its 3.25 s if one-way delay is below 13\d µs \(.* µs\) and the rate is above 60\d Mbit/s "
+        r"\(.* Mbit/s\)\. 4 300 messages \(95 % CI 4 [12].0 to 4 3.0\) and 31.\d MB \(3.* to 3.* MB\) are on its critical path\.",
+        given.sentence,
     )
-    assert "about 4 300 messages wait for each other in a row" in given.sentence
-    assert "31 MB are sent while nothing else proceeds" in given.sentence
+
+
+def test_both_bounds_together_keep_the_program_within_a_tenth() -> None:
+    program = Program(messages=4300, bits=250e6, hidden_delay_s=0.1e-3)
+    given = answered(program)
+    (delay,) = values(given, "most one-way delay, with the least rate")
+    (rate,) = values(given, "least rate, with the most one-way delay")
+
+    assert program.elapsed(Link(delay, rate)) == pytest.approx(1.1 * program.elapsed(HERE), rel=0.005)
+    (alone,) = values(given, "most one-way delay")
+    assert program.elapsed(Link(alone, rate)) > 1.13 * program.elapsed(HERE)
+
+
+def test_no_interval_is_shown_of_one_degree_of_freedom() -> None:
+    links = [*STAR[:4], STAR[5], STAR[6]]
+    program = Program(messages=4300, bits=250e6)
+    typical = {(link.delay_s, link.rate_bps): program.elapsed(link) for link in links}
+    given = checked(asks([DELAY, RATE], typical, repetitions=(1.0,)))
+
+    (messages,) = [figure for figure in given.figures if figure.name == "messages in a row"]
+    assert (messages.low, messages.high) == (None, None)
+    assert "4 300 messages (not enough data for an interval)" in given.sentence
+    assert given.missing is not None
+    assert given.missing.points
 
 
 def test_what_makes_no_difference_is_told_with_how_little() -> None:
@@ -47,7 +75,7 @@ def test_what_too_much_scatter_hides_is_not_called_no_difference() -> None:
     given = answered(Program(messages=200, bits=1e9), repetitions=NOISY)
 
     assert values(given, "most one-way delay") == []
-    assert "what delay up to 1 ms does cannot be told yet: at most" in given.sentence
+    assert "delay up to 1 ms takes at most" in given.sentence.lower()
 
 
 def test_a_program_that_needs_nothing_gets_the_answer_of_no_effect() -> None:
@@ -110,7 +138,7 @@ def test_the_link_here_has_the_least_delay_though_certified_rates_scatter() -> N
 
 def test_one_message_waits_for_no_other() -> None:
     sentence = answered(Program(computing_s=50e-6, messages=1, bits=2.6e5)).sentence
-    assert "about 1 message one way is waited for, and 33 kB are sent while nothing else proceeds" in sentence
+    assert re.search(r"\. 1 message \(95 % CI .* to .*\) and 32.. kB \(.* kB\) are on its critical path\.$", sentence)
 
 
 def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None:

@@ -9,11 +9,13 @@ from tests.analysis.sensitivity.programs import HERE, STAR, Program
 
 
 def test_a_program_that_follows_the_model_is_foretold_within_its_intervals() -> None:
-    outcomes = held_out(Program().runs(0.03, repetitions=3))
-    assert [each.prediction.link.delay_s for each in outcomes] == pytest.approx(sorted(link.delay_s for link in STAR))
+    studies = [held_out(Program().runs(0.03, repetitions=3, seed=seed)) for seed in range(5)]
+    outcomes = [each for study in studies for each in study]
+    delays = [each.prediction.link.delay_s for each in studies[0]]
+    assert delays == pytest.approx(sorted(link.delay_s for link in STAR))
     inside, trials = sum(each.inside for each in outcomes), sum(len(each.seconds) for each in outcomes)
-    assert trials == 3 * len(STAR)
-    assert 0.8 <= inside / trials <= 1
+    assert trials == 5 * 3 * len(STAR)
+    assert 0.82 <= inside / trials <= 0.97
     assert max(abs(each.error) for each in outcomes) < 0.15
 
 

@@ -25,22 +25,22 @@ def test_two_sites_are_two_bridges_joined_by_one_shaped_wire() -> None:
         "link set dev wan1 master br1 up",
     ]
     assert commands.hub_shaping(plan) == [
-        "qdisc add dev wan0 root tbf rate 300000000bit burst 4687b limit 33554432b",
-        "qdisc add dev wan1 root tbf rate 300000000bit burst 4687b limit 33554432b",
+        "qdisc add dev wan0 root tbf rate 300000000bit burst 3389b limit 33554432b",
+        "qdisc add dev wan1 root tbf rate 300000000bit burst 3389b limit 33554432b",
     ]
     assert commands.host_shaping(plan, 1) == [
-        "qdisc add dev eth0 root tbf rate 1000000000bit burst 15625b limit 33554432b"
+        "qdisc add dev eth0 root tbf rate 1000000000bit burst 7764b limit 33554432b"
     ]
     assert commands.host_shaping(Plan(HOSTS, topology="two sites", bandwidth_bps=3e8), 1) == []
 
 
 def test_a_star_limits_every_port_in_both_directions() -> None:
     plan = Plan(HOSTS, topology="star", rates_bps=(1e9, 1e7), queue_bytes=100_000)
-    assert commands.host_shaping(plan, 3) == ["qdisc add dev eth0 root tbf rate 10000000bit burst 3028b limit 100000b"]
+    assert commands.host_shaping(plan, 3) == ["qdisc add dev eth0 root tbf rate 10000000bit burst 1576b limit 100000b"]
     assert commands.hub_shaping(plan) == [
-        "qdisc add dev n1 root tbf rate 1000000000bit burst 15625b limit 100000b",
-        "qdisc add dev n2 root tbf rate 10000000bit burst 3028b limit 100000b",
-        "qdisc add dev n3 root tbf rate 10000000bit burst 3028b limit 100000b",
+        "qdisc add dev n1 root tbf rate 1000000000bit burst 7764b limit 100000b",
+        "qdisc add dev n2 root tbf rate 10000000bit burst 1576b limit 100000b",
+        "qdisc add dev n3 root tbf rate 10000000bit burst 1576b limit 100000b",
     ]
 
 
@@ -70,7 +70,7 @@ def test_netem_gets_these_words(asked: dict[str, float], words: str) -> None:
     plan = Plan(HOSTS, bandwidth_bps=1e8, emulator="netem", **asked)  # type: ignore[arg-type]
     assert commands.host_shaping(plan, 1) == [
         f"qdisc add dev eth0 root handle 1: netem {words}",
-        "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 100000000bit burst 3028b limit 33554432b",
+        "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 100000000bit burst 2139b limit 33554432b",
     ]
     assert commands.emulated_wires(plan) == []
 
@@ -132,9 +132,9 @@ def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_
 
     assert bucket() == ["625000"]
     assert bucket(topology="two sites") == ["625000", "625000"]
-    assert bucket(topology="two sites", rates_bps=(1e9,)) == ["15625", "625000", "625000"]
+    assert bucket(topology="two sites", rates_bps=(1e9,)) == ["7764", "625000", "625000"]
     assert bucket(topology="star") == ["625000"] * 3
-    assert bucket(queue_bytes=100_000) == bucket(emulator="wirefilter") == bucket(delay_s=0.0) == ["15625"]
+    assert bucket(queue_bytes=100_000) == bucket(emulator="wirefilter") == bucket(delay_s=0.0) == ["7764"]
 
 
 def test_wirefilter_gets_whole_milliseconds_and_a_channel_that_does_not_drop() -> None:

@@ -36,12 +36,12 @@ def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
 @pytest.mark.parametrize(
     ("bandwidth_bps", "mtu", "burst_bytes"),
     [
-        (1e9, 1500, 15625),  # 125 us of a gigabit
-        (1e9, 9000, 18028),  # two jumbo frames
-        (1e7, 1500, 3028),  # two frames: 125 us would not hold one
+        (1e9, 1500, 7764),
+        (1e9, 9000, 15264),
+        (1e7, 1500, 1576),
     ],
 )
-def test_the_burst_is_a_few_frames_and_never_less_than_two(bandwidth_bps: float, mtu: int, burst_bytes: int) -> None:
+def test_the_burst_is_one_frame_and_50_us_of_the_rate(bandwidth_bps: float, mtu: int, burst_bytes: int) -> None:
     plan = Plan(hosts=("n1",), mtu=mtu, bandwidth_bps=bandwidth_bps)
     rate = f"rate {bandwidth_bps:.0f}bit burst {burst_bytes}b"
     assert commands.host_shaping(plan, 1) == [f"qdisc add dev eth0 root tbf {rate} limit 33554432b"]

@@ -6,7 +6,7 @@ from itertools import cycle
 
 import pytest
 
-from workers.testbed import prober
+from workers.testbed import prober, schedule
 
 
 def test_a_core_that_is_lost_between_two_clocks_moves_no_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +22,11 @@ def test_a_core_that_is_lost_between_two_clocks_moves_no_arrival(monkeypatch: py
     monkeypatch.setattr(prober.time, "monotonic_ns", monotonic_ns)
     monkeypatch.setattr(prober.time, "time_ns", lambda: monotonic_ns() + ahead_ns)
     assert prober.wall_ahead_ns() == pytest.approx(ahead_ns, abs=100)
+
+
+def test_both_ends_poll_while_the_delay_is_measured() -> None:
+    asked = schedule.Asked(1e8, 1500, delay_s=0.001)
+    planned = schedule.phases((asked, asked))
+    for plan in schedule.prober_plans(planned, ("10.77.0.1", "10.77.0.2"), 0):
+        polling = [phase.name for phase, told in zip(planned, plan["phases"], strict=True) if told.get("polls")]
+        assert polling == ["delay"]

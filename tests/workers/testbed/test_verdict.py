@@ -136,3 +136,17 @@ def test_a_sentence_has_both_values_and_the_tolerance() -> None:
     assert plain(verdict.sentence(rows[0])) == (
         "the bandwidth from n1 to n2 is 250 Mbit/s instead of 300 Mbit/s (tolerance 5 %)"
     )
+
+
+@pytest.mark.parametrize(
+    ("burst_bps", "at_once"),
+    [
+        (1e8, FRAME),  # every frame after the first waited for the rate
+        (0.97e8, FRAME),  # a busy machine spaced the train out
+        (1e8 * 43 / 41, 3 * FRAME),  # two more frames of 44 left with the first
+    ],
+)
+def test_the_burst_is_what_left_ahead_of_the_rate(burst_bps: float, at_once: float) -> None:
+    rows = verdict.rows("n1", "n2", Asked(1e8, 1500), way(burst_bps=burst_bps))
+    (burst,) = [row for row in rows if row.quantity == "burst"]
+    assert (burst.achieved, burst.unit, burst.kept) == (pytest.approx(at_once), "B", None)
