@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
+from typing import Final
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing
 from analysis.answers.asked import Asked, Factor
@@ -17,12 +18,16 @@ from analysis.answers.wording import (
     level,
     levels,
     lower_first,
+    percent_level,
     repetitions_words,
     value,
 )
 from analysis.findings.wording import percent
 from analysis.scaling import Point
 from analysis.statistics import Interval
+
+_EQUAL: Final = 1.25
+"""Sizes that could differ by more than this are not called equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,22 @@ class Curve:
         """The positions that cannot be told from the best, itself included."""
         return [i for i in range(len(self.points)) if i == self.best or not self.worse(i, self.best)]
 
+    @property
+    def enough(self) -> int:
+        """The position of the smallest size that is not measurably worse than the best."""
+        return self.as_good[0]
+
+    @property
+    def most_gained(self) -> float | None:
+        """How many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        others = [interval for i in self.as_good if i != self.enough and (interval := self.slowdown(self.enough, i)[1])]
+        return max((interval.high for interval in others if interval.high is not None), default=None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no other size may be more than ``_EQUAL`` times better than the smallest sufficient one."""
+        return self.claims.printed or (self.most_gained or 1.0) < _EQUAL
+
 
 def answer_scale(asked: Asked) -> Answer:
     """The answer of a sweep over one measure of size with the problem kept."""
@@ -84,10 +105,11 @@ def answer_scale(asked: Asked) -> Answer:
     else:
         causes = () if 0 in as_good else gain_lost(asked, curve.points[-1])
         sentence = _between_worse(asked, curve) if 0 in as_good else _still_gains(asked, curve)
-    missing = _settle(asked, curve)
-    return Answer(
-        "scale", sentence, strength(asked, curve.claims), _figures(asked, curve), causes, missing, curve.claims.scatter
-    )
+    missing = None if curve.is_equal else _settle(asked, curve)
+    held = strength(asked, curve.claims)
+    if held == "firm" and not curve.is_equal:
+        held = "moderate"
+    return Answer("scale", sentence, held, _figures(asked, curve), causes, missing, curve.claims.scatter)
 
 
 def _size(curve: Curve, i: int) -> str:
@@ -95,59 +117,73 @@ def _size(curve: Curve, i: int) -> str:
 
 
 def _at(asked: Asked, curve: Curve) -> str:
-    return value(asked, curve.typical(curve.best), curve.claims.value(curve.best))
+    """The median of the smallest sufficient size with its interval; the level is stated here, once for the sentence."""
+    return value(asked, curve.typical(curve.enough), curve.claims.value(curve.enough), with_level=True)
 
 
-def _beside(curve: Curve) -> str:
-    words = _range_words(curve)
-    return f" ({words})" if words else ""
+def _verdict(asked: Asked, curve: Curve, alone: str) -> str:
+    """The first sentence and what is known of equal sizes; ``alone`` is the verdict if no other size is as good as the best."""
+    others = [i for i in curve.as_good if i != curve.enough]
+    if not others:
+        return f"{alone}: {_at(asked, curve)}."
+    better = "faster" if asked.deciding.unit == "s" and not curve.higher_is_better else "better"
+    enough = _first_up(_size(curve, curve.enough))
+    are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
+    names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
+    plural = "is" if len(others) == 1 and curve.level(others[0]) == 1 else "are"
+    return f"{enough} {are}: {_at(asked, curve)}. {_first_up(names)} {plural} not measurably {better}{_at_most(curve)}"
+
+
+def _at_most(curve: Curve) -> str:
+    most = curve.most_gained
+    return "" if most is None else f" (at most {factor_words(most)})"
+
+
+def _with(verdict: str, more: str) -> str:
+    """The verdict with what else is known: within its second sentence if it has two."""
+    return f"{verdict} {_first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
 
 
 def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause], besides: Cause | None) -> str:
-    """Beyond the best size it gets worse; ``besides`` is told where it costs more than each cause."""
+    """Beyond the best size it gets worse; ``besides`` is stated if it costs more than each cause."""
     last = len(curve.points) - 1
     ratio, interval = curve.slowdown(last, curve.best)
     take = "takes" if curve.level(last) == 1 else "take"
     beyond = f"{take} {factor_words(ratio, interval)} as long"
     if curve.higher_is_better:
         beyond = f"{take.replace('take', 'reach').replace('reachs', 'reaches')} {percent(1 / ratio)} of it"
+    against = "" if curve.enough == curve.best else f" as {_size(curve, curve.best)}"
     because = f", {causes[0].statement}" if causes else ""
     verb = "Stay at" if curve.best == 0 else "Stop at"
-    head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
+    head = _verdict(asked, curve, f"{verb} {_size(curve, curve.best)}")
     tail = ""
     if besides is not None and (besides.explains or 0) > max((cause.explains or 0 for cause in causes), default=0):
         tail = f" {_first_up(besides.statement)}."
-    return f"{head} {_first_up(_size(curve, last))} {beyond}{because}.{tail}"
+    return _with(head, f"{_size(curve, last)} {beyond}{against}{because}") + tail
 
 
 def _still_gains(asked: Asked, curve: Curve) -> str:
     """The largest size is as good as any: either it still gains, or from some size on nothing is gained."""
-    best, as_good = curve.best, curve.as_good
-    ratio, interval = curve.slowdown(0, best)
-    efficiency = ratio / (curve.level(best) / curve.level(0))
+    enough = curve.enough
+    ratio, interval = curve.slowdown(0, enough)
+    efficiency = ratio / (curve.level(enough) / curve.level(0))
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
-    end = "Where to stop lies beyond."
-    if len(as_good) > 1:
-        end = f"More than {_size(curve, as_good[0])} bring no measurable gain."
     much = "much" if curve.higher_is_better else "fast"
-    largest = ", the largest measured" if best == len(curve.points) - 1 else ""
-    return (
-        f"{_first_up(_size(curve, best))} {_are(curve, best)} best{_beside(curve)}{largest}: {_at(asked, curve)}, "
-        f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}. {end}"
-    )
+    words = f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}"
+    if len(curve.as_good) > 1:
+        return _with(_verdict(asked, curve, ""), f"{_size(curve, enough)} {_are(curve, enough)} {words}")
+    largest = f"{_first_up(_size(curve, enough))} {_are(curve, enough)} best: {_at(asked, curve)}, {words}"
+    return f"{largest}. Larger sizes may be better still: none was measured."
 
 
 def _between_worse(asked: Asked, curve: Curve) -> str:
-    """Neither end can be told from the best size, something between them can."""
+    """Neither end is measurably worse than the best size, a size between them is."""
     worst = max(
         (i for i in range(len(curve.points)) if i not in curve.as_good), key=lambda i: curve.slowdown(i, curve.best)[0]
     )
     ratio, interval = curve.slowdown(worst, curve.best)
-    return (
-        f"From {_size(curve, 0)} to {_size(curve, len(curve.points) - 1)} nothing measurable is gained or lost; "
-        f"{_size(curve, worst)} {_are(curve, worst)} {factor_words(ratio, interval)} worse than "
-        f"{_size(curve, curve.best)} with {_at(asked, curve)}."
-    )
+    words = f"{_size(curve, worst)} {_are(curve, worst)} {factor_words(ratio, interval)} worse than {_size(curve, curve.best)}"
+    return _with(_verdict(asked, curve, ""), words)
 
 
 def _are(curve: Curve, i: int) -> str:
@@ -158,11 +194,6 @@ def _first_up(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _range_words(curve: Curve) -> str:
-    others = [curve.points[i].parameters[curve.factor.name] for i in curve.as_good if i != curve.best]
-    return f"{levels(curve.factor, others)} cannot be told from it" if others else ""
-
-
 def _no_difference(asked: Asked, curve: Curve) -> Answer:
     """No size is measurably better: said with the largest difference that could hide, or as open where that is much."""
     factor, claims = curve.factor, curve.claims
@@ -170,13 +201,16 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
     known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
     first, last = (curve.points[i].parameters[factor.name] for i in (0, -1))
     between = f"{level(factor, first, counted=False)} and {level(factor, last)}"
+    enough = f"{_first_up(_size(curve, 0))} {_are(curve, 0)} enough"
     if asked.published:
         figures = _figures(asked, curve)
-        return Answer("scale", f"Between {between} the printed values differ by less than 5 %.", "printed", figures)
-    if known and max(known) < 1.25:
+        sentence = f"{enough}: between {between} the printed values differ by less than 5 %."
+        return Answer("scale", sentence, "printed", figures)
+    if known and max(known) < _EQUAL:
         label = lower_first(asked.deciding.label)
         sentence = (
-            f"The size makes no difference: between {between} {label} changes by less than {percent(max(known) - 1)}."
+            f"{enough}: between {between} {label} changes by less than {percent(max(known) - 1)} "
+            f"({percent_level(claims.level)} CI)."
         )
         figures = (*_figures(asked, curve), Figure("largest difference", max(known) - 1, "share of the best"))
         return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
@@ -186,7 +220,7 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
     looks = f"{best} {'looks' if curve.level(curve.best) == 1 else 'look'} best so far"
     sentence = f"Too few repetitions to tell where to stop{seen}; {looks}, {value(asked, curve.typical(curve.best))}."
     missing = _settle(asked, curve)
-    return Answer("scale", sentence, "open", _figures(asked, curve), (), missing, claims.scatter)
+    return Answer("scale", sentence, "open", _figures(asked, curve, is_open=True), (), missing, claims.scatter)
 
 
 def _settle(asked: Asked, curve: Curve) -> Missing | None:
@@ -205,9 +239,10 @@ def _settle(asked: Asked, curve: Curve) -> Missing | None:
     return Missing(repetitions_words(more, names), points, seconds)
 
 
-def _figures(asked: Asked, curve: Curve) -> tuple[Figure, ...]:
+def _figures(asked: Asked, curve: Curve, *, is_open: bool = False) -> tuple[Figure, ...]:
     factor, best = curve.factor, curve.best
-    figures = [Figure("best size", curve.level(best), factor.plural)]
+    figures = [] if is_open else [Figure("enough", curve.level(curve.enough), factor.plural)]
+    figures.append(Figure("best size", curve.level(best), factor.plural))
     figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.as_good if i != best]
     for i, point in enumerate(curve.points):
         interval = curve.claims.value(i)

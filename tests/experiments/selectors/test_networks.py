@@ -24,7 +24,8 @@ def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any
         "name": "Networks",
         "workload": "pingpong",
         "parameters": {"hosts": 2},
-        "sweep": {name: list(values) for name, values in zip(LINK, zip(*links, strict=True), strict=True)} | (sweep or {}),
+        "sweep": {name: list(values) for name, values in zip(LINK, zip(*links, strict=True), strict=True)}
+        | (sweep or {}),
         "zip": [list(LINK)],
         "repetitions": 3,
     }
@@ -50,7 +51,9 @@ def test_three_links_are_three_networks(db: None) -> None:
     assert len(best_of(given)) == 1
     worst = [f.value for f in given.figures if f.name == "times the best"][-1]
     assert worst == pytest.approx(8.0)
-    assert not any(f.name.startswith("factor of ") for f in given.figures), "no single property has an effect of its own"
+    assert not any(f.name.startswith("factor of ") for f in given.figures), (
+        "no single property has an effect of its own"
+    )
     assert any("change together" in cause.statement for cause in given.causes)
 
 
