@@ -68,6 +68,11 @@ class Accepted:
     at: float | None
     most_used: str = ""
 
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
+        return self.first is not None and self.at == 1
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -70,7 +70,10 @@ def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
     names = [f.name for f in asked.factors if f.role == "scale"]
     measured = {float(p.parameters[name]) for p in asked.measured() for name in names}
     for figure in answer.figures:
-        if figure.name in ("best size", "falls below 80 %", "stays above 80 %") and figure.value not in measured:
+        if (
+            figure.name in ("enough", "best size", "falls below 80 %", "stays above 80 %")
+            and figure.value not in measured
+        ):
             yield f"{figure.name} {figure.value} was not measured"
     best = [f.value for f in answer.figures if f.name == "best step"]
     if any(not 1 <= float(step or 0) <= len(asked.points) for step in best):

@@ -41,6 +41,8 @@ def answer_load(asked: Asked) -> Answer:
         figures.append(Figure("carried", row.jobs, "jobs", low, high, where))
         figures.append(Figure("used up first", row.first, "", where=where))
         figures.append(Figure("use", _share(row), "share", where=where))
+        if row.is_arithmetic:
+            figures.append(Figure("arithmetic limit", asked.load_factor, "jobs", where=where))
     causes = tuple(
         Cause(f"{amount(row.capacity_bps, 'bit/s')}: {_use(row)}", _share(row), "share", "envelope") for row in told
     )
@@ -50,6 +52,8 @@ def answer_load(asked: Asked) -> Answer:
         held = "open" if all(unsure) else "moderate"
     sentence = "; ".join(parts) + "."
     missing = _decides(asked, grid, told, ranges)
+    if all(row.is_arithmetic for row in told):
+        held, sentence = "open", f"{sentence} No capacity was measured: add pauses to the jobs or delay to the link."
     return Answer("load and network", sentence, held, tuple(figures), causes, missing, grid.claims.scatter)
 
 
@@ -121,22 +125,34 @@ def _verb(links: list[str], words: str) -> str:
 
 
 def _carried(row: Accepted, sure: Sure | None) -> str:
+    if row.jobs is not None and row.first is not None and row.is_arithmetic:
+        return (
+            f"carries {_about(row)} by arithmetic: one job uses up {_named(row.first)}, so n jobs take n times as long"
+        )
     used = _used_up(row.first) if row.first else "nothing measured is used up"
     if row.jobs is None:
         return f"carries a number of jobs that was not measured; {used}"
     if sure is not None and not sure.decided and sure.low is not None:
         upper = f" and fewer than {significant(sure.high)}" if sure.high else ""
         return f"carries at least {plural(sure.low, 'job')}{upper}, how many cannot be told yet, and {used}"
-    about = "about " if row.between else "at least " if row.beyond_measured else ""
     between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
-    return f"carries {about}{plural(row.jobs, 'job', digits=3)}{between} and {used}"
+    return f"carries {_about(row)}{between} and {used}"
+
+
+def _about(row: Accepted) -> str:
+    """ "about 24 jobs" between measured loads, "at least 40 jobs" beyond them."""
+    about = "about " if row.between else "at least " if row.beyond_measured else ""
+    return f"{about}{plural(row.jobs or 0, 'job', digits=3)}"
 
 
 def _used_up(resource: str) -> str:
     """ "the link is used up first", "the processors, most of it server CPU, are used up first"."""
-    name, comma, rest = resource.partition(",")
-    named = name if name.startswith("the ") else f"the {name}"
-    return f"{named}{comma}{rest}{comma} {'are' if name.endswith('s') else 'is'} used up first"
+    name, comma, _ = resource.partition(",")
+    return f"{_named(resource)}{comma} {'are' if name.endswith('s') else 'is'} used up first"
+
+
+def _named(resource: str) -> str:
+    return resource if resource.startswith("the ") else f"the {resource}"
 
 
 def _use(row: Accepted) -> str:

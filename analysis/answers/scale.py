@@ -19,6 +19,7 @@ from analysis.answers.wording import (
     level,
     levels,
     lower_first,
+    percent_level,
     repetitions_words,
     value,
 )
@@ -28,6 +29,8 @@ from analysis.statistics import Interval
 
 _NEAR_IDEAL: Final = 0.9
 """An efficiency from here on needs no cause in the head line."""
+_EQUAL: Final = 1.25
+"""Sizes that could differ by more than this are not called equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,22 @@ class Curve:
         """The positions that cannot be told from the best, itself included."""
         return [i for i in range(len(self.points)) if i == self.best or not self.worse(i, self.best)]
 
+    @property
+    def enough(self) -> int:
+        """The position of the smallest size that is not measurably worse than the best."""
+        return self.as_good[0]
+
+    @property
+    def most_gained(self) -> float | None:
+        """How many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        others = [interval for i in self.as_good if i != self.enough and (interval := self.slowdown(self.enough, i)[1])]
+        return max((interval.high for interval in others if interval.high is not None), default=None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no other size may be more than ``_EQUAL`` times better than the smallest sufficient one."""
+        return self.claims.printed or (self.most_gained or 1.0) < _EQUAL
+
 
 def answer_scale(asked: Asked) -> Answer:
     """The answer of a sweep over one measure of size with the problem kept."""
@@ -87,13 +106,16 @@ def answer_scale(asked: Asked) -> Answer:
     elif 0 in as_good:
         why, sentence = Explanation(), _between_worse(asked, curve)
     else:
-        why = explained(asked, curve.points[0], curve.points[curve.best], curve.level(0) / curve.level(curve.best))
+        why = explained(asked, curve.points[0], curve.points[curve.enough], curve.level(0) / curve.level(curve.enough))
         sentence = _still_gains(asked, curve, why)
-    missing = _settle(asked, curve)
+    missing = None if curve.is_equal else _settle(asked, curve)
+    held = strength(asked, curve.claims)
+    if held == "firm" and not curve.is_equal:
+        held = "moderate"
     return Answer(
         "scale",
         sentence,
-        strength(asked, curve.claims),
+        held,
         _figures(asked, curve),
         why.all_causes,
         missing,
@@ -107,12 +129,31 @@ def _size(curve: Curve, i: int) -> str:
 
 
 def _at(asked: Asked, curve: Curve) -> str:
-    return value(asked, curve.typical(curve.best), curve.claims.value(curve.best))
+    """The median of the smallest sufficient size with its interval; the level is stated here, once for the sentence."""
+    return value(asked, curve.typical(curve.enough), curve.claims.value(curve.enough), with_level=True)
 
 
-def _beside(curve: Curve) -> str:
-    words = _range_words(curve)
-    return f" ({words})" if words else ""
+def _verdict(asked: Asked, curve: Curve, alone: str) -> str:
+    """The first sentence and what is known of equal sizes; ``alone`` is the verdict if no other size is as good as the best."""
+    others = [i for i in curve.as_good if i != curve.enough]
+    if not others:
+        return f"{alone}: {_at(asked, curve)}."
+    better = "faster" if asked.deciding.unit == "s" and not curve.higher_is_better else "better"
+    enough = first_up(_size(curve, curve.enough))
+    are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
+    names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
+    plural = "is" if len(others) == 1 and curve.level(others[0]) == 1 else "are"
+    return f"{enough} {are}: {_at(asked, curve)}. {first_up(names)} {plural} not measurably {better}{_at_most(curve)}"
+
+
+def _at_most(curve: Curve) -> str:
+    most = curve.most_gained
+    return "" if most is None else f" (at most {factor_words(most)})"
+
+
+def _with(verdict: str, more: str) -> str:
+    """The verdict with what else is known: within its second sentence if it has two."""
+    return f"{verdict} {first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
 
 
 def _stop(asked: Asked, curve: Curve, why: Explanation) -> str:
@@ -123,48 +164,39 @@ def _stop(asked: Asked, curve: Curve, why: Explanation) -> str:
     beyond = f"{take} {factor_words(ratio, interval)} as long"
     if curve.higher_is_better:
         beyond = f"{take.replace('take', 'reach').replace('reachs', 'reaches')} {percent(1 / ratio)} of it"
+    against = "" if curve.enough == curve.best else f" as {_size(curve, curve.best)}"
     verb = "Stay at" if curve.best == 0 else "Stop at"
-    head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
-    return f"{head} {first_up(_size(curve, last))} {beyond}{why.because}.{why.launch_sentence}"
+    head = _verdict(asked, curve, f"{verb} {_size(curve, curve.best)}")
+    return _with(head, f"{_size(curve, last)} {beyond}{against}{why.because}") + why.launch_sentence
 
 
 def _still_gains(asked: Asked, curve: Curve, why: Explanation) -> str:
     """The largest size is as good as any: either it still gains, or from some size on nothing is gained."""
-    best, as_good = curve.best, curve.as_good
-    ratio, interval = curve.slowdown(0, best)
-    efficiency = ratio / (curve.level(best) / curve.level(0))
+    enough = curve.enough
+    ratio, interval = curve.slowdown(0, enough)
+    efficiency = ratio / (curve.level(enough) / curve.level(0))
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
-    end = "Where to stop lies beyond."
-    if len(as_good) > 1:
-        end = f"More than {_size(curve, as_good[0])} bring no measurable gain."
     much = "much" if curve.higher_is_better else "fast"
-    largest = ", the largest measured" if best == len(curve.points) - 1 else ""
-    return (
-        f"{first_up(_size(curve, best))} {_are(curve, best)} best{_beside(curve)}{largest}: {_at(asked, curve)}, "
-        f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}{why.because if efficiency < _NEAR_IDEAL else ''}. {end}"
-    )
+    because = why.because if efficiency < _NEAR_IDEAL else ""
+    words = f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}{because}"
+    if len(curve.as_good) > 1:
+        return _with(_verdict(asked, curve, ""), f"{_size(curve, enough)} {_are(curve, enough)} {words}")
+    largest = f"{first_up(_size(curve, enough))} {_are(curve, enough)} best: {_at(asked, curve)}, {words}"
+    return f"{largest}. Larger sizes may be better still: none was measured."
 
 
 def _between_worse(asked: Asked, curve: Curve) -> str:
-    """Neither end can be told from the best size, something between them can."""
+    """Neither end is measurably worse than the best size, a size between them is."""
     worst = max(
         (i for i in range(len(curve.points)) if i not in curve.as_good), key=lambda i: curve.slowdown(i, curve.best)[0]
     )
     ratio, interval = curve.slowdown(worst, curve.best)
-    return (
-        f"From {_size(curve, 0)} to {_size(curve, len(curve.points) - 1)} nothing measurable is gained or lost; "
-        f"{_size(curve, worst)} {_are(curve, worst)} {factor_words(ratio, interval)} worse than "
-        f"{_size(curve, curve.best)} with {_at(asked, curve)}."
-    )
+    words = f"{_size(curve, worst)} {_are(curve, worst)} {factor_words(ratio, interval)} worse than {_size(curve, curve.best)}"
+    return _with(_verdict(asked, curve, ""), words)
 
 
 def _are(curve: Curve, i: int) -> str:
     return "is" if curve.level(i) == 1 else "are"
-
-
-def _range_words(curve: Curve) -> str:
-    others = [curve.points[i].parameters[curve.factor.name] for i in curve.as_good if i != curve.best]
-    return f"{levels(curve.factor, others)} cannot be told from it" if others else ""
 
 
 def _no_difference(asked: Asked, curve: Curve) -> Answer:
@@ -174,13 +206,16 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
     known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
     first, last = (curve.points[i].parameters[factor.name] for i in (0, -1))
     between = f"{level(factor, first, counted=False)} and {level(factor, last)}"
+    enough = f"{first_up(_size(curve, 0))} {_are(curve, 0)} enough"
     if asked.published:
         figures = _figures(asked, curve)
-        return Answer("scale", f"Between {between} the printed values differ by less than 5 %.", "printed", figures)
-    if known and max(known) < 1.25:
+        sentence = f"{enough}: between {between} the printed values differ by less than 5 %."
+        return Answer("scale", sentence, "printed", figures)
+    if known and max(known) < _EQUAL:
         label = lower_first(asked.deciding.label)
         sentence = (
-            f"The size makes no difference: between {between} {label} changes by less than {percent(max(known) - 1)}."
+            f"{enough}: between {between} {label} changes by less than {percent(max(known) - 1)} "
+            f"({percent_level(claims.level)} CI)."
         )
         figures = (*_figures(asked, curve), Figure("largest difference", max(known) - 1, "share of the best"))
         return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
@@ -190,7 +225,7 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
     looks = f"{best} {'looks' if curve.level(curve.best) == 1 else 'look'} best so far"
     sentence = f"Too few repetitions to tell where to stop{seen}; {looks}, {value(asked, curve.typical(curve.best))}."
     missing = _settle(asked, curve)
-    return Answer("scale", sentence, "open", _figures(asked, curve), (), missing, claims.scatter)
+    return Answer("scale", sentence, "open", _figures(asked, curve, is_open=True), (), missing, claims.scatter)
 
 
 def _settle(asked: Asked, curve: Curve) -> Missing | None:
@@ -209,9 +244,10 @@ def _settle(asked: Asked, curve: Curve) -> Missing | None:
     return Missing(repetitions_words(more, names), points, seconds)
 
 
-def _figures(asked: Asked, curve: Curve) -> tuple[Figure, ...]:
+def _figures(asked: Asked, curve: Curve, *, is_open: bool = False) -> tuple[Figure, ...]:
     factor, best = curve.factor, curve.best
-    figures = [Figure("best size", curve.level(best), factor.plural)]
+    figures = [] if is_open else [Figure("enough", curve.level(curve.enough), factor.plural)]
+    figures.append(Figure("best size", curve.level(best), factor.plural))
     figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.as_good if i != best]
     for i, point in enumerate(curve.points):
         interval = curve.claims.value(i)

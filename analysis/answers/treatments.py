@@ -81,8 +81,17 @@ def _at_one_size(asked: Asked, grid: Grid, choices: Sequence[Factor]) -> Answer:
     )
     figures += _best_figures(grid, choices, ranked, {})
     missing = settle(asked, grid, best, second) if second in equal else None
-    held = strength(asked, grid.claims)
-    return Answer("treatment", sentence[:1].upper() + sentence[1:], held, figures, (), missing, grid.claims.scatter)
+    held, causes = strength(asked, grid.claims), _confounded(grid, choices)
+    return Answer("treatment", sentence[:1].upper() + sentence[1:], held, figures, causes, missing, grid.claims.scatter)
+
+
+def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
+    """State that the effects of settings that only change together are not separated."""
+    if len(choices) < 2 or any(grid.along(factor) for factor in choices):
+        return ()
+    labels = [factor.label for factor in choices]
+    words = f"{', '.join(labels[:-1])} and {labels[-1]} change together: their single effects were not measured"
+    return (Cause(words[:1].upper() + words[1:]),)
 
 
 def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
@@ -130,7 +139,7 @@ def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Facto
         missing = settle(asked, grid, ranked[0], ranked[-1])
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     sentence = _sizes_sentence(asked, grid, scale, choices, rows, told)
-    causes = _causes(asked, grid, scale, choices)
+    causes = (*_causes(asked, grid, scale, choices), *_confounded(grid, choices))
     held = strength(asked, grid.claims)
     return Answer(
         "scale and treatment", sentence[:1].upper() + sentence[1:], held, figures, causes, None, grid.claims.scatter

@@ -69,12 +69,23 @@ def first_up(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
-    """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
+def value(asked: Asked, amount: float, interval: Interval | None = None, *, with_level: bool = False) -> str:
+    """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)".
+
+    ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
+    """
     ends = (None, None) if interval is None else (interval.low, interval.high)
     if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _ALIKE * amount:
         interval = None  # ends that read like the value itself tell nothing
+    if interval is not None and with_level:
+        words = f"{percent_level(interval.level)} CI {numbers.interval(interval, asked.deciding.unit)}"
+        return f"{numbers.amount(amount, asked.deciding.unit)} ({words})"
     return numbers.with_interval(amount, interval, asked.deciding.unit)
+
+
+def percent_level(level: float) -> str:
+    """A confidence level: "96.5 %"."""
+    return numbers.amount(level, numbers.SHARE, 3)
 
 
 def factor_words(ratio: float, interval: Interval | None = None) -> str:

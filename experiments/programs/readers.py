@@ -30,6 +30,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("jobs", "events", "events-per-job", "event-bytes", "page-bytes"):
         parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--work-s", type=float, default=0.0)
     parser.add_argument("--sample-s", type=float, default=0.5)
     given = parser.parse_args()
     given.pages_per_event = -(-given.event_bytes // given.page_bytes)
@@ -193,7 +194,9 @@ def start_job(given: argparse.Namespace, number: int, server: dict[str, Any]) ->
     order = {
         "server": server,
         "first_page": number * given.events // given.jobs * given.pages_per_event,
-        "pages": given.events_per_job * given.pages_per_event,
+        "events": given.events_per_job,
+        "pages_per_event": given.pages_per_event,
+        "work_s": given.work_s,
         "pages_in_all": pages_in_all,
     }
     argv = [sys.executable, "-E", "-s", str(Path(__file__).with_name("reading_job.py"))]

@@ -14,6 +14,13 @@ import time
 import psycopg2  # type: ignore[import-untyped]
 
 
+def compute(seconds: float) -> None:
+    """Use that much CPU time, as an analysis of an event does."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
 def main() -> None:
     """Read the order, connect, wait for the start, read, report."""
     order = json.loads(sys.stdin.readline())
@@ -23,9 +30,13 @@ def main() -> None:
         sys.stdin.readline()
         before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
         read_bytes = 0
-        for step in range(order["pages"]):
-            cursor.execute("EXECUTE page (%s)", [(order["first_page"] + step) % order["pages_in_all"]])
-            read_bytes += len(cursor.fetchone()[0])
+        for event in range(order["events"]):
+            first = order["first_page"] + event * order["pages_per_event"]
+            for page in range(first, first + order["pages_per_event"]):
+                cursor.execute("EXECUTE page (%s)", [page % order["pages_in_all"]])
+                read_bytes += len(cursor.fetchone()[0])
+            if order["work_s"]:
+                compute(order["work_s"])
         wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
     report = {
         "wall_s": wall_s,

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeGuard
 
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE
+from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.evaluation.envelope import Load
 from experiments.workloads import LoadTest
 
 CAPACITY: Final = "link.bandwidth"
 _FEWEST_STEPS: Final = 3
-_LINK: Final = frozenset({DELAY, RATE, LOSS})
+_LINK: Final = "link."
 
 
 class DesignPoint(Protocol):
@@ -43,14 +43,39 @@ def varying(points: Sequence[DesignPoint]) -> list[str]:
 def is_ladder(points: Sequence[DesignPoint]) -> bool:
     """Return whether the points are single steps: no more of them than there are changes to make one after another.
 
-    A grid of parameters, whole or in parts, has more points than that. Links over enough levels are no ladder: each that is added to
-    them brings a delay and a rate of its own.
+    A grid of parameters, whole or in parts, has more points than that. Points that differ in their link alone are networks, which are
+    compared with each other.
     """
     names = varying(points)
-    if _LINK.issuperset(names) and max(_levels(points, name) for name in (DELAY, RATE)) >= FEWEST_LEVELS:
+    if all(name.startswith(_LINK) for name in names):
         return False
-    changes = sum(_levels(points, name) - 1 for name in names)
+    links = [name for name in names if name.startswith(_LINK)]
+    networks = len({repr([point.parameters.get(name) for name in links]) for point in points}) - 1
+    changes = sum(_levels(points, name) - 1 for name in names if name not in links)
+    changes += min(networks, sum(_levels(points, name) - 1 for name in links))
     return _FEWEST_STEPS <= len(points) <= 1 + changes and len(names) > 1
+
+
+def are_networks(points: Sequence[DesignPoint]) -> bool:
+    """Return whether the links differ in several properties of which none varies alone.
+
+    Such links are compared as wholes, since the effects of their properties are confounded. Links over enough levels of delay or rate are
+    excluded: a model of both separates them.
+    """
+    names = varying(points)
+    links = [name for name in names if name.startswith(_LINK)]
+    if len(links) < 2 or max(_levels(points, name) for name in (DELAY, RATE)) >= FEWEST_LEVELS:
+        return False
+    return not any(_varies_alone(points, name, names) for name in links)
+
+
+def _varies_alone(points: Sequence[DesignPoint], name: str, names: Sequence[str]) -> bool:
+    """Return whether two points differ in this property and in no other one of the link."""
+    others = [other for other in names if other != name and other.startswith(_LINK)]
+    levels: dict[str, set[str]] = defaultdict(set)
+    for point in points:
+        levels[repr([point.parameters.get(other) for other in others])].add(repr(point.parameters.get(name)))
+    return any(len(values) > 1 for values in levels.values())
 
 
 def _levels(points: Sequence[DesignPoint], name: str) -> int:

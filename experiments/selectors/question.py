@@ -16,7 +16,7 @@ from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.pure import foreign_figures
-from experiments.selectors.designs import is_ladder, is_number, loads_of, varying
+from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
 from experiments.workloads import LoadTest, Workload
 
 _SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
@@ -44,7 +44,9 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     if against is not None:
         names = ["hosts"]  # a printed factor holds for a size, be it only one
     own = workload.own_time if workload else None
-    factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
+    networks = are_networks(points)
+    kept = names if steps else _without_followers(points, names, networks=networks)
+    factors = [_factor(name, points, workload, networks=networks) for name in kept]
     asked = Asked(
         points=points,
         deciding=deciding,
@@ -132,12 +134,15 @@ def _varying(points: Sequence[Point]) -> list[str]:
     return [name for name in varied if name not in counters or len(varied) == 1 or name in _SCALE]
 
 
-def _without_followers(points: Sequence[Point], names: Sequence[str]) -> list[str]:
-    """Leave out what follows another parameter one to one (molecules with the hosts in weak scaling)."""
+def _without_followers(points: Sequence[Point], names: Sequence[str], *, networks: bool) -> list[str]:
+    """Leave out what follows another parameter one to one (molecules with the hosts in weak scaling).
+
+    Networks that are compared as wholes keep all of their properties.
+    """
     ordered = sorted(names, key=lambda name: (name not in _SCALE, not name.startswith("link.")))
     kept: list[str] = []
     for name in ordered:
-        if not any(_follows(points, name, other) for other in kept):
+        if (networks and name.startswith("link.")) or not any(_follows(points, name, other) for other in kept):
             kept.append(name)
     return kept
 
@@ -149,12 +154,12 @@ def _follows(points: Sequence[Point], name: str, other: str) -> bool:
     return all(len(values) == 1 for values in seen.values())
 
 
-def _factor(name: str, points: Sequence[Point], workload: Workload | None) -> Factor:
+def _factor(name: str, points: Sequence[Point], workload: Workload | None, *, networks: bool) -> Factor:
     if name in _SCALE:
         return Factor(name, _SCALE[name], "scale", "", _SCALE[name])
     label = _LABELS.get(name, name.removeprefix("link.").replace("_", " "))
     if name.startswith("link."):
-        return Factor(name, label, "network", _UNITS.get(name, ""))
+        return Factor(name, label, "treatment" if networks else "network", _UNITS.get(name, ""))
     if workload is not None and workload.load_test is not None and name == workload.load_test.load:
         return Factor(name, label, "load", "", label)
     if name == "message_bytes":

@@ -67,6 +67,14 @@ class ReadersParameters(Parameters):
         description="Bytes of one request and its answer; an event is read page by page.",
         json_schema_extra={"unit": "B"},
     )
+    work_s: Seconds = Field(
+        0,
+        ge=0,
+        le=60,
+        title="Work per event",
+        description="CPU time that a job computes on each event before it reads the next one.",
+        json_schema_extra={"unit": "s"},
+    )
     sample_s: Seconds = Field(
         0.5,
         ge=0.1,
@@ -125,6 +133,10 @@ class ConcurrentReaders(Workload):
         same_processors=("client CPU", "server CPU"),
     )
 
+    @property
+    def later_defaults(self) -> Mapping[str, Any]:
+        return {"work_s": 0.0}
+
     def command(self, parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
         # Not isolated (-I): the program imports the file that lies beside it.
         return (
@@ -134,6 +146,7 @@ class ConcurrentReaders(Workload):
             *("--events-per-job", str(parameters.events_per_job)),
             *("--event-bytes", str(parameters.event_bytes)),
             *("--page-bytes", str(parameters.page_bytes)),
+            *("--work-s", f"{parameters.work_s:g}"),
             *("--sample-s", f"{parameters.sample_s:g}"),
         )
 
@@ -155,8 +168,10 @@ class ConcurrentReaders(Workload):
 
     def estimate_s(self, parameters: ReadersParameters, *, ranks: int) -> float:
         stored, read = parameters.events * parameters.event_bytes, parameters.jobs * parameters.events_per_job
-        # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much.
-        return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + read * parameters.event_bytes / 4e7
+        # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much, and the
+        # work of all jobs on one core.
+        reading = read * (parameters.event_bytes / 4e7 + parameters.work_s)
+        return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + reading
 
     def bottleneck_bytes(self, parameters: ReadersParameters, *, ranks: int) -> float:
         return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)

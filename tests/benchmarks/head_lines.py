@@ -50,6 +50,8 @@ def disagreements(
         expected: Any = value
         if name == "best size":
             expected = dict(pick(rows, key=typical.__getitem__))["hosts"]
+        elif name == "enough":
+            expected = min(f["value"] for f in answer["figures"] if f["name"] in ("best size", "as good"))
         elif name == "best step":
             expected = 1 + rows.index(pick(rows, key=typical.__getitem__))
         elif name == "gain" and where.get("over") is not None:

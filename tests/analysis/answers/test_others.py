@@ -36,6 +36,18 @@ def test_a_load_within_the_scatter_of_the_rule_is_not_decided():
     assert "cannot be told yet" in given.sentence
 
 
+def test_the_limit_of_links_that_one_job_fills_is_arithmetic():
+    walls = {(rate, jobs): float(jobs) for rate in (1e7, 1e8) for jobs in (1, 4, 16)}
+    full = [Accepted(rate, 9.0, (4.0, 16.0), False, "link", 0.95, 1, "link") for rate in (1e7, 1e8)]
+    given = checked(asks([RATE, JOBS], walls, accepted=full))
+    mixed = checked(asks([RATE, JOBS], {**walls, (1e8, 16): 5.0}, accepted=[full[0], ROWS[1]]))
+
+    assert given.strength == "open", "no capacity was measured"
+    assert values(given, "arithmetic limit") == [10.0, 10.0]
+    assert mixed.strength == "firm"
+    assert values(mixed, "arithmetic limit", **{"link.bandwidth": 1e8}) == []
+
+
 def test_alike_links_are_told_together():
     rows = [Accepted(c, 16.0, None, True, None, 0.4, 16, "link") for c in (1e8, 1e9)]
 

@@ -20,32 +20,45 @@ def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
     assert given.causes[0].part == "off_cpu"
 
 
-def test_it_says_which_sizes_cannot_be_told_from_the_best():
+def test_the_smallest_of_equal_sizes_is_enough():
     given = checked(asks([HOSTS], {1: 10.0, 2: 5.02, 4: 5.0, 8: 7.0}))
 
+    assert values(given, "enough") == [2]
     assert values(given, "best size") == [4]
     assert values(given, "as good") == [2]
+    assert given.strength == "firm"
+    assert given.missing is None, "nothing is left to decide"
+    assert given.sentence.startswith("2 hosts are enough: 5.02 s")
+
+
+def test_sizes_that_may_differ_by_much_are_not_called_equal():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.3, 4: 5.0, 8: 9.0}, repetitions=(0.9, 1.0, 1.1)))
+
+    assert values(given, "enough") == [2]
+    assert given.strength == "moderate"
     assert given.missing is not None
     assert {p["hosts"] for p, _ in given.missing.points} == {2, 4}
 
 
-def test_it_does_not_send_beyond_a_plateau():
+def test_the_first_size_of_a_plateau_is_enough():
     given = checked(asks([HOSTS], {1: 10.0, 2: 5.0, 4: 4.0, 8: 4.01}))
 
+    assert values(given, "enough") == [4]
     assert set(values(given, "best size") + values(given, "as good")) == {4, 8}
-    assert "lies beyond" not in given.sentence
 
 
-def test_it_looks_beyond_where_the_largest_size_still_gains():
-    assert "lies beyond" in checked(asks([HOSTS], {1: 10.0, 2: 5.1, 4: 2.7})).sentence
+def test_the_largest_size_is_best_where_it_still_gains():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.1, 4: 2.7}))
+
+    assert values(given, "enough") == values(given, "best size") == [4]
+    assert values(given, "as good") == []
 
 
 def test_neither_end_is_worse_where_only_the_middle_is():
     given = checked(asks([HOSTS], {1: 5.0, 2: 8.0, 4: 5.01}))
 
     assert set(values(given, "best size") + values(given, "as good")) == {1, 4}
-    assert "Stop at" not in given.sentence
-    assert "Stay at" not in given.sentence
+    assert values(given, "enough") == [1]
 
 
 def test_a_superlinear_gain_is_no_share_above_the_whole():
@@ -63,6 +76,7 @@ def test_alike_sizes_make_no_difference_and_bound_it():
     given = checked(asks([HOSTS], {1: 5.0, 2: 5.0, 4: 5.0}))
 
     assert given.strength == "firm"
+    assert values(given, "enough") == [1]
     assert 0 < values(given, "largest difference")[0] < 0.06
 
 
@@ -70,6 +84,7 @@ def test_one_repetition_without_known_scatter_is_open():
     given = checked(asks([HOSTS], {1: 10.0, 2: 9.0, 4: 11.0}, repetitions=[1.0], trial_s=30.0))
 
     assert given.strength == "open"
+    assert values(given, "enough") == []
     assert given.missing is not None
     assert given.missing.seconds == 60 * given.missing.points[0][1]
 

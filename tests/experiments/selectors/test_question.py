@@ -16,6 +16,7 @@ from tests.words import plain
 LINK = "link.bandwidth"
 ASKED_BY = {
     "water-quick": "scale",
+    "water-slow-link-quick": "scale",
     "water-network-quick": "network",
     "ring-network-quick": "network",
     "pingpong-network-quick": "network",

@@ -64,18 +64,22 @@ def test_it_refuses_one_rank():
 
 
 def test_it_writes_its_command():
-    parameters = ReadersParameters(jobs=7, event_bytes="40 kB", page_bytes="8 KiB", sample_s="1 s")
+    parameters = ReadersParameters(jobs=7, event_bytes="40 kB", page_bytes="8 KiB", work_s="2 ms", sample_s="1 s")
     assert " ".join(READERS.command(parameters, ranks=3)) == (
         "/usr/bin/python3 -E -s readers.py --jobs 7 --events 400 --events-per-job 30 --event-bytes 40000"
-        " --page-bytes 8192 --sample-s 1"
+        " --page-bytes 8192 --work-s 0.002 --sample-s 1"
     )
 
 
 def test_it_fills_reads_and_removes_a_real_server(tmp_path):
-    parameters = ReadersParameters(jobs=3, events=10, events_per_job=12, event_bytes=20_000, page_bytes=8192)
+    parameters = ReadersParameters(
+        jobs=3, events=10, events_per_job=12, event_bytes=20_000, page_bytes=8192, work_s=0.003
+    )
     before = left_behind()
     parsed = run(READERS, parameters, tmp_path, ranks=3)
     assert parsed.figures["concurrent-readers.read_bytes"] == 3 * 12 * 3 * 8192
+    client_cpu_s = [parsed.figures[f"concurrent-readers.client_cpu_{kind}_s"] for kind in ("user", "system")]
+    assert sum(client_cpu_s) > 3 * 12 * 0.003
     assert parsed.figures["concurrent-readers.server_cpu_user_s"] >= 0
     assert [row["phase"] for row in parsed.tables["Phases"]] == ["fill", "connect", "read"]
     assert left_behind() == before
