@@ -19,7 +19,7 @@ FROM base AS build
 # What is installed follows from these files alone: a change of the sources installs nothing again.
 COPY requirements.lock package.json package-lock.json .npmrc ./
 RUN script/bootstrap --locked \
- && find .venv -name '*.so*' -type f -size +1M -exec strip --strip-unneeded {} + \
+ && find .venv '(' -name '_polars_runtime*.so' -o -name libllvmlite.so ')' -exec strip --strip-unneeded {} + \
  && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} + \
  && find .venv -type d -name tests -path '*/site-packages/*py/*' -prune -exec rm -rf {} +
 # The decoder's kernels follow from the analysis alone. A new volume begins with them, and its first analysis need not wait.
