@@ -1,4 +1,4 @@
-"""Compressed captures: gzip, Zstandard, xz and LZ4 (bzip2: ``capture.bzip2``), with a bounded output per call and their ends verified.
+"""Compressed captures: gzip, Zstandard and xz (bzip2: ``capture.bzip2``), with a bounded output per call and their ends verified.
 
 A small file cannot ask for all memory, what was read before damage is given out, and a stream without its end mark has a problem.
 """
@@ -14,14 +14,11 @@ GZIP_MAGIC: Final = b"\x1f\x8b"
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 XZ_MAGIC: Final = b"\xfd7zXZ\0"
 BZIP2_MAGIC: Final = b"BZh"
-LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _PIECE: Final = 1 << 18
-_SMALL_PIECE: Final = 1 << 14
 _LARGEST_WINDOW: Final = 1 << 27
 """Streams may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _CHECKSUM_BYTES: Final = 4
-_MOST_LZ4_STEPS: Final = 1 << 16
 
 
 class Effort:
@@ -234,64 +231,6 @@ class ZstdSource:
         if len(data) < count:
             raise EOFError
         return data
-
-    def position(self) -> int:
-        return min(self._file.tell(), self.size)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def all_have_checksums(file: BinaryIO) -> bool:
-    """Whether every frame of an LZ4 file (its format description 1.6.1) holds a checksum of its content, as far as one can look.
-
-    A file of very many blocks and frames is not looked through.
-    """
-    steps = iter(range(_MOST_LZ4_STEPS))
-    for _ in steps:
-        head = file.read(5)
-        if len(head) < 5 or head[:4] != LZ4_MAGIC:
-            return True  # the end, or what the reader will complain about
-        flags = head[4]
-        if not flags & 0x04:
-            return False
-        file.seek(2 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0), 1)
-        for _ in steps:
-            length = int.from_bytes(file.read(4), "little")
-            if not length:
-                break
-            file.seek((length & 0x7FFFFFFF) + (4 if flags & 0x10 else 0), 1)
-        file.seek(_CHECKSUM_BYTES, 1)
-    return False
-
-
-class Lz4Source:
-    """Read by pyarrow, which exports need anyway; frames may follow each other."""
-
-    compression = "lz4"
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        import pyarrow
-
-        self._file = file
-        self.size = size
-        self.problem: str | None = None
-        self.unverified: str | None = None
-        if not all_have_checksums(file):
-            self.unverified = "the lz4 stream has no checksum, so its content is not verified"
-        file.seek(0)
-        self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "lz4")
-
-    def readinto(self, target: memoryview) -> int:
-        if self.problem is not None:
-            return 0
-        try:
-            piece = self._stream.read(min(len(target), _SMALL_PIECE))
-        except OSError as error:
-            self.problem = f"the lz4 stream is damaged or ends before its end mark ({error})"
-            return 0
-        target[: len(piece)] = piece
-        return len(piece)
 
     def position(self) -> int:
         return min(self._file.tell(), self.size)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+import polars as pl
+from polars.io.plugins import register_io_source
 
 from analysis.capture.tables import DecoderName, tables_of, with_decoder
+from analysis.errors import CaptureError
 from analysis.packets import NO_FLOW, NO_HOST, NO_SCALE, NO_TIME, PacketTable
 
 _ABSENT: Final[dict[str, Any]] = {
@@ -26,25 +26,23 @@ _ABSENT: Final[dict[str, Any]] = {
 """What a column holds where there is nothing; exported as null."""
 
 
-def arrow_table(table: PacketTable) -> pa.Table:
-    """The columns of ``table`` under their own names, addresses as text, absent values as null."""
-    columns = {name: _column(table, name) for name in PacketTable.columns()}
-    return pa.table(columns)
+def frame(table: PacketTable) -> pl.DataFrame:
+    """Return the columns of ``table`` under their own names, addresses as text, absent values as null."""
+    return pl.DataFrame([_column(table, name) for name in PacketTable.columns()])
 
 
-def _column(table: PacketTable, name: str) -> Any:
+def _column(table: PacketTable, name: str) -> pl.Series:
     values: npt.NDArray[Any] = getattr(table, name)
     if name not in _ABSENT:
-        return pa.array(values)
-    absent = values == _ABSENT[name]
+        return pl.Series(name, values)
+    is_absent = values == _ABSENT[name]
     if name not in ("src", "dst"):
-        return pa.array(values, mask=absent)
-    seen = np.zeros(len(table.hosts), np.bool_)
-    seen[values[~absent]] = True
-    places = np.cumsum(seen, dtype=np.int32) - 1
-    numbers = pa.array(places[np.where(absent, 0, values)] if len(places) else values.astype(np.int32), mask=absent)
-    names = table.hosts.named(np.flatnonzero(seen).tolist())
-    return pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string())).dictionary_decode()
+        return pl.Series(name, values).set(pl.Series(is_absent), None)
+    # Only hosts that occur become text: a million addresses would take a second.
+    numbers = np.unique(values[~is_absent])
+    names = pl.Series(name, [*table.hosts.named(numbers.tolist()), None], dtype=pl.String())
+    places = np.where(is_absent, len(numbers), np.searchsorted(numbers, values))
+    return names.gather(places)
 
 
 def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName = "auto") -> int:
@@ -60,10 +58,23 @@ def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName 
 
 def _write(tables: Iterator[PacketTable], output: str | Path, suffix: str) -> int:
     first = next(tables, None) or PacketTable.empty({})  # before the output exists: nothing is left of a bad capture
-    writer = pyarrow.parquet.ParquetWriter if suffix == ".parquet" else pyarrow.csv.CSVWriter
     count = 0
-    with writer(str(output), arrow_table(first).schema) as file:
-        for table in itertools.chain([first], tables):
-            file.write_table(arrow_table(table))
-            count += len(table)
+    failures: list[CaptureError] = []
+
+    def frames(*_: Any) -> Iterator[pl.DataFrame]:
+        nonlocal count
+        try:
+            for table in itertools.chain([first], tables):
+                count += len(table)
+                yield frame(table)
+        except CaptureError as error:  # polars would raise an error of its own instead
+            failures.append(error)
+
+    rows = register_io_source(frames, schema=frame(first).schema)
+    if suffix == ".parquet":
+        rows.sink_parquet(output)
+    else:
+        rows.sink_csv(output)
+    if failures:
+        raise failures[0]
     return count

@@ -187,12 +187,6 @@ def _compressed(plain: IO[bytes], size: int, target: IO[bytes], facts: dict[str,
         compressor = zstandard.ZstdCompressor(level=3, write_checksum=verified, write_content_size=True)
         compressor.copy_stream(plain, target, size=size)
         return
-    if kind == "lz4":
-        import pyarrow
-
-        with pyarrow.CompressedOutputStream(pyarrow.PythonFile(target, "w"), "lz4") as stream:
-            shutil.copyfileobj(plain, stream)
-        return
     if kind == "none":
         shutil.copyfileobj(plain, target)
         return

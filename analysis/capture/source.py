@@ -115,14 +115,14 @@ _BY_MAGIC: Final[tuple[tuple[bytes, Callable[[BinaryIO, int], ByteSource]], ...]
     (compressed.ZSTD_MAGIC, compressed.ZstdSource),
     (compressed.XZ_MAGIC, compressed.XzSource),
     (compressed.BZIP2_MAGIC, Bzip2Source),
-    (compressed.LZ4_MAGIC, compressed.Lz4Source),
 )
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 
 
 def open_source(path: str | Path) -> PlainSource | BoundedSource:
     """Open ``path`` by what it begins with, whatever its name.
 
-    Raises UnreadableCapture where there is no readable regular file or pipe.
+    Raises UnreadableCapture if there is no readable regular file or pipe, or it is compressed with LZ4.
     """
     try:
         file = io.FileIO(str(path), "rb")
@@ -140,6 +140,9 @@ def open_source(path: str | Path) -> PlainSource | BoundedSource:
     for begin, source in _BY_MAGIC:
         if magic.startswith(begin):
             return BoundedSource(source(file, size))
+    if magic.startswith(_LZ4_MAGIC):
+        file.close()
+        raise UnreadableCapture(f"{path}: captures compressed with LZ4 are not read; decompress it first (lz4 -d)")
     return PlainSource(file, size)
 
 

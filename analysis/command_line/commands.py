@@ -178,7 +178,7 @@ def series(options: argparse.Namespace) -> None:
 
 def packets(options: argparse.Namespace) -> None:
     """Decoded packets, one row per frame."""
-    from analysis.capture.export import write_packets  # pyarrow is only needed here
+    from analysis.capture.export import write_packets  # polars is only needed here
 
     count = write_packets(options.file, options.output, decoder=options.decoder)
     print(f"{plural(count, 'packet')} written to {options.output}", file=sys.stderr)

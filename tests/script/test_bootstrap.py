@@ -189,3 +189,18 @@ def test_what_the_lists_say_can_be_installed_before_the_sources_are_there(machin
     assert "pip install" not in calls.read_text(), "it is installed already"
     assert machine.bootstrap().returncode == 0
     assert calls.read_text().count("analysis.warm_up") == 1, "they are compiled already"
+
+
+def test_packages_alone_makes_no_environment_of_python(machine: Machine) -> None:
+    result = machine.bootstrap("--packages")
+    assert result.returncode == 0, result.stderr
+    assert not (machine.clone / ".venv").exists()
+
+
+def test_a_complete_image_installs_nothing_and_runs_the_command(machine: Machine) -> None:
+    (machine.clone / ".venv").mkdir()
+    (machine.clone / ".venv" / ".complete").touch()
+    machine.install("dpkg-query", "echo not-installed")
+    result = machine.bootstrap("--", "sh", "-c", "echo started")
+    assert (result.returncode, result.stdout) == (0, "started\n")
+    assert not (machine.clone / "var").exists()

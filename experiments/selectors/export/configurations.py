@@ -10,15 +10,13 @@ from itertools import islice
 from typing import Any, Final
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet
 
 from experiments.metrics import described
 from experiments.models import Configuration
 from experiments.selectors.certificates import QUANTITIES, Standing, standings
 from experiments.selectors.explorer import TableRow, table_rows
 from experiments.selectors.export.columns import Column
-from experiments.selectors.export.sink import Sink
+from experiments.selectors.export.parquet import as_parquet as written_as_parquet
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
@@ -44,9 +42,9 @@ def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list
         if metric in metrics and statistic in _STATISTICS:
             of = described(metric)
             unit = "" if statistic == "n" else of.unit
-            told.append(Column(name, _KINDS[_type(name)], f"{of.label}, {statistic}", unit, of.definition))
+            told.append(Column(name, _kind(name), f"{of.label}, {statistic}", unit, of.definition))
         else:
-            told.append(Column(name, _KINDS[_type(name)]))
+            told.append(Column(name, _kind(name)))
     return told
 
 
@@ -121,29 +119,22 @@ def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[byte
 
 
 def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
-    """Yield a Parquet file, one row group per piece. Parameters are text: their types differ between workloads."""
-    schema = pa.schema([(name, _type(name)) for name in header])
-    sink = Sink()
-    with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
-        for piece in pieces:
-            writer.write_table(pa.Table.from_pylist([_typed(row) for row in piece], schema=schema))
-            yield sink.taken()
-    yield from sink.parts()
+    """Yield a Parquet file. Parameters are text: their types differ between workloads."""
+    schema = {name: _kind(name) for name in header}
+    frames = (pl.DataFrame([_typed(row) for row in piece], schema=schema) for piece in pieces)
+    return written_as_parquet(frames, [Column(name, kind) for name, kind in schema.items()])
 
 
-def _type(name: str) -> Any:
+def _kind(name: str) -> pl.DataType:
     if name.startswith("parameter."):
-        return pa.int64() if name in ("parameter.hosts", "parameter.ranks") else pa.string()
+        return pl.Int64() if name in ("parameter.hosts", "parameter.ranks") else pl.String()
     if name == "link_kept":
-        return pa.bool_()
+        return pl.Boolean()
     if name == "trust":
-        return pa.string()
+        return pl.String()
     if name in _FIXED:
-        return pa.int64() if name == "configuration" else pa.string()
-    return pa.int64() if name.endswith(".n") else pa.float64()
-
-
-_KINDS: Final = {pa.int64(): pl.Int64(), pa.float64(): pl.Float64(), pa.bool_(): pl.Boolean(), pa.string(): pl.String()}
+        return pl.Int64() if name == "configuration" else pl.String()
+    return pl.Int64() if name.endswith(".n") else pl.Float64()
 
 
 def _typed(row: Row) -> Row:

@@ -8,15 +8,11 @@ from io import BytesIO
 from typing import Final
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet
 
 from experiments.selectors.export.columns import Column
-from experiments.selectors.export.sink import Sink
+from experiments.selectors.export.parquet import as_parquet
 
 _FORMULA: Final = r"^[=+\-@\t\r]"
-_GROUP_CELLS: Final = 500_000
-"""Of a row group, at least."""
 
 Frames = Iterator[pl.DataFrame]
 
@@ -77,35 +73,6 @@ def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Ite
 def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
     """Times as ISO 8601 writes them."""
     return frame.with_columns(pl.col(pl.Datetime("us", "UTC")).dt.to_string("iso:strict"))
-
-
-def as_parquet(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield a Parquet file, a piece for each frame; label, unit and definition of a column are its metadata.
-
-    Several frames are one row group: the writer keeps what it has to tell of every group until the end. Numbers seldom repeat, and
-    have no dictionary.
-    """
-    oldest = pl.CompatLevel.oldest()
-    plain = pl.DataFrame(schema={column.name: column.kind for column in columns}).to_arrow(compat_level=oldest).schema
-    told = [
-        field.with_metadata({"label": column.label, "unit": column.unit, "definition": column.definition})
-        for field, column in zip(plain, columns, strict=True)
-    ]
-    sink, waiting = Sink(), list[pa.Table]()
-    repeated = [column.name for column in columns if column.kind != pl.Float64()]
-    with pyarrow.parquet.ParquetWriter(sink, pa.schema(told), use_dictionary=repeated) as writer:
-
-        def written(frame: pl.DataFrame) -> bytes:
-            waiting.append(frame.to_arrow(compat_level=oldest).cast(writer.schema))
-            if sum(table.num_rows for table in waiting) * len(columns) >= _GROUP_CELLS:
-                writer.write_table(pa.concat_tables(waiting))
-                waiting.clear()
-            return sink.taken()
-
-        yield from _one_behind(written, frames)
-        if waiting:
-            writer.write_table(pa.concat_tables(waiting))
-    yield from sink.parts()
 
 
 FORMATS: Final[dict[str, tuple[str, Callable[[Frames, Sequence[Column]], Iterator[bytes]]]]] = {

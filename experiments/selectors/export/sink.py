@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from typing import Any
 
 
 class Sink(io.RawIOBase):
-    """A file that only remembers what was written since it was last taken."""
+    """A file that holds what was written since it was last taken; one thread writes, another takes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: list[bytes] = []
+        self._parts: deque[bytes] = deque()
         self._at = 0
 
     def writable(self) -> bool:
@@ -30,6 +31,5 @@ class Sink(io.RawIOBase):
         return b"".join(self.parts())
 
     def parts(self) -> list[bytes]:
-        """What was written, without another copy of it: the end of a Parquet file tells of every part of it, and is long."""
-        parts, self._parts = self._parts, []
-        return parts
+        """Return what was written, without another copy: the end of a Parquet file describes every part of it, and is long."""
+        return [self._parts.popleft() for _ in range(len(self._parts))]

@@ -1,0 +1,71 @@
+"""Parquet files of any length, written by polars in a thread of its own while the caller reads the next rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import Full, Queue
+from typing import Any, Final
+
+import nanoarrow as na
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from experiments.selectors.export.columns import Column
+from experiments.selectors.export.sink import Sink
+
+_GROUP_CELLS: Final = 500_000
+"""Cells of a row group: the writer keeps the statistics of every group until the end."""
+_FRAMES_AHEAD: Final = 2
+_POLL_S: Final = 0.5
+
+
+def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield a Parquet file; a column's metadata holds its label, unit and definition.
+
+    The caller's thread reads ``frames``, as a database connection belongs to one thread.
+    """
+    schema = pl.Schema({column.name: column.kind for column in columns})
+    queue: Queue[pl.DataFrame | None] = Queue(_FRAMES_AHEAD)
+    sink = Sink()
+    with ThreadPoolExecutor(1, thread_name_prefix="export") as thread:
+        writing = thread.submit(_write, queue, schema, _described(schema, columns), sink)
+        try:
+            for frame in frames:
+                _put(queue, frame.select(pl.col(name).cast(kind) for name, kind in schema.items()), writing)
+                yield sink.taken()
+        finally:
+            _put(queue, None, writing)
+        writing.result()
+    yield from sink.parts()
+
+
+def _write(queue: Queue[pl.DataFrame | None], schema: pl.Schema, described: na.Schema, sink: Sink) -> None:
+    def source(*_: Any) -> Iterator[pl.DataFrame]:
+        while (frame := queue.get()) is not None:
+            yield frame
+
+    rows = max(1, _GROUP_CELLS // len(schema))
+    lazy = register_io_source(source, schema=schema)
+    # Snappy: every reader of Parquet knows it.
+    lazy.sink_parquet(sink, compression="snappy", row_group_size=rows, arrow_schema=described)
+
+
+def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing: Future[None]) -> None:
+    """Hand a frame to the writer; return without it if the writer has ended."""
+    while not writing.done():
+        try:
+            return queue.put(frame, timeout=_POLL_S)
+        except Full:
+            continue
+    return None
+
+
+def _described(schema: pl.Schema, columns: Sequence[Column]) -> na.Schema:
+    """Return the schema in Arrow's terms, with each column's metadata; texts as the type that all readers know."""
+    fields = []
+    for field, column in zip(na.Schema(schema).fields, columns, strict=True):
+        kind = na.Type.LARGE_STRING if column.kind == pl.String() else field
+        metadata = {"label": column.label, "unit": column.unit, "definition": column.definition}
+        fields.append(na.Schema(kind, name=column.name, metadata=metadata))
+    return na.struct(fields, nullable=False)
