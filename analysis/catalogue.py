@@ -53,6 +53,7 @@ def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = 
 
 _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
 _INSIDE = "every rank's calls, by a library loaded into it"
+_DELAY = f"{_INSIDE}; run delay: second number of /proc/thread-self/schedstat"
 _CALLS = "every rank's calls (profile: trace) and the packets between the ranks"
 _POP = "POP efficiencies, co-design.pop-coe.eu/metrics"
 _WIRE = "frames of the capture, original length"
@@ -83,15 +84,20 @@ _MPI: Final[list[Row]] = [
     ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside of MPI in the window.", _INSIDE),
     ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside of MPI of any rank.", _INSIDE),
     ("mpi_busiest_rank", "Busiest rank", "1", "neutral", "Number of the rank with the largest time outside of MPI: the one that others wait for.", _INSIDE),
+    ("mpi_busiest_computing_s", "Computing of the busiest rank", "s", "lower", "Time outside MPI on a processor, of the busiest rank.", _INSIDE),
+    ("mpi_busiest_descheduled_s", "Run delay of the busiest rank", "s", "lower", "Run delay outside MPI, of the busiest rank: it was runnable and had no core.", _DELAY),
     ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
     ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
     ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),
     ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "max U / T on an ideal network, measured by twins of the run on an unlimited link without delay.", _POP),
     ("mpi_transfer_efficiency", "Transfer efficiency", SHARE, "higher", "T on an ideal network / T; times mpi_serialisation_efficiency it is mpi_communication_efficiency.", _POP),
     ("mpi_useful_share", "Computing", SHARE, "higher", "Time outside of MPI on a processor / windows of all ranks; the first of the four shares that add up to 1.", _INSIDE),
-    ("mpi_no_core_share", "Outside of MPI without a core", SHARE, "lower", "Time outside of MPI in which the thread was on no processor / windows of all ranks: too few cores, or waiting for files.", _INSIDE),
-    ("mpi_on_cpu_share", "In MPI, working or polling", SHARE, "lower", "Time inside MPI on a processor / windows of all ranks.", _INSIDE),
-    ("mpi_blocked_share", "In MPI, off the processor", SHARE, "lower", "Time inside MPI in which the thread was on no processor / windows of all ranks.", _INSIDE),
+    ("mpi_no_core_share", "Outside MPI, on no processor", SHARE, "lower", "Time outside MPI in which the thread was on no processor / windows of all ranks: mpi_descheduled_share + mpi_blocked_outside_share.", _INSIDE),
+    ("mpi_descheduled_share", "Descheduled outside MPI", SHARE, "lower", "Run delay outside MPI / windows of all ranks: the thread was runnable and had no core.", _DELAY),
+    ("mpi_blocked_outside_share", "Blocked outside MPI", SHARE, "lower", "Time outside MPI in which the thread was on no processor and not runnable / windows of all ranks: sleep, files, locks.", _DELAY),
+    ("mpi_descheduled_inside_share", "Descheduled in MPI", SHARE, "lower", "Run delay inside MPI / windows of all ranks; a part of mpi_blocked_share.", _DELAY),
+    ("mpi_on_cpu_share", "In MPI, on CPU", SHARE, "lower", "Time inside MPI on a processor / windows of all ranks.", _INSIDE),
+    ("mpi_blocked_share", "In MPI, blocked", SHARE, "lower", "Time inside MPI in which the thread was on no processor / windows of all ranks.", _INSIDE),
     ("mpi_point_to_point_share", "In point-to-point calls", SHARE, "lower", "Time inside sends, receives and probes / windows of all ranks.", _INSIDE),
     ("mpi_collective_share", "In collective calls", SHARE, "lower", "Time inside collectives that move data / windows of all ranks.", _INSIDE),
     ("mpi_synchronisation_share", "In barriers and communicators", SHARE, "lower", "Time inside barriers and calls that make or free communicators / windows of all ranks.", _INSIDE),

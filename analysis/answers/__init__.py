@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
+from analysis.answers.answer import Answer, Cause, ChangePart, Figure, Missing, Strength
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
 from analysis.answers.evidence import MOST_CAUSES, Fact, Fold, causes_of, facts
 from analysis.answers.grid import Grid, Together
@@ -35,6 +35,7 @@ __all__ = [
     "Answer",
     "Asked",
     "Cause",
+    "ChangePart",
     "Claims",
     "Deciding",
     "Fact",

@@ -34,6 +34,25 @@ class Cause:
     explains: float | None = None
     unit: str = ""
     chart: str = ""
+    part: str = ""
+    """Name of the part of the change that it is, if it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePart:
+    """One part of a time at two points, seconds, and its change with a 95 % confidence interval; None without repetitions."""
+
+    name: str
+    before_s: float
+    after_s: float
+    change_s: float
+    low_s: float | None = None
+    high_s: float | None = None
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether it grew by more than the repetitions scatter."""
+        return self.change_s > 0 and (self.low_s is None or self.low_s > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +75,8 @@ class Answer:
     causes: tuple[Cause, ...] = ()
     missing: Missing | None = None
     scatter: Scatter | None = None
+    parts: tuple[ChangePart, ...] = ()
+    """How the change that the causes explain divides: the first is the whole, named by its metric, the others add up to it."""
 
     @property
     def asks(self) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite
+from math import isclose, isfinite
 from typing import Final
 
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Asked
 from analysis.answers.evidence import MOST_CAUSES, Fact, causes_of
+from analysis.answers.parts import LAUNCH
 from analysis.numbers import NOTHING, significant
 
 _POSITIVE: Final = ("s", "B/s", "B", "bit/s")
@@ -22,7 +23,7 @@ _NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!
 
 def check(answer: Answer, asked: Asked) -> list[str]:
     """Return what is wrong with an answer to what was asked: empty where all holds."""
-    found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked)]
+    found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked), *_parts(answer)]
     for figure in answer.figures:
         found += _figure(figure)
     if answer.strength == "firm" and answer.scatter is None:
@@ -86,6 +87,20 @@ def _costs(answer: Answer, asked: Asked) -> Iterator[str]:
             yield f"explains {significant(cause.explains, 3)} of the whole: {cause.statement}"
         if cause.unit == "s" and (cause.explains < 0 or (elapsed and cause.explains > max(elapsed))):
             yield f"costs more than the elapsed time: {cause.statement}"
+
+
+def _parts(answer: Answer) -> Iterator[str]:
+    """The parts of a change add up to it, and a cause is a part that grew."""
+    for part in answer.parts:
+        if part.low_s is not None and part.high_s is not None and not part.low_s <= part.change_s <= part.high_s:
+            yield f"the change of {part.name} is outside of its interval"
+    whole, parts = answer.parts[:1], answer.parts[1:]
+    if whole and not isclose(sum(part.change_s for part in parts), whole[0].change_s, rel_tol=1e-6, abs_tol=1e-9):
+        yield f"the parts do not add up to the change of {whole[0].name}"
+    grown = {part.name for part in parts if part.has_grown} | {LAUNCH}
+    for cause in answer.causes:
+        if cause.part and cause.part not in grown:
+            yield f"names a part that did not grow: {cause.statement}"
 
 
 def _figure(figure: Figure) -> Iterator[str]:

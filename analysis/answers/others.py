@@ -9,8 +9,8 @@ from typing import Final
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.answers.asked import CAPACITY, Accepted, Asked
+from analysis.answers.causes import Explanation, explained
 from analysis.answers.grid import Grid
-from analysis.answers.parts import loss
 from analysis.answers.scale import Curve
 from analysis.answers.strength import further, strength
 from analysis.answers.wording import level, levels, repetitions_words, value
@@ -177,9 +177,9 @@ def answer_weak(asked: Asked) -> Answer:
     else:
         held, where = "open", "; whether it stays above 80 % cannot be told yet"
         missing = _line(asked, curve, share)
-    causes = loss(asked, curve.points[0], curve.points[-1]) if share < 1 else ()
-    sentence = f"Efficiency is {told} at {size}{where}."
-    return Answer("weak scale", sentence, held, figures, causes, missing, curve.claims.scatter)
+    why = explained(asked, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
+    sentence = f"Efficiency is {told} at {size}{where}{why.because if share < _EFFICIENT else ''}.{why.launch_sentence}"
+    return Answer("weak scale", sentence, held, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
 
 def _line(asked: Asked, curve: Curve, share: float) -> Missing | None:

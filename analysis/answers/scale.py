@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
+from typing import Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing
+from analysis.answers.answer import Answer, Figure, Missing
 from analysis.answers.asked import Asked, Factor
-from analysis.answers.parts import gain_lost, loss, outside_lost
+from analysis.answers.causes import Explanation, explained
 from analysis.answers.scatter import Claims
 from analysis.answers.strength import further, strength
 from analysis.answers.wording import (
     change_words,
     factor_words,
+    first_up,
     level,
     levels,
     lower_first,
@@ -23,6 +25,9 @@ from analysis.answers.wording import (
 from analysis.findings.wording import percent
 from analysis.scaling import Point
 from analysis.statistics import Interval
+
+_NEAR_IDEAL: Final = 0.9
+"""An efficiency from here on needs no cause in the head line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +82,23 @@ def answer_scale(asked: Asked) -> Answer:
     if len(as_good) == len(curve.points):
         return _no_difference(asked, curve)
     if last not in as_good:
-        best, largest = curve.points[curve.best], curve.points[-1]
-        causes, besides = loss(asked, best, largest), outside_lost(asked, best, largest)
-        sentence = _stop(asked, curve, causes, besides)
-        causes = causes if besides is None else (*causes, besides)
+        why = explained(asked, curve.points[curve.best], curve.points[-1])
+        sentence = _stop(asked, curve, why)
+    elif 0 in as_good:
+        why, sentence = Explanation(), _between_worse(asked, curve)
     else:
-        causes = () if 0 in as_good else gain_lost(asked, curve.points[-1])
-        sentence = _between_worse(asked, curve) if 0 in as_good else _still_gains(asked, curve)
+        why = explained(asked, curve.points[0], curve.points[curve.best], curve.level(0) / curve.level(curve.best))
+        sentence = _still_gains(asked, curve, why)
     missing = _settle(asked, curve)
     return Answer(
-        "scale", sentence, strength(asked, curve.claims), _figures(asked, curve), causes, missing, curve.claims.scatter
+        "scale",
+        sentence,
+        strength(asked, curve.claims),
+        _figures(asked, curve),
+        why.all_causes,
+        missing,
+        curve.claims.scatter,
+        why.parts,
     )
 
 
@@ -103,24 +115,20 @@ def _beside(curve: Curve) -> str:
     return f" ({words})" if words else ""
 
 
-def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause], besides: Cause | None) -> str:
-    """Beyond the best size it gets worse; ``besides`` is told where it costs more than each cause."""
+def _stop(asked: Asked, curve: Curve, why: Explanation) -> str:
+    """Beyond the best size it gets worse; launch overhead has a sentence of its own, if it grew most."""
     last = len(curve.points) - 1
     ratio, interval = curve.slowdown(last, curve.best)
     take = "takes" if curve.level(last) == 1 else "take"
     beyond = f"{take} {factor_words(ratio, interval)} as long"
     if curve.higher_is_better:
         beyond = f"{take.replace('take', 'reach').replace('reachs', 'reaches')} {percent(1 / ratio)} of it"
-    because = f", {causes[0].statement}" if causes else ""
     verb = "Stay at" if curve.best == 0 else "Stop at"
     head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
-    tail = ""
-    if besides is not None and (besides.explains or 0) > max((cause.explains or 0 for cause in causes), default=0):
-        tail = f" {_first_up(besides.statement)}."
-    return f"{head} {_first_up(_size(curve, last))} {beyond}{because}.{tail}"
+    return f"{head} {first_up(_size(curve, last))} {beyond}{why.because}.{why.launch_sentence}"
 
 
-def _still_gains(asked: Asked, curve: Curve) -> str:
+def _still_gains(asked: Asked, curve: Curve, why: Explanation) -> str:
     """The largest size is as good as any: either it still gains, or from some size on nothing is gained."""
     best, as_good = curve.best, curve.as_good
     ratio, interval = curve.slowdown(0, best)
@@ -132,8 +140,8 @@ def _still_gains(asked: Asked, curve: Curve) -> str:
     much = "much" if curve.higher_is_better else "fast"
     largest = ", the largest measured" if best == len(curve.points) - 1 else ""
     return (
-        f"{_first_up(_size(curve, best))} {_are(curve, best)} best{_beside(curve)}{largest}: {_at(asked, curve)}, "
-        f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}. {end}"
+        f"{first_up(_size(curve, best))} {_are(curve, best)} best{_beside(curve)}{largest}: {_at(asked, curve)}, "
+        f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}{why.because if efficiency < _NEAR_IDEAL else ''}. {end}"
     )
 
 
@@ -152,10 +160,6 @@ def _between_worse(asked: Asked, curve: Curve) -> str:
 
 def _are(curve: Curve, i: int) -> str:
     return "is" if curve.level(i) == 1 else "are"
-
-
-def _first_up(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _range_words(curve: Curve) -> str:

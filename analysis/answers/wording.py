@@ -64,6 +64,11 @@ def lower_first(label: str) -> str:
     return label if label[:2].isupper() else label[:1].lower() + label[1:]
 
 
+def first_up(words: str) -> str:
+    """The words as the begin of a sentence."""
+    return words[:1].upper() + words[1:]
+
+
 def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
     """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
     ends = (None, None) if interval is None else (interval.low, interval.high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from analysis.findings.mpi_rules import LEAST_RUN_DELAY
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
@@ -51,9 +52,11 @@ def _with_threads(reading: Reading) -> str:
 
 
 def _measured(reading: Reading) -> str:
-    """How long ranks had work and no core, where that was measured."""
-    shares = [row.no_core_share for row in reading.breakdown if row.oversubscribed and row.no_core_share is not None]
-    return f" Ranks had work and no core for up to {percent(max(shares))} of their time." if shares else ""
+    """How long ranks had work and no core, if the kernel counted run delay."""
+    rows = [row for row in reading.breakdown if row.oversubscribed]
+    shares = [row.descheduled_share for row in rows if row.descheduled_share is not None]
+    worst = max(shares, default=0.0)
+    return f" Ranks had work and no core for up to {percent(worst)} of their time." if worst >= LEAST_RUN_DELAY else ""
 
 
 @rule

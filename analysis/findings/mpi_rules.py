@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from analysis.catalogue import METRICS
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
@@ -13,7 +14,8 @@ from analysis.numbers import grouped, significant
 from analysis.scaling.breakdown import is_profiled
 
 _IMBALANCED: Final = 0.9
-_NO_CORE: Final = 0.05
+LEAST_RUN_DELAY: Final = 0.05
+"""Share of the ranks' time below which no core, and no blocking, is worth a sentence."""
 _CHART: Final = "inside-mpi"
 _TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "
@@ -32,8 +34,8 @@ def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "mpi_load_imbalance",
         "time",
-        f"The load is uneven{reading.at(worst.point)}: {_busiest(worst)} computes {percent(1 / worst.median - 1)} longer than "
-        "the mean, and the others wait for it inside MPI.",
+        f"The load is uneven{reading.at(worst.point)}: {_busiest(worst)} spends {percent(1 / worst.median - 1)} more time "
+        "outside MPI than the mean, and the others wait for it in MPI.",
         _strength(reading, worst, "mpi_load_balance"),
         _evidence(reading, "Load balance", "mpi_load_balance"),
         _CHART,
@@ -62,8 +64,8 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "computation_grows",
         "time",
-        f"From {significant(first.size)} to {sizes(last.size, reading.axis)} the ranks together compute {percent(1 / scaling - 1)} "
-        "longer: the work itself grows, or each part of it gets slower.",
+        f"From {significant(first.size)} to {sizes(last.size, reading.axis)} the ranks together spend {percent(1 / scaling - 1)} "
+        "more time outside MPI: the work itself grows, or each part of it gets slower.",
         _strength(reading, place, "mpi_useful_s"),
         _evidence(reading, "Useful time of all ranks", "mpi_useful_s", "s"),
         _CHART,
@@ -73,20 +75,53 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_no_core(reading: Reading) -> Iterator[Finding]:
-    """Ranks that want to compute and have no core, where each host has its own cores."""
-    places = reading.series("mpi_no_core_share")
-    worst = max(places, key=lambda place: place.median, default=None)
-    if worst is None or worst.median < _NO_CORE or worst.point.outnumbers(reading.study.cores):
-        return  # of shared cores `oversubscribed` tells
-    yield Finding(
+    """Ranks that were runnable and had no core, by the kernel's run delay; `oversubscribed` reports it of shared cores."""
+    worst = _highest(reading, "mpi_descheduled_share")
+    if worst is None or worst.median < LEAST_RUN_DELAY or worst.point.outnumbers(reading.study.cores):
+        return
+    yield _outside_mpi(
+        reading,
+        worst,
         "mpi_no_core",
+        "mpi_descheduled_share",
+        f"Ranks had work and no core for {percent(worst.median)} of their time{reading.at(worst.point)}.",
+        "Look at what else runs on the hosts; use fewer ranks per host.",
+    )
+
+
+@rule
+def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
+    """Ranks that sleep or wait for files or locks outside MPI; without run delay, ranks on no processor there."""
+    known = bool(reading.series("mpi_descheduled_share"))
+    metric = "mpi_blocked_outside_share" if known else "mpi_no_core_share"
+    worst = _highest(reading, metric)
+    if worst is None or worst.median < LEAST_RUN_DELAY:
+        return
+    state = "blocked outside MPI" if known else "off the processor outside MPI"
+    why = "they sleep, or wait for files or locks" if known else "the kernel does not report why"
+    yield _outside_mpi(
+        reading,
+        worst,
+        "mpi_blocked_outside",
+        metric,
+        f"Ranks are {state} for {percent(worst.median)} of their time{reading.at(worst.point)}: {why}.",
+        "Look for sleeps, locks, and reads and writes of files in the program.",
+    )
+
+
+def _highest(reading: Reading, metric: str) -> Place | None:
+    return max(reading.series(metric), key=lambda place: place.median, default=None)
+
+
+def _outside_mpi(reading: Reading, worst: Place, name: str, metric: str, statement: str, next_step: str) -> Finding:
+    return Finding(
+        name,
         "time",
-        f"Ranks are off the processor outside of MPI for {percent(worst.median)} of their time{reading.at(worst.point)}: "
-        "they lack a core, or wait for files.",
-        _strength(reading, worst, "mpi_no_core_share"),
-        _evidence(reading, "Outside of MPI without a core", "mpi_no_core_share"),
+        statement,
+        _strength(reading, worst, metric),
+        _evidence(reading, METRICS[metric].label, metric),
         _CHART,
-        "Look at what else runs on the hosts and at the program's files; use fewer ranks per host.",
+        next_step,
         explains=min(1.0, worst.median),
     )
 

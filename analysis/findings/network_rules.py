@@ -252,6 +252,6 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
             *latency,
         ),
         "where-time-goes",
-        "The rest points to waiting for messages one by one, for slower ranks, or for a core: compare delay 0 with the present one.",
+        "Compare delay 0 with the present one; the MPI profile shows what the ranks do in the rest.",
         f"On average {percent(last.off_cpu_share)} of the run is {waiting}.",
     )

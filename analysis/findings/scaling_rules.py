@@ -13,7 +13,7 @@ from analysis.numbers import amount, between, significant
 from analysis.scaling import TimeRow
 
 _POLLING: Final = "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown."
-_SHARED: Final = "Part of the time off the CPU is spent waiting for a core: there are more ranks than cores."
+_SHARED: Final = "There are more ranks than cores: they also have to take turns."
 _WORTH_A_WORD: Final = 1.1
 
 
@@ -152,7 +152,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
             *(Evidence(_waiting(waits[c.size]), waits[c.size].off_cpu_s, "s", "", c.size) for c in (start, end)),
         ),
         "where-time-goes",
-        "Look at the packets and round trips of these sizes: waiting for messages grows with their number and their delay.",
+        "Look at the packets and round trips of these sizes, and at the MPI profile if there is one.",
         _SHARED if shared else "",
         explains=min(1.0, (last.median - best.median) / last.median),
     )

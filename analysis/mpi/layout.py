@@ -30,14 +30,16 @@ PAGE: Final = (
     *("inside", "entered", "last", "mpi", "paused", "paused_since", "events", "call_cost", "reading_ns", "bins_shown"),
 )
 """Words of the first page, in order; then come the lists of LISTS."""
-LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("clock", 4), ("bins", 2 * BINS))
+LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("delay_ns", 3), ("clock", 4), ("bins", 2 * BINS))
+"""``off_ns``, ``read_ns`` and the first two of ``delay_ns`` (run delay): outside and inside MPI. The third is the
+run delay of short pieces of both; NOT_KNOWN if the kernel does not count run delay."""
 ROW: Final = ("calls", "ticks", "bytes", "longest")
 PEER: Final = ("messages", "bytes")
 EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source", "no_core_before", "no_core_within")
 """``source``: whom a receive or an exchange took its message of. The last two: nanoseconds in
 which the thread was runnable without a processor, since its call before and within this one."""
 NOT_KNOWN: Final = 2**64 - 1
-"""Of these, where the kernel does not tell, or another thread called than the one that began MPI."""
+"""Of these, if the kernel does not count run delay, or another thread called than the one that began MPI."""
 
 
 def record(names: Iterable[str]) -> np.dtype[np.void]:
@@ -50,8 +52,9 @@ SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WO
 
 
 def table_number() -> int:
-    """Return what tells a profile of this table from those of others."""
-    return zlib.crc32("\n".join(f"{each.name} {each.kind}" for each in FUNCTIONS).encode())
+    """Return the number of this version of the file: it changes with the functions and with the words of the page."""
+    functions = [f"{each.name} {each.kind}" for each in FUNCTIONS]
+    return zlib.crc32("\n".join([*functions, *PAGE, *(f"{name} {count}" for name, count in LISTS)]).encode())
 
 
 def as_c() -> str:
@@ -72,7 +75,8 @@ def as_c() -> str:
             "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm; int64_t source;",
             "               u64 no_core_before, no_core_within; };",
             "struct slot { struct row rows[FUNCTIONS]; u64 sizes[2][SIZES], unplaced; };",
-            f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2]; struct {{ u64 tick, ns; }} clock[2]; u64 bins[2][BINS]; }};",
+            f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2], delay_ns[3];",
+            "              struct { u64 tick, ns; } clock[2]; u64 bins[2][BINS]; };",
             "",
         ]
     )

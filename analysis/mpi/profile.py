@@ -16,6 +16,15 @@ FORMAT: Final = 1
 MOST_PAIRS: Final = 20_000
 """Pairs of ranks in the table of messages, those with most bytes first."""
 _CLASS_OF: Final = {each.name: each.kind for each in FUNCTIONS}
+RUN_DELAY_METRICS: Final = (
+    *(
+        "mpi_descheduled_share",
+        "mpi_blocked_outside_share",
+        "mpi_descheduled_inside_share",
+        "mpi_busiest_descheduled_s",
+    ),
+)
+NO_RUN_DELAY: Final = "the kernel of a host does not count run delay (/proc/thread-self/schedstat)"
 CLASS_METRICS: Final = {
     "point-to-point": "mpi_point_to_point_share",
     "collective": "mpi_collective_share",
@@ -35,11 +44,13 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
     no_core, blocked = sum(rank.no_core_s for rank in ranks), sum(rank.blocked_s for rank in ranks)
     inside = sum(rank.mpi_s for rank in ranks)
     by_class = _seconds_by_class(ranks)
+    busiest = max(ranks, key=lambda rank: rank.useful_s)
     return {
         "mpi_window_s": window_s,
         "mpi_useful_s": sum(useful),
         "mpi_useful_max_rank_s": max(useful),
-        "mpi_busiest_rank": float(max(ranks, key=lambda rank: rank.useful_s).rank),
+        "mpi_busiest_rank": float(busiest.rank),
+        "mpi_busiest_computing_s": busiest.computing_s,
         "mpi_load_balance": found.load_balance,
         "mpi_communication_efficiency": found.communication,
         "mpi_parallel_efficiency": found.parallel,
@@ -47,12 +58,28 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
         "mpi_no_core_share": no_core / whole_s,
         "mpi_on_cpu_share": (inside - blocked) / whole_s,
         "mpi_blocked_share": blocked / whole_s,
+        **_run_delay(ranks, busiest),
         **{identifier: by_class[name] / whole_s for name, identifier in CLASS_METRICS.items()},
         "mpi_calls": float(sum(rank.calls for rank in ranks)),
         "mpi_messages": float(sum(int(rank.sizes[0].sum()) for rank in ranks)),
         "mpi_sent_bytes": float(sum(int(rank.peers[:, 1].sum()) for rank in ranks)),
         "mpi_collective_bytes": float(sum(_collective_bytes(rank) for rank in ranks)),
         "mpi_profile_cost_share": sum(rank.calls * rank.call_cost_s for rank in ranks) / whole_s,
+    }
+
+
+def _run_delay(ranks: Sequence[RankProfile], busiest: RankProfile) -> dict[str, float]:
+    """How the time on no processor divides into descheduled and blocked; empty if the kernel of a host does not count run delay."""
+    delays = [rank.delay_s for rank in ranks if rank.delay_s is not None]
+    if len(delays) < len(ranks) or busiest.delay_s is None:
+        return {}
+    whole_s = sum(rank.window_s for rank in ranks)
+    outside, inside = (sum(each) for each in zip(*delays, strict=True))
+    return {
+        "mpi_descheduled_share": outside / whole_s,
+        "mpi_blocked_outside_share": (sum(rank.no_core_s for rank in ranks) - outside) / whole_s,
+        "mpi_descheduled_inside_share": inside / whole_s,
+        "mpi_busiest_descheduled_s": busiest.delay_s[0],
     }
 
 
@@ -83,8 +110,9 @@ def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
         "rank": rank.rank,
         "host": host,
         "window_s": rank.window_s,
-        "computing_s": rank.useful_s - rank.no_core_s,
+        "computing_s": rank.computing_s,
         "no_core_s": rank.no_core_s,
+        **_outside(rank),
         "on_cpu_s": rank.mpi_s - rank.blocked_s,
         "blocked_s": rank.blocked_s,
         "calls": rank.calls,
@@ -96,6 +124,14 @@ def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
         "end": rank.end,
         "inside": rank.inside,
     }
+
+
+def _outside(rank: RankProfile) -> dict[str, float]:
+    """The run delay of a rank and the rest of its time on no processor outside MPI; empty if it is not known."""
+    if rank.delay_s is None:
+        return {}
+    outside, inside = rank.delay_s
+    return {"descheduled_s": outside, "blocked_outside_s": rank.no_core_s - outside, "descheduled_inside_s": inside}
 
 
 def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:

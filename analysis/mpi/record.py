@@ -44,7 +44,8 @@ class RankProfile:
     """One rank from the end of MPI_Init to the start of MPI_Finalize, or to where it ended. Times in seconds.
 
     ``useful_s + mpi_s`` is ``window_s``. ``no_core_s`` is the part of the useful time, ``blocked_s`` that of the time inside MPI in
-    which the thread was on no processor. ``of_others``: calls of threads other than the one that began MPI; their time is not in the split.
+    which the thread was on no processor; ``delay_s`` is of each of them (outside, inside) the run delay: the thread was runnable.
+    None if the kernel does not count it. ``of_others``: calls of threads other than the one that began MPI; their time is not in the split.
     """
 
     rank: int
@@ -57,6 +58,7 @@ class RankProfile:
     mpi_s: float
     no_core_s: float
     blocked_s: float
+    delay_s: tuple[float, float] | None
     end: str
     """finalize, abort, exit or killed."""
     inside: str
@@ -80,6 +82,10 @@ class RankProfile:
         return self.window_s - self.mpi_s
 
     @property
+    def computing_s(self) -> float:
+        return self.useful_s - self.no_core_s
+
+    @property
     def calls(self) -> int:
         return sum(row.calls for row in (*self.rows, *self.of_others))
 
@@ -100,6 +106,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
     paused = int(page["paused"]) + (max(0, ended - int(page["paused_since"])) if page["paused_since"] else 0)
     window = max(0, ended - began - paused)
     mpi = min(mpi, window)
+    useful_s, mpi_s = (window - mpi) / rate, mpi / rate
     off = [int(o) / int(r) if r else 0.0 for o, r in zip(page["off_ns"], page["read_ns"], strict=True)]
     shift, which = int(page["bins_shown"]) >> 1, int(page["bins_shown"]) & 1
     count = min(layout.BINS, (max(0, ended - began) >> shift) + 1) if shift < 60 else 0
@@ -109,9 +116,10 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
         began_ns=_to_ns(page, rate, began),
         real_offset_ns=int(page["real_offset_ns"]),
         window_s=window / rate,
-        mpi_s=mpi / rate,
-        no_core_s=min(1.0, off[0]) * (window - mpi) / rate,
-        blocked_s=min(1.0, off[1]) * mpi / rate,
+        mpi_s=mpi_s,
+        no_core_s=min(1.0, off[0]) * useful_s,
+        blocked_s=min(1.0, off[1]) * mpi_s,
+        delay_s=_run_delay_s(page, min(1.0, off[0]) * useful_s, min(1.0, off[1]) * mpi_s),
         end=end,
         inside=FUNCTIONS[inside - 1].name if 0 < inside <= len(FUNCTIONS) else "",
         init_s=max(0, began - int(page["called"])) / rate,
@@ -169,6 +177,19 @@ def _end(page: Any, rate: float, killed_ns: int | None) -> tuple[int, str]:
     _, _, at, ns = page["clock"].tolist()
     last = max(int(page["last"]), int(page["entered"]) if page["inside"] else 0)
     return (last if killed_ns is None else max(last, at + int((killed_ns - ns) * rate / 1e9))), "killed"
+
+
+def _run_delay_s(page: Any, no_core_s: float, blocked_s: float) -> tuple[float, float] | None:
+    """Run delay outside and inside MPI, each a part of the time on no processor; that of short pieces in proportion to what is left."""
+    *long_ns, short_ns = page["delay_ns"].tolist()
+    if short_ns == layout.NOT_KNOWN:
+        return None
+    off_s = (no_core_s, blocked_s)
+    delay_s = [min(ns / 1e9, most) for ns, most in zip(long_ns, off_s, strict=True)]
+    left_s = [most - delay for most, delay in zip(off_s, delay_s, strict=True)]
+    part = min(1.0, short_ns / 1e9 / sum(left_s)) if sum(left_s) > 0 else 0.0
+    outside, inside = (delay + part * left for delay, left in zip(delay_s, left_s, strict=True))
+    return outside, inside
 
 
 def _rows(slot: Any, rate: float) -> tuple[Row, ...]:

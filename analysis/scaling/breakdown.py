@@ -27,7 +27,7 @@ class TimeRow:
     cpu_s: float
     """CPU time per rank, mean over the ranks."""
     off_cpu_s: float
-    """elapsed - cpu: waiting, sending, and on shared cores waiting for one; never below 0. With a profile elapsed - computing
+    """elapsed - cpu; never below 0. With a profile elapsed - computing
     outside of MPI, so that polling is waiting."""
     off_cpu_share: float
     load_balance: float | None
@@ -39,13 +39,15 @@ class TimeRow:
     computation_scaling: float | None
     """CPU time of all ranks at the smallest size / here: below 1, more hosts made more work (strong scaling only)."""
     oversubscribed: bool
-    """More ranks than cores: waiting includes waiting for a core."""
+    """More ranks than cores."""
     parts_s: Mapping[str, float]
     """The workload's own breakdown, by metric id."""
     profiled: bool = False
     """Measured inside every rank, not taken from CPU time."""
     no_core_share: float | None = None
     """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
+    descheduled_share: float | None = None
+    """Of it, the run delay: the ranks were runnable and had no core."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -107,6 +109,7 @@ def _profiled_row(study: Study, size: float, point: Point, reference: float | No
         parts_s={p: value for p in parts if (value := point.median(p)) is not None},
         profiled=True,
         no_core_share=point.median("mpi_no_core_share"),
+        descheduled_share=point.median("mpi_descheduled_share"),
     )
 
 

@@ -10,19 +10,19 @@ import numpy as np
 from analysis import numbers
 from analysis.mpi.timeline import Timeline
 from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.scaling import PART_COLOURS
 
-_PARTS: Final = (
-    ("computing_s", "Computing", "--s2"),
-    ("no_core_s", "Outside of MPI without a core", "--s1"),
-    ("on_cpu_s", "In MPI, working or polling", "--s3"),
-    ("blocked_s", "In MPI, off the processor", "--s4"),
-)
-"""From the bottom up: the four add up to the window. A part has the colour of the experiment's page (PART_COLOURS)."""
+_NOT_SPLIT: Final = {"no_core_s": "Outside MPI, on no processor"}
+_SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
+"""If the kernel of every host counts run delay."""
+_IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
 
 def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
-    """Stacked bars, one per rank, of seconds between MPI_Init and MPI_Finalize."""
+    """Stacked bars, one per rank, of seconds between MPI_Init and MPI_Finalize: the parts add up to the window."""
+    is_split = all(part in rank for part in _SPLIT for rank in ranks)
+    parts = {"computing_s": "Computing", **(_SPLIT if is_split else _NOT_SPLIT), **_IN_MPI}
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
     names = [str(rank["rank"]) for rank in ranks]
     data = [
@@ -35,7 +35,7 @@ def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
             "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
             "hovertemplate": f"%{{customdata}}: {hover('y', scale.unit)}<extra>{label}</extra>",
         }
-        for part, label, colour in _PARTS
+        for (part, label), colour in zip(parts.items(), PART_COLOURS, strict=False)
     ]
     return {
         "data": data,

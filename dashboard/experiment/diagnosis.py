@@ -10,10 +10,11 @@ from typing import Any, Final
 from django.urls import reverse
 
 from analysis import numbers
-from analysis.answers import FOLDS, Cause, Fact, causes_of
+from analysis.answers import FOLDS, Answer, Cause, ChangePart, Fact, causes_of
 from analysis.findings import Diagnosis, FittedModel, Model
 from analysis.findings.wording import sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
+from analysis.statistics import Interval
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
 from dashboard.experiment.time_breakdown import breakdown
@@ -79,6 +80,7 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
             *(_cause(cause, panels) for cause in causes_of(diagnosis.answer)),
             *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
         ],
+        "parts": _parts(diagnosis.answer),
         "folds": [
             (title, [_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == fold])
             for fold, title in FOLDS.items()
@@ -101,6 +103,40 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
         "trials": study.trials,
         "slices_left_out": study.slices_left_out,
     }
+
+
+_DIGITS: Final = 3
+_PART_NAMES: Final = {
+    "computing": "Computing",
+    "descheduled": "Descheduled: work and no core",
+    "blocked": "Blocked outside MPI",
+    "off": "Off the processor outside MPI",
+    "imbalance": "In MPI, waiting for the busiest rank",
+    "communication": "In MPI, communication",
+    "on_cpu": "On the CPU",
+    "off_cpu": "Off the CPU",
+    "launch": "Launch overhead",
+    "unexplained": "Not explained",
+}
+
+
+def _parts(answer: Answer) -> list[dict[str, str]]:
+    """The parts of the change and their sum, as a table shows them."""
+    ordered = [*answer.parts[1:], *answer.parts[:1]]
+    return [
+        {
+            "name": _PART_NAMES.get(part.name, "Sum"),
+            "before": numbers.amount(part.before_s, "s", _DIGITS),
+            "after": numbers.amount(part.after_s, "s", _DIGITS),
+            "change": _change_words(part),
+        }
+        for part in ordered
+    ]
+
+
+def _change_words(part: ChangePart) -> str:
+    interval = None if part.low_s is None else Interval(part.low_s, part.high_s, 0.95, "")
+    return numbers.with_interval(part.change_s, interval, "s", _DIGITS)
 
 
 def _settle(diagnosis: KeptDiagnosis) -> str:

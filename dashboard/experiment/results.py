@@ -12,7 +12,7 @@ from analysis.trust_level import FLAGGED
 from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section
 from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter
-from dashboard.experiment.scaling import INSIDE_MPI, ScalingCharts, breakdown_metrics, fits_of
+from dashboard.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
 from dashboard.experiment.tables import MOST_SQUARES, Column, Slice, strip
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
@@ -55,7 +55,7 @@ class Results:
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = decided_by(experiment.workload, experiment.specification)
-        shown = (*HEADLINE, *TIME, *TRAFFIC, *INSIDE_MPI.values(), decides, *self.figures, *self.parts)
+        shown = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
         self.metrics = tuple(dict.fromkeys(shown))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)

@@ -17,10 +17,11 @@ from experiments.selectors import ConfigurationRow
 
 TIME: Final = "elapsed_s"
 CPU: Final = "cpu_mean_rank_s"
-INSIDE_MPI: Final = {
-    "window": "mpi_window_s",
-    **{name: f"mpi_{name}_share" for name in ("useful", "no_core", "on_cpu", "blocked")},
-}
+WINDOW: Final = "mpi_window_s"
+_SPLIT: Final = ("mpi_descheduled_share", "mpi_blocked_outside_share")
+_NOT_SPLIT: Final = ("mpi_no_core_share",)
+"""Time outside MPI on no processor, divided if the kernel of every host counts run delay."""
+IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", "mpi_blocked_share")
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
 """Names of models where the space is a legend's."""
@@ -172,7 +173,7 @@ class ScalingCharts:
         """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
-        profiled = bool(rows) and all(row.values.get(INSIDE_MPI["window"]) for row in rows)
+        profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
         own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
         views = [
             ("Seconds", time_parts(labels, own, of=keys)),
@@ -201,12 +202,13 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
-    """The four shares of the window in seconds, and what of the elapsed time lies outside of it."""
-    window = [row.median(INSIDE_MPI["window"]) or 0.0 for row in rows]
+    """The shares of the window in seconds, and the rest of the elapsed time."""
+    window = [row.median(WINDOW) or 0.0 for row in rows]
+    left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
     parts: dict[str, Sequence[float | None]] = {
         find(metric).label: [(row.median(metric) or 0.0) * s for row, s in zip(rows, window, strict=True)]
-        for name, metric in INSIDE_MPI.items()
-        if name != "window"
+        for metric in IN_WINDOW
+        if metric not in left_out
     }
     outside = [max(0.0, (row.median(TIME) or 0.0) - s) for row, s in zip(rows, window, strict=True)]
     return {**parts, "Before MPI_Init, after MPI_Finalize": outside}

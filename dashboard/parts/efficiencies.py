@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from analysis.mpi.efficiencies import Size, scaled
 from dashboard.experiment.axes import groups_beside
+from dashboard.experiment.scaling import IN_WINDOW
 from dashboard.parts.measured import Measured, swept
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
@@ -20,7 +21,7 @@ TRANSFER: Final = "mpi_transfer_efficiency"
 COMMUNICATION: Final = "mpi_communication_efficiency"
 WINDOW: Final = "mpi_window_s"
 COST: Final = "mpi_profile_cost_share"
-SHARES: Final = ("mpi_useful_share", "mpi_no_core_share", "mpi_on_cpu_share", "mpi_blocked_share")
+SHARES: Final = IN_WINDOW
 _OF_EACH_TRIAL: Final = (
     (1, "mpi_parallel_efficiency"),
     (2, "mpi_load_balance"),

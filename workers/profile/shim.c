@@ -46,6 +46,7 @@ static word world, no_comm;
 static u64 last, piece, unread[2], first_tick, first_ns, bin_began;
 static u64 read_tick, read_ns, read_cpu;
 static u64 core_piece, read_delay = NOT_KNOWN, without_core[2]; /* before the call that is counted, and within it */
+static double ns_per_tick;
 
 OWN char *outermost; /* frame of the call that is being counted */
 OWN int is_main;
@@ -165,26 +166,33 @@ static void read_clocks(int inside, u64 now, u64 length) {
     page->clock[1].tick = at, page->clock[1].ns = there;
 }
 
-/* How long this thread had been runnable without a processor, of all its time: the second number of its scheduler's statistics.
-   The file is opened anew each time: a number that is kept may have become another file of the program. */
+/* The run delay of this thread: how long it was runnable without a processor, of all its time. Kernels that do not count it print
+   zeros: a thread that runs has been on a processor. The file is opened each time: the program may have closed a kept descriptor
+   and opened a file of its own under the number. */
 static u64 runnable_ns(void) {
     char text[64] = "";
     int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     if (file < 0) return NOT_KNOWN;
     long length = syscall(SYS_read, file, text, sizeof text - 1);
     close(file);
-    unsigned long long delay;
-    return length > 0 && sscanf(text, "%*llu %llu", &delay) == 1 ? delay : NOT_KNOWN;
+    unsigned long long ran, delay;
+    return length > 0 && sscanf(text, "%llu %llu", &ran, &delay) == 2 && ran ? delay : NOT_KNOWN;
 }
 
-static void read_core(int inside) {
+/* A thread that loses its processor has a long piece, which holds the delay; the rest is of the short pieces before it. */
+static void read_core(int inside, u64 length) {
     u64 delay = runnable_ns();
-    if (delay != NOT_KNOWN && delay > read_delay) without_core[inside] += delay - read_delay;
-    if (delay != NOT_KNOWN) read_delay = delay;
+    if (delay == NOT_KNOWN) return;
+    u64 more = delay > read_delay ? delay - read_delay : 0, of_piece = length * ns_per_tick;
+    if (of_piece > more) of_piece = more;
+    page->delay_ns[inside] += of_piece;
+    page->delay_ns[2] += more - of_piece;
+    without_core[inside] += more;
+    read_delay = delay;
 }
 
 static inline void pass(int inside, u64 now, u64 length) {
-    if (UNLIKELY(length >= core_piece)) read_core(inside);
+    if (UNLIKELY(length >= core_piece)) read_core(inside, length);
     if (UNLIKELY(length >= piece)) read_clocks(inside, now, length);
     else unread[inside] += length;
 }
@@ -792,14 +800,16 @@ static void measure_cost(void) {
     page->mpi = page->events = unread[0] = unread[1] = 0;
 }
 
-/* Only of a trace: a reading takes some microseconds, so only pieces that are long against that are followed by one. */
+/* A reading takes some microseconds, so only pieces that are long against that are followed by one. */
 static void watch_core(double ticks_per_ns) {
-    if (!traced || (read_delay = runnable_ns()) == NOT_KNOWN) return;
+    ns_per_tick = 1 / ticks_per_ns;
+    page->delay_ns[2] = NOT_KNOWN;
     u64 before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-    read_delay = runnable_ns();
-    u64 cost = (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - before) * PIECES_PER_READING;
+    if (runnable_ns() == NOT_KNOWN || (read_delay = runnable_ns()) == NOT_KNOWN) return;
+    u64 cost = (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - before) / 2 * PIECES_PER_READING;
     core_piece = (cost > LEAST_CORE_PIECE_NS ? cost : LEAST_CORE_PIECE_NS) * ticks_per_ns;
     without_core[0] = without_core[1] = 0;
+    page->delay_ns[2] = 0;
 }
 
 static void begin(u64 called) {
@@ -840,7 +850,10 @@ static void begin(u64 called) {
 
 static void end(u64 now, u64 how) {
     if (!page || page->ended) return;
-    if (is_main && !page->inside) pass(0, now, now - last), read_clocks(0, now, 0);
+    if (is_main && !page->inside) {
+        pass(0, now, now - last), read_clocks(0, now, 0);
+        if (read_delay != NOT_KNOWN) read_core(0, 0);
+    }
     page->how = how;
     __atomic_store_n(&page->ended, now, __ATOMIC_RELEASE);
 }

@@ -74,7 +74,8 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     except ValueError as error:
         return absent(str(error))
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
-    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN), calls_of(profiles))
+    missing = {metric: mpi_profile.NO_RUN_DELAY for metric in mpi_profile.RUN_DELAY_METRICS if metric not in metrics}
+    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN) | missing, calls_of(profiles))
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
     assert values(given, "best size") == [2]
     assert values(given, "as good") == []
     assert given.causes[0].explains == pytest.approx(3.0, rel=0.02)
-    assert "waiting for messages" in given.causes[0].statement
+    assert given.causes[0].part == "off_cpu"
 
 
 def test_it_says_which_sizes_cannot_be_told_from_the_best():

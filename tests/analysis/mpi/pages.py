@@ -10,9 +10,10 @@ PAGE_BYTES, SLOT_BYTES = layout.PAGE_TYPE.itemsize, layout.SLOT_TYPE.itemsize
 NS = 1_000_000_000
 
 
-def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), trace=(), **words):
+def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), delay=None, trace=(), **words):
     """A rank that counts in nanoseconds. ``calls``: (function, calls, seconds, bytes); ``messages``: (to, messages, bytes);
-    ``off``: share of the useful time and of the time inside MPI that was on no processor; ``words``: others of the page."""
+    ``off``: share of the useful time and of the time inside MPI that was on no processor; ``delay``: seconds of run delay in long
+    pieces outside and inside MPI and in short pieces, None for a kernel that does not count it; ``words``: others of the page."""
     page = np.zeros(1, layout.PAGE_TYPE)
     slots = np.zeros(2, layout.SLOT_TYPE)
     peers = np.zeros(2 * size, layout.record(layout.PEER))
@@ -36,6 +37,7 @@ def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), trac
     page[0]["clock"] = [NS, NS, began, began]
     page[0]["read_ns"] = [NS, NS]
     page[0]["off_ns"] = [int(share * NS) for share in off]
+    page[0]["delay_ns"] = [0, 0, layout.NOT_KNOWN] if delay is None else [int(seconds * NS) for seconds in delay]
     ring = np.zeros(layout.RING if trace else 0, layout.record(layout.EVENT))
     not_told = (0,) * len(layout.EVENT)
     for place, event in enumerate(trace):

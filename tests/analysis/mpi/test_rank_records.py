@@ -13,8 +13,23 @@ def test_it_splits_a_window_into_four():
     assert (profile.window_s, profile.mpi_s, profile.useful_s) == (2.0, 0.5, 1.5)
     assert profile.no_core_s == pytest.approx(0.3)
     assert profile.blocked_s == pytest.approx(0.2)
+    assert profile.delay_s is None
     assert profile.end == "finalize"
     assert profile.call_cost_s == pytest.approx(50e-9)
+
+
+@pytest.mark.parametrize(
+    ("delay", "split"),
+    [
+        ((0.25, 0.05, 0.0), (0.25, 0.05)),
+        ((0.9, 0.0, 0.0), (0.3, 0.0)),
+        ((0.2, 0.1, 0.1), (0.25, 0.15)),
+        ((0.0, 0.0, 9.0), (0.3, 0.2)),
+    ],
+)
+def test_run_delay_is_a_part_of_the_time_on_no_processor(delay, split):
+    profile = read(page_of(0, 2, window_s=2.0, calls=[("Send", 10, 0.5, 1000)], off=(0.2, 0.4), delay=delay))
+    assert profile.delay_s == pytest.approx(split)
 
 
 def test_it_counts_the_call_in_which_a_rank_was_killed():

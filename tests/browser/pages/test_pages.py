@@ -199,7 +199,7 @@ def test_what_many_tables_say_alike_is_explained_from_its_one_place(page, compla
     specification = {**SIZES, "sweep": {"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]}}
     project = Project.objects.get(slug=DEFAULT_PROJECT)
     page.goto(measured(project, specification, profiled).get_absolute_url())
-    terms = page.get_by_text("In MPI, off the processor", exact=True)
+    terms = page.get_by_text("In MPI, blocked", exact=True)
     expect(terms).to_have_count(2)
     terms.last.focus()
     expect(page.locator("#explanation")).to_have_text(METRICS["mpi_blocked_share"].definition)

@@ -24,7 +24,7 @@ def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
 def test_it_stacks_the_four_shares_and_what_lies_outside_of_them() -> None:
     parts = parts_of(PROFILE, PROFILE)
     assert parts["Computing"] == [4.0, 4.0]
-    assert parts["In MPI, working or polling"] == [2.0, 2.0]
+    assert parts["In MPI, on CPU"] == [2.0, 2.0]
     assert parts["Before MPI_Init, after MPI_Finalize"] == [2.0, 2.0]
     assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
 

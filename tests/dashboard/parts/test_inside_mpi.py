@@ -19,7 +19,7 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Computation scalability 100 % 88.9 % 72.7 %" in words
     assert "Serialisation and transfer are not known" in words
     assert "Counting took at most 0.2 % of the time" in words
-    assert "In MPI, off the processor 10 % 10 % 10 %" in words
+    assert "In MPI, blocked 10 % 10 % 10 %" in words
 
 
 def test_it_stands_below_what_another_network_costs_where_that_was_asked(page, library):

@@ -49,7 +49,7 @@ def test_it_stops_water_at_four_hosts(published: None) -> None:
     assert (water.question, water.strength) == ("scale", "printed")
     assert value(water, "best size") == 4
     assert value(water, "times the best", hosts=12) == pytest.approx(264.85 / 200.4)
-    assert "waiting for messages" in water.causes[0].statement
+    assert water.causes[0].part == "off_cpu"
 
 
 def test_it_says_what_delay_and_loss_cost_a_transfer(published: None) -> None:
