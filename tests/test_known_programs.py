@@ -52,6 +52,7 @@ def test_truth_is_the_change_by_the_programs_own_clocks() -> None:
     [
         (answer("communication", "computing"), "right"),
         (answer("computing", "communication"), "OPPOSITE"),
+        (answer(""), "silent"),
         (answer(), "silent"),
     ],
 )

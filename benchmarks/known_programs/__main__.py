@@ -15,8 +15,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,8 @@ def main() -> int:
                 judgement = judgement_of(KINDS[name], result)
                 verdicts[name][judgement.verdict] += 1
                 print(line(name, result["answer"], judgement), flush=True)
-                for sentence in contradictions(measured(result)):
+                trials = measured(result)
+                for sentence in chain(contradictions(trials), other_packets(trials, directory)):
                     wrong_numbers += 1
                     print(f"  CONTRADICTED: {sentence}", flush=True)
     print(table(verdicts))
@@ -86,6 +88,17 @@ def result_of(kind: Kind, environment: Mapping[str, str], directory: Path, run: 
     if done.returncode:
         raise SystemExit(f"{kind.name} failed\n{done.stdout}{done.stderr}")
     return dict(json.loads(result.read_text()))
+
+
+def other_packets(trials: Sequence[Mapping[str, Any]], directory: Path) -> Iterator[str]:
+    """Yield the captures of which capinfos counts other packets than the product."""
+    for trial in trials:
+        capture = directory / "installation" / "trials" / str(trial["id"]) / "capture.pcapng.zst"
+        if capture.exists():
+            words = ["capinfos", "-T", "-r", "-M", "-c", str(capture)]
+            counted = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-1]
+            if trial["metrics"].get("packets") != float(counted):
+                yield f"trial {trial['id']}: {trial['metrics'].get('packets')} packets, by capinfos {counted}"
 
 
 def judgement_of(kind: Kind, result: Mapping[str, Any]) -> Judgement:

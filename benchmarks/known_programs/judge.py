@@ -77,19 +77,18 @@ def _medians(trials: Sequence[Parts]) -> Parts:
 
 def judge(kind: Kind, answer: Mapping[str, Any], truth: Parts) -> Judgement:
     """Judge the first cause of an answer: right, silent, other (a minor part), or OPPOSITE (a part that did not grow)."""
-    cause = next(iter(answer["causes"]), None)
-    if cause is None:
-        is_right = kind.form == "none" and any(f["name"] == "largest difference" for f in answer["figures"])
-        return Judgement("right" if is_right else "silent", "", None, truth)
-    part = cause["part"]
-    if kind.form == "none":
-        return Judgement("OPPOSITE", part, cause["explains"], truth)
+    part, explains = next(((c["part"], c["explains"]) for c in answer["causes"]), ("", None))
     verdict: Verdict = "other"
-    if part in true_causes(kind, truth):
+    if kind.form == "none":
+        is_equal = any(figure["name"] == "largest difference" for figure in answer["figures"])
+        verdict = "OPPOSITE" if answer["causes"] else "right" if is_equal else "silent"
+    elif part not in truth:
+        verdict = "silent"
+    elif part in true_causes(kind, truth):
         verdict = "right"
-    elif truth.get(part, 0.0) < NO_PART * sum(truth.values()):
+    elif truth[part] < NO_PART * sum(truth.values()):
         verdict = "OPPOSITE"
-    return Judgement(verdict, part, cause["explains"], truth)
+    return Judgement(verdict, part, explains, truth)
 
 
 def true_causes(kind: Kind, truth: Parts) -> frozenset[str]:
