@@ -10,11 +10,12 @@ trials are slower, each by so much than the one before.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 from time import perf_counter
-from typing import get_args
+from typing import Final, get_args
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from tests.analysis.answers.truth import (
 )
 
 DRIFTS = (0.0, 0.002, 0.005, 0.01, 0.02)
+
+WRONG: Final = 0.05
 
 
 def tally(
@@ -103,7 +106,7 @@ def _words(shares: Sequence[float]) -> str:
     return "/".join(f"{share:.0f}" for share in shares)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=180)
@@ -126,7 +129,7 @@ def main() -> None:
             for sd in SCATTERS:
                 if perf_counter() - start > given.seconds:
                     print("time is up")
-                    return
+                    return 1
                 row: list[str] = []
                 shown: list[tuple[float, ...]] = []
                 for repetitions in REPETITIONS:
@@ -135,6 +138,8 @@ def main() -> None:
                             question, effect, sd, repetitions, given.trials, prior=prior, order=given.order
                         )
                         total.update({**verdicts, "all": given.trials, "broken": broken})
+                        if effect == 1:
+                            total.update({"false": verdicts["wrong"], "no effect": given.trials})
                         shown.append(tuple(100 * verdicts[v] / given.trials for v in ("right", "silent", "wrong")))
                         row.append(_words(shown[-1]) + (f" !{broken}" if broken else ""))
                 large = " *" if QUESTIONS[question](effect).margin > 3 * sd else ""
@@ -151,7 +156,14 @@ def main() -> None:
     print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
     for points in (4, 6, 12):
         print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")
+    return broken_bounds(total)
+
+
+def broken_bounds(total: Counter[str]) -> int:
+    """Return the exit status: 1 if over 5 % of the head lines, or of the claims without an effect, are wrong, or one breaks a check."""
+    shares = (total["wrong"] / max(total["all"], 1), total["false"] / max(total["no effect"], 1))
+    return int(max(shares) > WRONG or total["broken"] > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0029_sizes_of_designs"),
+        ("experiments", "0030_excluded_disturbed_trials"),
     ]
 
     operations = [

@@ -1,0 +1,33 @@
+"""A program of known truth from its specification to its cause; all kinds are measured by ``script/nightly``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.known_programs.__main__ import SOURCE, build
+from benchmarks.known_programs.judge import judge, measured, truth_of
+from benchmarks.known_programs.kinds import KINDS, specification
+from tests.script.programs import Script
+
+LIMIT_S = 150
+"""Half a minute on two idle cores."""
+
+
+@pytest.mark.timeout(LIMIT_S + 30)
+def test_an_answer_names_communication_of_ranks_that_poll(
+    start: Callable[..., Script], session_directory: Path
+) -> None:
+    kind, spec, result = KINDS["polling"], session_directory / "polling.yaml", session_directory / "polling.json"
+    build(session_directory)
+    spec.write_text(yaml.safe_dump(specification(kind, session_directory / SOURCE.stem)))
+    run = start("run", str(spec), "--json", str(result))
+    assert run.end(timeout_s=LIMIT_S) == 0, run.output
+    found = json.loads(result.read_text())
+    trials = measured(found)
+    assert judge(kind, found["answer"], truth_of(kind, trials)).verdict == "right"
+    assert all(trial["metrics"]["mpi_messages"] == trial["metrics"]["command.messages"] for trial in trials)
