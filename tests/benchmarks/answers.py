@@ -116,7 +116,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.drift:
         drifts(given.trials, given.seconds)
-        return
+        return 0
     start = perf_counter()
     total: Counter[str] = Counter()
     means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
