@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 from celery.beat import Scheduler
 
-from experiments import outage
+from experiments.pure import outage
 from workers import vital_signs
 from workers.backlog import is_heard
 

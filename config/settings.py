@@ -5,6 +5,7 @@ import re
 import socket
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
@@ -40,7 +41,7 @@ REDIS_URL = with_password(
 # Commands that need neither (collectstatic, makemigrations, mypy) run before the services do.
 SERVICES_KNOWN = bool(DATABASE_URL and REDIS_URL)
 DATABASES = {"default": database(DATABASE_URL or "postgresql://127.0.0.1:1/rankwire")}
-CACHES = {
+CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),

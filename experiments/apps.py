@@ -28,7 +28,8 @@ class ExperimentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from experiments import outage, registered
+        from experiments import registered
+        from experiments.pure import outage
         from experiments.traffic import define_in_database
 
         workloads.add_source(_brought)

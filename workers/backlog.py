@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import Celery
 
-from experiments import outage
+from experiments.pure import outage
 
 
 def is_heard(app: Celery, queue: str = "") -> bool:

@@ -15,9 +15,10 @@ import structlog
 from celery import current_app, group
 from django.db import transaction
 
-from experiments import access, outage, revision, workloads
+from experiments import access, revision, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
+from experiments.pure import outage
 from experiments.selectors import predictions, quotas
 from experiments.spec import ExperimentSpec
 from experiments.spec.yaml_lines import YamlDocument

@@ -10,7 +10,8 @@ from experiments import files
 from experiments.errors import StaleTrial
 from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
-from workers.trial import delivery, ending, leftovers
+from workers import stopping
+from workers.trial import delivery, leftovers
 from workers.trial.heartbeat import ENDING
 from workers.worker_identity import is_alive_here, is_gone
 
@@ -34,9 +35,9 @@ def reap() -> int:
         else:
             continue
         worker = trial.worker
-        if (trial.progress.get(ENDING) or ending.is_noted(worker)) and trial.hand_back():
+        if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.hand_back():
             _clear_up(trial, worker)
-            ending.forget(worker)
+            stopping.forget(worker)
             log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="It was told to end.")
             continue
         try:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import mmap
 import struct
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
+
+from django.conf import settings
 
 _SINCE: Final = mmap.mmap(-1, 8)
 """When it was told, on the monotonic clock; 0 is not at all. Shared by a worker and the processes that it forks later."""
@@ -30,3 +34,25 @@ def is_overdue(grace_s: float) -> bool:
 
 def _since() -> float:
     return float(_MOMENT.unpack_from(_SINCE, 0)[0])
+
+
+def note_on_disk(worker: str) -> None:
+    """Record that a worker is ending while the database is away, for the reaper that runs after it: its trial loses no attempt."""
+    with suppress(OSError):
+        _file(worker).parent.mkdir(parents=True, exist_ok=True)
+        _file(worker).touch()
+
+
+def is_noted_on_disk(worker: str) -> bool:
+    """Return whether a worker of this machine was told to end."""
+    return bool(worker) and _file(worker).exists()
+
+
+def forget(worker: str) -> None:
+    """Remove the record of a worker whose trial is dealt with."""
+    with suppress(OSError):
+        _file(worker).unlink(missing_ok=True)
+
+
+def _file(worker: str) -> Path:
+    return Path(settings.VAR) / "ending" / worker.replace("/", "_")

@@ -171,4 +171,4 @@ class Line:
 
 @lru_cache(maxsize=1)
 def _redis() -> Redis:
-    return Redis.from_url(settings.CACHES["default"]["LOCATION"], socket_timeout=5)
+    return Redis.from_url(str(settings.CACHES["default"]["LOCATION"]), socket_timeout=5)

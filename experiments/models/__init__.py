@@ -8,9 +8,9 @@ from experiments.models.configuration import Configuration
 from experiments.models.disturbed import DISTURBANCES
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
-from experiments.models.heartbeat import Heartbeat, LastSeen
 from experiments.models.installation import Installation
 from experiments.models.keeping.deleted import Deleted, DeletedRows
+from experiments.models.keeping.heartbeat import Heartbeat, LastSeen
 from experiments.models.measurement import Measurement, TrialValues, ValueNames
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey

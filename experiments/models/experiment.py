@@ -14,19 +14,17 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.text import slugify
 
-from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
+from experiments.models.keeping import holding
 from experiments.models.keeping.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
-from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
+from experiments.models.states import FAILED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
-MOST_IDENTICAL_FAILURES: Final = 3
-"""In succession; then the remaining trials are put on hold."""
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
 _SLUG_ATTEMPTS: Final = 20
@@ -249,32 +247,8 @@ class Experiment(models.Model):
         """
         if not self.trials.filter(state=State.QUEUED).exists():
             return
-        if self._runs_new_program(trial) or self._fails_repeatedly():
+        if holding.runs_new_program(trial) or holding.fails_repeatedly(self.trials):
             type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
-
-    def _runs_new_program(self, trial: Any) -> bool:
-        """Whether the workload runs a program of the user's own of which no trial has finished."""
-        known = workloads.find(self.workload, trial.configuration.parameters)
-        if known is None or not known.brought:
-            return False
-        same = {
-            f"configuration__parameters__{name}": trial.configuration.parameters.get(name) for name in known.brought
-        }
-        finished = self.trials.model.objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
-        return not finished.exists()
-
-    def _fails_repeatedly(self) -> bool:
-        """Whether the last trials failed with one message, and not because of their configuration: their program did not start, they
-        had several configurations, or no trial of the experiment has finished.
-        """
-        over = self.trials.exclude(state__in=(*UNFINISHED, State.CANCELLED)).order_by("-ended_at", "-pk")
-        last = list(over.values_list("state", "message", "running_at", "configuration_id")[:MOST_IDENTICAL_FAILURES])
-        states, messages, starts, configurations = zip(*last, strict=True)
-        if len(last) < MOST_IDENTICAL_FAILURES or not set(states) <= set(FAILED):
-            return False
-        if len({message.partition("\n")[0] for message in messages}) > 1:
-            return False
-        return not any(starts) or len(set(configurations)) > 1 or not self.trials.filter(state=State.FINISHED).exists()
 
     def let_go(self) -> None:
         """Let held trials start; the next failure may hold them again."""

@@ -29,7 +29,6 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper.cell import TEMPORARY
-from workers.keeper.machine import memory_kills
 from workers.launchers.confinement import (
     Confinement,
     disk_use_bytes,
@@ -166,10 +165,6 @@ class Session(ABC):
         """Which limit of its confinement the job has reached, as a sentence; empty for none, and where the hosts have their own."""
         return ""
 
-    def memory_kills(self) -> int:
-        """How many processes the kernel of the hosts has ended for lack of memory since it started; 0 if that is not known."""
-        return 0
-
     @abstractmethod
     def alive(self) -> bool:
         """Whether it can run another job."""
@@ -287,10 +282,6 @@ class MachineSession(Session):
         if not self.confined:
             return ""
         return job.confinement.exceeded(self.keeper.ask("use")[0], disk_use_bytes(job.workdir))
-
-    def memory_kills(self) -> int:
-        """Of this machine, the kernel of virtual hosts too."""
-        return memory_kills() if self.confined else 0
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None

@@ -11,11 +11,10 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
-from experiments import outage
 from experiments.errors import StaleTrial
 from experiments.models import Trial
+from experiments.pure import outage
 from workers import stopping
-from workers.trial import ending
 
 BEAT_S: Final = 1.0
 ENDING: Final = "worker_ends"
@@ -57,7 +56,7 @@ class Heart:
         self._news.set()
         self._thread.join()
         if kind is None:
-            ending.forget(self._trial.worker)
+            stopping.forget(self._trial.worker)
 
     def show(self, progress: Mapping[str, Any]) -> None:
         """Take over what the page shows, and beat at once: a sample waits for its page already."""
@@ -87,7 +86,7 @@ class Heart:
                     self._stale.set()
                 except DatabaseError as error:
                     if stopping.is_asked():
-                        ending.note(
+                        stopping.note_on_disk(
                             self._trial.worker
                         )  # its end cannot be stored, if it is killed before the database is back
                     if not outage.note(error):

@@ -28,20 +28,21 @@ from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
+from workers.keeper.machine import memory_kills
 from workers.launchers import Job, Process, Session
+from workers.launchers.base import MachineSession
 from workers.launchers.confinement import Confinement
 from workers.launchers.pool import Wanted
 from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
-from workers.trial.failure import did_not_end, tail, timed_out, why_failed, with_output
+from workers.trial.failure import did_not_end, out_of_memory, tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
 from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_history import LiveHistory
 from workers.trial.live_traffic import LiveTraffic
-from workers.trial.memory import out_of_memory
 from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usage
 
@@ -150,14 +151,14 @@ class TrialRun:
                 )
             )
             traffic = stack.enter_context(_live(capture))
-            kills = session.memory_kills()
+            kills = memory_kills()
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
                 samples = self._watch(session, job, process, traffic)
             finally:
                 process.terminate(TERM_GRACE_S)
             limit = session.exceeded(job)
-            kills = session.memory_kills() - kills
+            kills = memory_kills() - kills if isinstance(session, MachineSession) else 0
             self._require_network(session, thorough=True)
             recorded = self._keep_recordings(session, recordings)
         usages = read_rank_usage(job.report_dir)

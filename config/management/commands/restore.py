@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import getpass
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,7 +42,7 @@ class Command(BaseCommand):
                 self._restore(restore.chosen(directory), replace=replace, check=check)
         except PermissionError as error:
             raise CommandError(
-                f"{error.filename} cannot be read by the account {getpass.getuser()}: give it the files (chown -R), "
+                f"{error.filename} cannot be read by user {os.geteuid()}: give it the files (chown -R), "
                 "or send them: tar -C DIR -c . | ... restore -; nothing was changed"
             ) from None
         except (KeepingError, ServiceError) as error:

@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from dashboard.requests.seats import COME_AGAIN_S, Busy
-from experiments import outage
 from experiments.errors import (
     AccountAsItIs,
     BadBundle,
@@ -32,6 +31,7 @@ from experiments.errors import (
     StoreAway,
     Tampered,
 )
+from experiments.pure import outage
 
 PROBLEM: Final = "application/problem+json"
 """The media type of a problem document."""
@@ -91,7 +91,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         )
     if request.path_info.startswith("/api/"):
         return refusal(400, [whole(sentence)])
-    return HttpResponse(render_to_string("400.html", {"sentence": sentence}), status=400)
+    return HttpResponse(_page("This address cannot be answered", sentence), status=400)
 
 
 def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
@@ -100,10 +100,21 @@ def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         response = refusal(503, [whole(sentence)])
     else:
-        response = HttpResponse(render_to_string("503.html", {"sentence": sentence}), status=503)
+        response = HttpResponse(
+            _page(
+                "Rankwire is not available",
+                f"{sentence} Load the page again in a few seconds. Running trials continue.",
+            ),
+            status=503,
+        )
     response.headers["Retry-After"] = str(COME_AGAIN_S)
     response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log.log_response
     return response
+
+
+def _page(title: str, sentence: str) -> str:
+    """Return a page that needs neither database nor user."""
+    return render_to_string("parts/refusal.html", {"title": title, "sentence": sentence})
 
 
 def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:

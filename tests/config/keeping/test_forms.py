@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from config.keeping import backup
+from config.management.commands import restore  # before the test becomes a user who cannot read Python
 from tests.config.keeping.conftest import Elsewhere
 from tests.experiments import factories
 
@@ -92,6 +93,6 @@ def test_a_backup_of_another_user_is_refused_with_what_to_do(tmp_path: Path) -> 
     os.seteuid(65534)
     try:
         with pytest.raises(CommandError, match="chown -R"):
-            call_command("restore", str(closed / "rankwire-1"))
+            call_command(restore.Command(), str(closed / "rankwire-1"))
     finally:
         os.seteuid(0)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 
 from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, State, Trial
+from tests.experiments import factories
 from workers import tasks
-from workers.trial import pipeline
+from workers.trial import pipeline, room
 from workers.trial.failure import storage_failure
 
 
@@ -91,3 +94,39 @@ def test_a_read_only_directory_is_told_and_the_next_trial_runs(small_disk: Path,
     require_failed(run_one(), "Read-only file system")
     remount(small_disk, "rw,size=64m")
     assert run_one().state == State.FINISHED
+
+
+def test_a_trial_waits_while_the_disk_has_too_little_room_and_runs_when_there_is_room(
+    submit: Callable[..., Experiment], empty_redis: object, settings: Any
+) -> None:
+    settings.DISK_RESERVE_BYTES = 1 << 60
+    experiment = submit(parameters={"molecules": 64, "steps": 100})
+    tasks.work(experiment.cluster_id)
+    trial = experiment.trials.get()
+    assert (trial.state, trial.attempt, trial.running_at) == (State.QUEUED, 1, None)
+    assert "free" in trial.message
+    assert "required" in trial.message
+    assert not Lease.objects.exists()
+    settings.DISK_RESERVE_BYTES = 0
+    tasks.work(experiment.cluster_id)
+    pipeline.POOL.close()
+    trial.refresh_from_db()
+    assert (trial.state, trial.attempt) == (State.FINISHED, 1), trial.message
+
+
+@pytest.mark.django_db
+def test_the_required_room_grows_with_what_the_last_trials_stored(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR.mkdir(parents=True, exist_ok=True)
+    factories.experiment(slug="large")
+    stored = factories.stored_file(factories.finished())
+    stored.size_bytes = 100 << 20
+    stored.save()
+    waiting = Trial.objects.filter(experiment=stored.trial.experiment_id).first()
+    assert waiting is not None
+    usage = shutil.disk_usage(settings.VAR)
+    for free, lacks in ((301 << 20, False), (299 << 20, True)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
+        assert bool(room.lacking(waiting)) is lacks
+    assert Experiment.objects.get(slug="large").trials.exists()

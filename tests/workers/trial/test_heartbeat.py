@@ -11,7 +11,7 @@ from django.db import connection
 from experiments.models import Experiment, State, Trial
 from tests.conftest import Services
 from workers import reaper, stopping
-from workers.trial import ending, heartbeat
+from workers.trial import heartbeat
 from workers.trial.heartbeat import Heart
 
 
@@ -61,7 +61,7 @@ def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to
     services.postgres.stop()
     try:
         monkeypatch.setattr(stopping, "is_asked", lambda: True)
-        eventually(lambda: ending.is_noted(worker))
+        eventually(lambda: stopping.is_noted_on_disk(worker))
         heart._end.set()  # killed: the block is never left
         heart._news.set()
         heart._thread.join()
@@ -71,4 +71,4 @@ def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to
     trial.refresh_from_db()
     assert (trial.state, trial.attempt, trial.worker) == (State.QUEUED, 1, "")
     assert experiment.trials.filter(attempt=2).count() == 0
-    assert not ending.is_noted(worker)
+    assert not stopping.is_noted_on_disk(worker)

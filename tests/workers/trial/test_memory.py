@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workers.keeper.machine import memory_kills
-from workers.trial import memory
+from workers.trial import failure
 from workers.trial.rank_usage import RankUsage
 
 LIMIT = 1 << 30
@@ -30,7 +30,7 @@ def usage(number: int | None, max_rss_bytes: int, exit_status: int | None = None
     ],
 )
 def test_out_of_memory(number: int | None, exit_status: int | None, rss: int, kills: int, named: bool) -> None:
-    sentence = memory.out_of_memory([usage(number, rss, exit_status)], 0, limit_bytes=LIMIT, kernel_kills=kills)
+    sentence = failure.out_of_memory([usage(number, rss, exit_status)], 0, limit_bytes=LIMIT, kernel_kills=kills)
     assert bool(sentence) is named
     assert ("RANKWIRE_TRIAL_MEMORY_MIB" in sentence) is named
 
@@ -45,8 +45,8 @@ def test_memory_kills_reads_the_counter_of_the_kernel(tmp_path: Path) -> None:
 
 def test_available_memory_is_that_of_the_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "_LIMIT_OF_CONTAINER", limit)
+    monkeypatch.setattr(failure, "_LIMIT_OF_CONTAINER", limit)
     limit.write_text("1048576\n")
-    assert memory.available_bytes() == 1 << 20
+    assert failure.available_bytes() == 1 << 20
     limit.write_text("max\n")
-    assert memory.available_bytes() > 1 << 20
+    assert failure.available_bytes() > 1 << 20

@@ -39,7 +39,7 @@ class Heartbeat(models.Model):
     def record(cls, role: str, name: str) -> None:
         """Store a heartbeat now."""
         if not cls.objects.filter(role=role, name=name).update(seen_at=Now()):
-            cls.objects.bulk_create([cls(role=role, name=name)], ignore_conflicts=True)
+            Heartbeat.objects.bulk_create([Heartbeat(role=role, name=name)], ignore_conflicts=True)
 
     @classmethod
     def forget_old(cls) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import psycopg
 import redis
 import structlog
-from django.db import InterfaceError, OperationalError
 from kombu.exceptions import OperationalError as BrokerError
 
 DATABASE_CLASSES: Final = ("08", "53", "57P")
@@ -81,10 +80,9 @@ def database_connected(**_: Any) -> None:
 
 
 def _is_database_away(error: BaseException) -> bool:
-    if isinstance(error, InterfaceError | psycopg.InterfaceError):
+    """Whether it is an error of psycopg, the cause of Django's own, about a connection or a server."""
+    if isinstance(error, psycopg.InterfaceError):
         return "closed" in str(error)
-    if not isinstance(error, OperationalError | psycopg.OperationalError):
+    if not isinstance(error, psycopg.OperationalError):
         return False
-    cause = error.__cause__ if isinstance(error, OperationalError) else error
-    state = getattr(cause, "sqlstate", None)  # a failed attempt to connect has none
-    return state is None or state.startswith(DATABASE_CLASSES)
+    return error.sqlstate is None or error.sqlstate.startswith(DATABASE_CLASSES)  # a failed attempt to connect has none

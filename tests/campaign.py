@@ -1,4 +1,4 @@
-"""Harm a whole server from outside and compare what REST reports with what was asked: `python -m tests.benchmarks.campaign --faults 500`.
+"""Harm a whole server from outside and compare what REST reports with what was asked: `python -m tests.campaign --faults 500`.
 
 `script/server` runs in a PID namespace of its own, so that every process of it can be harmed and none other, on a small disk of its
 own. One line at the end has the figures; the exit status is 1 if a trial was lost or doubled, or if a process did not come back.
@@ -29,7 +29,7 @@ from urllib.request import Request, urlopen
 
 import psutil
 
-ROOT: Final = Path(__file__).resolve().parent.parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent
 READY_S: Final = 240.0
 ALIVE_S: Final = 180.0
 """So long may it take until everything runs again after the last fault."""
