@@ -69,12 +69,16 @@ def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
     drift = drift_of(asked)
     if drift is None or not drift.is_found:
         return ranked
-    return (*(ranked if drift.is_balanced else map(_doubted, ranked)), _of_drift(asked, drift))
+    if not drift.is_balanced:
+        ranked = tuple(_doubted(fact, "weak" if answer.strength == "open" else "moderate") for fact in ranked)
+    return (*ranked, _of_drift(asked, drift))
 
 
-def _doubted(fact: Fact) -> Fact:
-    """Return a fact as it is held if the order of the trials may explain what it says of the configurations."""
-    return replace(fact, strength="moderate") if fact.strength == "strong" and fact.fold != "capture" else fact
+def _doubted(fact: Fact, most: str) -> Fact:
+    """Return a fact as weak as it is if the order of the trials may explain what it says of the configurations."""
+    order = ("weak", "moderate", "strong")
+    is_stronger = fact.strength in order and order.index(fact.strength) > order.index(most)
+    return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
 def _of_drift(asked: Asked, drift: Drift) -> Fact:

@@ -135,6 +135,24 @@ def test_a_drift_is_a_fact_with_its_size_over_the_experiment(order: Order) -> No
     assert whole == pytest.approx(np.expm1(14 * SLOPE), rel=0.2)
 
 
+@pytest.mark.parametrize(
+    ("order", "times", "strength"),
+    [
+        ("sequential", None, "weak"),
+        ("sequential", {1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}, "moderate"),
+        ("interleaved", {1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}, "strong"),
+    ],
+)
+def test_facts_about_the_sizes_are_no_stronger_than_the_answer(
+    order: Order, times: dict[int, float] | None, strength: str
+) -> None:
+    asked = experiment(order, drift=SLOPE, times=times)
+
+    shown = facts(asked, answer(asked), find(Study(asked.points)))
+
+    assert {f.strength for f in shown if f.rule in ("best_size", "loss_beyond_best")} == {strength}
+
+
 def test_trials_without_a_drift_have_no_such_fact() -> None:
     asked = experiment("interleaved", drift=0.0)
 
