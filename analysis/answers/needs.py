@@ -17,6 +17,7 @@ from analysis.findings.wording import percent
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
 from analysis.sensitivity import Fit, Link, Quantity, Run, Runs
+from analysis.statistics import Interval
 
 DELAY: Final = "link.delay"
 RATE: Final = "link.bandwidth"
@@ -177,10 +178,14 @@ def _without_need(fit: Fit, here: Link, name: str) -> str:
     return f"{to} takes at most {factor_words(most)} as long: too few trials to say more"
 
 
+def is_clear(interval: Interval) -> bool:
+    """Return whether the ends of an interval are near enough to each other to be shown as numbers."""
+    low, high = interval.low, interval.high
+    return bool(low and low > 0 and high and high <= _VAGUE * low)
+
+
 def _is_clear(drawn: Quantity, fit: Fit) -> bool:
-    """Return whether the interval can be shown as numbers."""
-    low, high = drawn.interval.low, drawn.interval.high
-    return bool(fit.freedom >= _FEWEST_FREEDOM and low and high and high <= _VAGUE * low)
+    return fit.freedom >= _FEWEST_FREEDOM and is_clear(drawn.interval)
 
 
 def _bound(drawn: Quantity, unit: str, fit: Fit) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import Grid, ordinal
-from analysis.answers.needs import NO_INTERVAL, needs_of
+from analysis.answers.needs import NO_INTERVAL, is_clear, needs_of
 from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
 from analysis.answers.strength import MOST_RESOLVED, settle, strength
 from analysis.answers.wording import factor_words, level, place
@@ -22,8 +22,6 @@ from analysis.statistics import Interval
 
 _TOLD: Final = 1.25
 """Where smaller changes than this cannot show, a factor is not said to make no difference: only that it cannot be told."""
-_VAGUE: Final = 10.0
-"""An interval whose ends differ by a larger factor is not shown as numbers."""
 _MOST_SHOWN: Final = 4
 _MOST_LETTERS: Final = 600
 """Of a head line that is read at one go."""
@@ -63,7 +61,11 @@ def answer_network(asked: Asked) -> Answer:
         figures += [*(needed.figures if needed else ()), *_figures(grid, changes, slopes)]
         causes += _causes(grid, others, part, changes, slopes)
         sentences.append(needed.sentence if needed else _sentence(grid, others, part, changes, slopes))
-        is_vague |= needed.is_vague if needed else any(not _is_clear(c.interval) for c in changes if c.clear)
+        is_vague |= (
+            needed.is_vague
+            if needed
+            else any(c.clear and c.interval is not None and not is_clear(c.interval) for c in changes)
+        )
     if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
         return _no_effect(asked, grid, network, tuple(figures), _largest(grid, network, slices))
     largest = _largest(grid, network, slices)
@@ -82,14 +84,10 @@ def _largest(grid: Grid, network: Sequence[Factor], slices: Sequence[Sequence[Po
     return max((c for part in slices for c in _changes(grid, network, part)), key=lambda c: c.ratio)
 
 
-def _is_clear(interval: Interval | None) -> bool:
-    """Return whether an interval can be shown as numbers; without repetitions there is none to show."""
-    return interval is None or bool(interval.low and interval.high and interval.high <= _VAGUE * interval.low)
-
-
 def _factor(ratio: float, interval: Interval | None) -> str:
     """Return a factor with its interval if that can be shown as numbers."""
-    return factor_words(ratio, interval) if _is_clear(interval) else f"{factor_words(ratio)} ({NO_INTERVAL})"
+    is_shown = interval is None or is_clear(interval)
+    return factor_words(ratio, interval) if is_shown else f"{factor_words(ratio)} ({NO_INTERVAL})"
 
 
 def _shown(sentences: Sequence[str]) -> str:
@@ -190,7 +188,7 @@ def _delay_words(slope: Slope, change: Change) -> str:
     """Every ms of delay costs so many ms; one round trip holds two delays."""
     ends = slope.interval
     words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
-    if ends is not None and ends.low is not None and ends.high is not None and _is_clear(ends):
+    if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):
         words += f" ({between(ends.low * 1e-3, ends.high * 1e-3, 's')})"
     words += f", {plural(slope.per_unit / 2, 'round trip', digits=2)}"
     most = level(change.factor, change.costliest.parameters[DELAY])

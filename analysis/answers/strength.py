@@ -28,10 +28,13 @@ def strength(asked: Asked, claims: Claims) -> Strength:
 
 
 def further(claims: Claims, ratio: float, now: int) -> int:
-    """Further repetitions of two points that would show this ratio; where scatter is not known it is taken as 5 %."""
+    """Return the further repetitions of two points that would show this ratio, at least one.
+
+    If the scatter is not known it is taken as 5 %.
+    """
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (0.05, 0.0)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
-    return min(needed - now, MOST_REPETITIONS)
+    return max(1, min(needed - now, MOST_REPETITIONS))
 
 
 def settle(asked: Asked, grid: Grid, point: Point, other: Point) -> Missing | None:

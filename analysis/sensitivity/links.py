@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.statistics.summary import Floats
 
-DELAY_ERROR_S: Final = 3e-6
+DELAY_ERROR_S: Final = 5e-6
 RATE_ERROR: Final = 2e-3
 """Standard deviations of a certificate's one-way delay in seconds, and of its rate as a share."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.answers import Factor, answer
+from analysis.answers import Factor, answer, key_figures
 from analysis.answers.network import _shown
 from analysis.scaling import Point
 from tests.analysis.answers.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
@@ -53,6 +53,16 @@ def test_no_factor_beyond_what_anybody_would_wait_for_is_said_to_hide():
     given = checked(asks([RATE], {1e6: 1.2, 1e7: 1.0}, repetitions=(0.1, 1.0, 9.0)))
 
     assert given.sentence == "Too few repetitions: no effect of rate can be told."
+
+
+def test_an_interval_over_a_factor_of_ten_is_not_shown_and_more_trials_are_recommended():
+    asked = asks([DELAY], {0.0: 1.0, 0.016: 1e6}, repetitions=(0.5, 1.5))
+    given = checked(asked)
+
+    assert values(given, "matters") == ["link.delay"]
+    assert given.sentence.endswith("(not enough data for an interval) as long.")
+    assert given.missing is not None
+    assert dict(key_figures(given, asked.factors))["Factor of delay"].startswith("at least")
 
 
 def test_it_does_not_rank_factors_that_cannot_be_told_apart():
