@@ -75,6 +75,7 @@ def loss_beyond_best(reading: Reading) -> Iterator[Finding]:
     if best is last or not reading.larger(metric, last, best):
         return
     axis, loss = reading.axis, last.median / best.median - 1
+    enough = next(t for t in reading.times if t is best or not reading.larger(metric, t, best))
     yield Finding(
         "loss_beyond_best",
         "scaling",
@@ -87,7 +88,7 @@ def loss_beyond_best(reading: Reading) -> Iterator[Finding]:
             Evidence("Ratio", last.median / best.median, "1", interval=reading.ratio(metric, last, best)),
         ),
         "speedup",
-        f"Stop at {sizes(best.size, axis)} for this problem, or give the {axis} beyond it more work each.",
+        f"Stop at {sizes(enough.size, axis)} for this problem, or give the {axis} beyond it more work each.",
     )
 
 

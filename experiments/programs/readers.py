@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
+import selectors
 import subprocess
 import sys
 import time
@@ -171,21 +171,37 @@ def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) ->
     sampler.start(_cpu_of(jobs))
     for job in jobs:
         tell(job, "go")
-    while sum(job.poll() is None for job in jobs):  # each is polled: the ended ones are counted as ended
-        if sampler.due():
-            sampler.take(_cpu_of(jobs))
-        time.sleep(POLL_S)
+    reports = collect(jobs, sampler)
     sampler.take(_cpu_of(jobs))
-    reports = [json.loads(expect(job, "{")) for job in jobs]
     world.send(
         {
             "host": MPI.Get_processor_name(),
             "cores": len(os.sched_getaffinity(0)),
             "samples": sampler.rows,
-            "jobs": [{"job": number, **report} for number, report in zip(numbers, reports, strict=True)],
+            "jobs": [{"job": number, **reports[job.pid]} for number, job in zip(numbers, jobs, strict=True)],
         },
         dest=SERVER,
     )
+    for job in jobs:
+        tell(job, "end")
+    for job in jobs:
+        job.wait()
+
+
+def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int, dict[str, float]]:
+    """Return the reports of all jobs by process, and sample their CPU use until the last one has come."""
+    reports = {}
+    with selectors.DefaultSelector() as reading:
+        for job in jobs:
+            assert job.stdout is not None  # noqa: S101 (what PIPE means)
+            reading.register(job.stdout, selectors.EVENT_READ, job)
+        while len(reports) < len(jobs):
+            for key, _ in reading.select(POLL_S):
+                reports[key.data.pid] = json.loads(expect(key.data, "{"))
+                reading.unregister(key.fileobj)
+            if sampler.due():
+                sampler.take(_cpu_of(jobs))
+    return reports
 
 
 def start_job(given: argparse.Namespace, number: int, server: dict[str, Any]) -> subprocess.Popen[str]:
@@ -222,10 +238,9 @@ def expect(job: subprocess.Popen[str], beginning: str) -> str:
 
 
 def _cpu_of(jobs: list[subprocess.Popen[str]]) -> tuple[float, float]:
-    """Return user and system seconds of all jobs so far, running and ended ones."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    running = [tree_cpu_s(job.pid) for job in jobs if job.returncode is None]
-    return ended.ru_utime + sum(user for user, _ in running), ended.ru_stime + sum(system for _, system in running)
+    """Return user and system seconds of all jobs so far; none has ended."""
+    running = [tree_cpu_s(job.pid) for job in jobs]
+    return sum(user for user, _ in running), sum(system for _, system in running)
 
 
 def main(world: MPI.Intracomm) -> None:

@@ -46,7 +46,9 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     own = workload.own_time if workload else None
     networks = are_networks(points)
     kept = names if steps else _without_followers(points, names, networks=networks)
-    factors = [_factor(name, points, workload, networks=networks) for name in kept]
+    factors = [
+        _with_followers(_factor(name, points, workload, networks=networks), points, names, kept) for name in kept
+    ]
     asked = Asked(
         points=points,
         deciding=deciding,
@@ -147,6 +149,15 @@ def _without_followers(points: Sequence[Point], names: Sequence[str], *, network
     return kept
 
 
+def _with_followers(factor: Factor, points: Sequence[Point], names: Sequence[str], kept: Sequence[str]) -> Factor:
+    """Name the properties of the link that advance with this one: their effects are confounded with its own."""
+    if not factor.name.startswith("link."):
+        return factor
+    others = [name for name in names if name.startswith("link.") and name not in kept]
+    labels = [_label_of(name) for name in others if _follows(points, name, factor.name)]
+    return replace(factor, label=" with ".join([factor.label, *labels]))
+
+
 def _follows(points: Sequence[Point], name: str, other: str) -> bool:
     seen: dict[str, set[str]] = defaultdict(set)
     for point in points:
@@ -157,7 +168,7 @@ def _follows(points: Sequence[Point], name: str, other: str) -> bool:
 def _factor(name: str, points: Sequence[Point], workload: Workload | None, *, networks: bool) -> Factor:
     if name in _SCALE:
         return Factor(name, _SCALE[name], "scale", "", _SCALE[name])
-    label = _LABELS.get(name, name.removeprefix("link.").replace("_", " "))
+    label = _label_of(name)
     if name.startswith("link."):
         return Factor(name, label, "treatment" if networks else "network", _UNITS.get(name, ""))
     if workload is not None and workload.load_test is not None and name == workload.load_test.load:
@@ -169,6 +180,10 @@ def _factor(name: str, points: Sequence[Point], workload: Workload | None, *, ne
         return Factor(name, label, "treatment")
     unit = "B" if name.endswith("_bytes") else "s" if name.endswith("_s") else ""
     return Factor(name, label.removesuffix(" bytes"), "load", unit, "" if unit else label)
+
+
+def _label_of(name: str) -> str:
+    return _LABELS.get(name, name.removeprefix("link.").replace("_", " "))
 
 
 def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:

@@ -56,6 +56,11 @@ def result_of(
     return told, " ".join(plain(run.output).split())
 
 
+@pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
+def test_no_study_runs_its_points_one_after_another(file: Path) -> None:
+    assert yaml.safe_load(file.read_text()).get("order") in ("interleaved", "randomised")
+
+
 @pytest.mark.timeout(SLICE_S + 30)
 def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script], tmp_path: Path) -> None:
     told, output = result_of(
@@ -98,3 +103,24 @@ def test_messages_and_bytes_of_a_real_ring_are_found_within_ten_per_cent(
     known = known_needs("ring", told["trials"][0]["parameters"])
     assert values["messages in a row"] == pytest.approx(known.messages, rel=0.1)
     assert values["sent while nothing else proceeds"] == pytest.approx(known.frame_bytes, rel=0.1)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(LIMIT_S + 60)
+def test_link_client_and_server_limit_the_quick_readers_in_turn(start: Callable[..., Script], tmp_path: Path) -> None:
+    told, output = result_of(start, QUICK["concurrent-readers-quick"], tmp_path, LIMIT_S)
+    limits = {
+        f["where"]["link.bandwidth"]: f["value"] for f in told["answer"]["figures"] if f["name"] == "used up first"
+    }
+    assert limits[1e7] == "link", output
+    assert "client CPU" in limits[1e8], output
+    assert "server CPU" in limits[1e9], output
+    assert not any(f["name"] == "arithmetic limit" for f in told["answer"]["figures"])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(LIMIT_S + 60)
+def test_a_slow_link_makes_one_host_enough(start: Callable[..., Script], tmp_path: Path) -> None:
+    told, output = result_of(start, QUICK["water-slow-link-quick"], tmp_path, LIMIT_S)
+    values = {f["name"]: f["value"] for f in told["answer"]["figures"]}
+    assert values["enough"] == 1, output

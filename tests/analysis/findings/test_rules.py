@@ -54,6 +54,12 @@ def test_sizes_that_cannot_be_told_apart_are_named() -> None:
     assert best.strength == "moderate"
 
 
+def test_the_loss_is_advised_against_with_the_smallest_of_equal_sizes() -> None:
+    times = {2: 60.0, 4: 40.4, 6: 40.0, 8: 50.0, 10: 55.0, 12: 60.0}
+    (loss,) = _found(_study(elapsed_s=times.__getitem__), "loss_beyond_best")
+    assert loss.next_step.startswith("Stop at 4 hosts")
+
+
 def test_it_says_to_measure_beyond_where_time_still_falls() -> None:
     study = _study(elapsed_s=lambda n: 5 + 300 / n)
     (best,) = _found(study, "best_size")

@@ -72,6 +72,18 @@ def test_links_that_change_one_property_each_give_its_effect(db: None) -> None:
     assert {f.name for f in answer(design).figures} >= {"factor of rate", "factor of delay"}
 
 
+def test_a_property_that_advances_with_another_is_named_with_it(db: None) -> None:
+    far, farther = ("1 Gbit/s", "1 ms", "0.1 %"), ("1 Gbit/s", "10 ms", "1 %")
+    lossy = [(rate, delay, loss) for rate in ("1 Gbit/s", "20 Mbit/s") for _, delay, loss in (SITE, far, farther)]
+    design = asked(lossy, [1.0, 2.0, 8.0, 2.0, 4.0, 16.0])
+
+    assert question(design) == "network"
+    assert sorted(factor.label for factor in design.factors) in (
+        ["delay with loss", "rate"],
+        ["loss with delay", "rate"],
+    )
+
+
 class Point:
     def __init__(self, **parameters: Any) -> None:
         self.parameters, self.values = parameters, {}
