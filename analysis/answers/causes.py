@@ -24,7 +24,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "communication": "in MPI",
     "on_cpu": "on the CPU",
     "off_cpu": "off the CPU",
-    UNEXPLAINED: "not explained by the profile",
+    UNEXPLAINED: "not explained",
 }
 _WAITS: Final[Mapping[str, str]] = {
     "late_sender": "waits for late senders",

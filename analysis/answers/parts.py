@@ -80,10 +80,13 @@ class Division:
 
     @property
     def grown(self) -> list[ChangePart]:
-        """The parts that grew by enough to matter, the largest first, down to the first that may be scatter: a smaller one that
-        surely grew is not the cause."""
-        found = [part for part in self.parts if part.name != LAUNCH and self._matters(part) and part.change_s > 0]
-        return list(takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s)))
+        """The parts that grew by enough to matter, the largest first, without the launch overhead.
+
+        They end at the first that may be scatter: a smaller one that surely grew is not the cause.
+        """
+        found = [part for part in self.parts if self._matters(part) and part.change_s > 0]
+        surely = takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s))
+        return [part for part in surely if part.name != LAUNCH]
 
     @property
     def fallen(self) -> list[ChangePart]:

@@ -198,7 +198,7 @@ class ScalingCharts:
 def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
     cpu = [row.median(CPU) for row in rows]
     off = [max(0.0, (row.median(TIME) or 0.0) - (c or 0.0)) for row, c in zip(rows, cpu, strict=True)]
-    return {"On the CPU, mean of the ranks": cpu, "Off the CPU: waiting, sending": off}
+    return {"On the CPU, mean of the ranks": cpu, "Off the CPU": off}
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:

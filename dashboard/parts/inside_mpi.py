@@ -51,7 +51,8 @@ def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, 
 def _table(number: int, tree: Tree) -> dict[str, Any]:
     alike = len({row.hosts for row in tree.rows}) < len(tree.rows)
     lines = [_line(branch, _cell) for branch in tree.branches]
-    below = [(metric, _share) for metric in SHARES]
+    below = (*((metric, _share) for metric in SHARES), (COST, _small_share), (WINDOW, _seconds))
+    shares = [_line(metric_branch(0, metric, tree.rows), cell) for metric, cell in below]
     return {
         "name": tree.name,
         "columns": [
@@ -63,14 +64,15 @@ def _table(number: int, tree: Tree) -> dict[str, Any]:
             }
             for row in tree.rows
         ],
-        "lines": [line for line in lines if any(cell["value"] != numbers.NOTHING for cell in line["cells"])],
-        "shares": [
-            _line(metric_branch(0, metric, tree.rows), cell)
-            for metric, cell in (*below, (COST, _small_share), (WINDOW, _seconds))
-        ],
+        "lines": [line for line in lines if _is_measured(line)],
+        "shares": [line for line in shares if _is_measured(line)],
         "element": f"efficiencies-{number}",
         "chart": _chart(tree),
     }
+
+
+def _is_measured(line: Mapping[str, Any]) -> bool:
+    return any(cell["value"] != numbers.NOTHING for cell in line["cells"])
 
 
 def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:

@@ -81,6 +81,17 @@ def test_the_head_line_names_the_launch_overhead_in_a_sentence_of_its_own():
     assert cause(asked) == "launch"
 
 
+def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
+    asked = profiled({1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9})
+    asked.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
+
+    found = division(asked, *asked.points)
+
+    assert found is not None
+    assert found.part("communication").has_grown
+    assert not found.grown
+
+
 def test_polling_is_time_in_mpi_and_computing_fell():
     changes = longer_by(profiled(POLLING))
 

@@ -36,6 +36,29 @@ def test_its_four_shares_add_up_to_one(ranks):
     assert sum(shares) == pytest.approx(1.0)
 
 
+def test_run_delay_divides_the_time_on_no_processor():
+    page = {"window_s": 1.0, "calls": [("Recv", 4, 0.2, 0)], "off": (0.5, 0.5)}
+    ranks = [read(page_of(0, 2, **page, delay=(0.3, 0.05, 0.0))), read(page_of(1, 2, **page, delay=(0.1, 0.0, 0.0)))]
+
+    measured = profile.metrics(ranks)
+
+    assert measured["mpi_descheduled_share"] == pytest.approx(0.2)
+    assert measured["mpi_descheduled_share"] + measured["mpi_blocked_outside_share"] == pytest.approx(
+        measured["mpi_no_core_share"]
+    )
+    assert measured["mpi_descheduled_inside_share"] == pytest.approx(0.025)
+    assert (measured["mpi_busiest_computing_s"], measured["mpi_busiest_descheduled_s"]) == pytest.approx((0.4, 0.3))
+    row = profile.tables(ranks, {}, "summary")["ranks"][0]
+    assert row["descheduled_s"] + row["blocked_outside_s"] == pytest.approx(row["no_core_s"])
+
+
+def test_a_rank_without_run_delay_leaves_the_split_out(ranks):
+    known = read(page_of(1, 2, window_s=1.0, delay=(0.3, 0.0, 0.0)))
+
+    assert not set(profile.RUN_DELAY_METRICS) & set(profile.metrics([ranks[0], known]))
+    assert "descheduled_s" not in profile.tables([ranks[0], known], {}, "summary")["ranks"][0]
+
+
 def test_its_classes_add_up_to_the_time_inside(ranks):
     measured = profile.metrics(ranks)
     assert sum(measured[name] for name in profile.CLASS_METRICS.values()) == pytest.approx(0.4)

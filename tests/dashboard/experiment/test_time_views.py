@@ -29,5 +29,15 @@ def test_it_stacks_the_four_shares_and_what_lies_outside_of_them() -> None:
     assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
 
 
+def test_it_divides_the_time_on_no_processor_if_every_size_has_run_delay() -> None:
+    divided = PROFILE | {"mpi_descheduled_share": 0.1, "mpi_blocked_outside_share": 0.025}
+    parts = parts_of(divided, divided)
+    assert parts["Descheduled outside MPI"] == pytest.approx([0.8, 0.8])
+    assert parts["Blocked outside MPI"] == pytest.approx([0.2, 0.2])
+    assert "Outside MPI, on no processor" not in parts
+    assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
+    assert "Outside MPI, on no processor" in parts_of(divided, PROFILE)
+
+
 def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:
-    assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU: waiting, sending"]
+    assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU"]

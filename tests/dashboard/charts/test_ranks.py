@@ -1,0 +1,31 @@
+"""Where the time of every rank of a trial went, as stacked bars."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.charts.ranks import time_per_rank
+
+RANK = {
+    "rank": 0, "host": "n1", "window_s": 10.0, "computing_s": 4.0, "no_core_s": 3.0, "on_cpu_s": 2.0, "blocked_s": 1.0,
+}  # fmt: skip
+SPLIT = RANK | {"rank": 1, "descheduled_s": 1.0, "blocked_outside_s": 2.0, "descheduled_inside_s": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "names"),
+    [
+        (
+            [SPLIT, SPLIT],
+            ["Computing", "Descheduled outside MPI", "Blocked outside MPI", "In MPI, on CPU", "In MPI, blocked"],
+        ),
+        ([SPLIT, RANK], ["Computing", "Outside MPI, on no processor", "In MPI, on CPU", "In MPI, blocked"]),
+    ],
+    ids=["run delay is known", "a rank of an older version"],
+)
+def test_the_parts_of_a_rank_add_up_to_its_window(ranks, names):
+    bars = time_per_rank(ranks)["data"]
+
+    assert [bar["name"] for bar in bars] == names
+    assert sum(bar["y"][0] for bar in bars) == pytest.approx(10.0)
+    assert len({bar["marker"]["line"]["color"] for bar in bars}) == len(names)
