@@ -31,6 +31,7 @@ __all__ = [
     "ASKS",
     "FOLDS",
     "MOST_CAUSES",
+    "OUTLIERS",
     "Accepted",
     "Answer",
     "Asked",

@@ -1,9 +1,10 @@
 """How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
 
-Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims are about medians, as charts and
-tables are, and hold together: pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within
-Tukey's intervals (1949), in Kramer's form for unequal numbers; where scatters differ, all pairs at once by Games and Howell's (1976),
-with the scatter pooled within the levels of the factor that it follows. Outliers are no part of the pooled scatter.
+Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
+pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
+form for unequal numbers; where scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
+levels of the factor that it follows. Outliers are part of neither means nor scatter. Every interval holds the median or the ratio of
+medians, which is what charts, tables and answers show; a claim needs both to say the same.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from analysis.statistics.spread import pooled as pooled_variances
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.965
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
+_VALUE: Final = 0.98
+"""Of the quantile of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
 _POWER: Final = 0.8
@@ -46,13 +49,14 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point on the log scale: its median, of which charts, tables and claims speak."""
+    """One point on the log scale. Charts, tables and answers show its median; pairs are compared by means without outliers."""
 
+    mean: float
+    kept: int
+    """Values that the mean is made of."""
     middle: float
-    """Logarithm of the median."""
+    """Logarithm of the median of all values."""
     n: int
-    weight: float
-    """Repetitions whose mean is known as well as this median is."""
     below: float = 0.0
     above: float = 0.0
     """How far its interval is extended because of outliers."""
@@ -60,12 +64,13 @@ class Cell:
     @classmethod
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
-        middle = float(np.log(np.median(values)))
-        far = logs[outliers] - middle if outliers is not None else np.zeros(0)
+        is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
+        middle, kept = float(np.log(np.median(values))), logs[~is_out]
+        far = logs[is_out] - middle
         low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
         toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
         below, above = (toward * max(near, other / 2) for near, other in ((low, high), (high, low)))
-        return cls(middle, len(logs), weight_of_median(len(logs)), below, above)
+        return cls(float(kept.mean()), len(kept), middle, len(logs), below, above)
 
 
 def weight_of_median(n: int) -> float:
@@ -98,7 +103,7 @@ def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Points that are compared with each other, by their medians: each differs from all from ``differs_from`` its place on."""
+    """Points that are compared with each other, by their means: each differs from all from ``differs_from`` its place on."""
 
     place: Mapping[int, int]
     differs_from: np.ndarray
@@ -162,12 +167,13 @@ class Claims:
         if found is None:
             return None
         error, freedom = found
-        middle = self.change(i, j)
+        a, b = self.cells[i], self.cells[j]
+        middle = a.mean - b.mean
         width = self._width(i, j, freedom) * error
         near = width if (step := self._step(i, j)) is None else step * error
         low, high = (middle - near, middle + width) if middle > 0 else (middle - width, middle + near)
-        a, b = self.cells[i], self.cells[j]
-        return _interval(low - a.below - b.above, high + a.above + b.below, self.level, "Tukey, on logarithms")
+        low, high = low - a.below - b.above, high + a.above + b.below
+        return _interval(low, high, self.change(i, j), self.level, "Tukey, on logarithms")
 
     def change(self, i: int, j: int) -> float:
         """Return the logarithm of (median of i) / (median of j)."""
@@ -205,9 +211,9 @@ class Claims:
         return {name: self._family(each, self.scatter) for name, each in members.items()}
 
     def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
-        ordered = sorted(members, key=lambda i: self.cells[i].middle)
-        middles = np.array([self.cells[i].middle for i in ordered])
-        squares = 1 / np.array([self.cells[i].weight for i in ordered], dtype=np.float64)
+        ordered = sorted(members, key=lambda i: self.cells[i].mean)
+        means = np.array([self.cells[i].mean for i in ordered])
+        squares = 1 / np.array([self.cells[i].kept for i in ordered], dtype=np.float64)
         # The widths are those of all points of the family: the others are compared at once, within the widest of them.
         widths, n = self._steps(self._families.count(self._families[members[0]]), scatter.freedom), len(ordered)
         differs_from = np.full(n, n)
@@ -216,7 +222,7 @@ class Claims:
             errors = scatter.sd * np.sqrt(squares[span - 1 :] + squares[: n - span + 1])
             around = differs if span == n else np.r_[True, differs] & np.r_[differs, True]
             width = widths[-1] if span == n else widths[span - 2]
-            differs = around & (middles[span - 1 :] - middles[: n - span + 1] > width * errors)
+            differs = around & (means[span - 1 :] - means[: n - span + 1] > width * errors)
             if not differs.any():
                 break
             firsts = np.flatnonzero(differs)
@@ -236,9 +242,11 @@ class Claims:
         if scatter is None or self.printed:
             return None
         cell = self.cells[i]
-        width = float(special.stdtrit(scatter.freedom, (1 + LEVEL) / 2)) * scatter.sd / np.sqrt(cell.weight)
+        width = (
+            float(special.stdtrit(scatter.freedom, (1 + _VALUE) / 2)) * scatter.sd / np.sqrt(weight_of_median(cell.n))
+        )
         low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
-        return _interval(low, high, LEVEL, "t, on logarithms, pooled")
+        return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
     def _of(self, i: int) -> Scatter | None:
         """The scatter of one point: the common one, or that of its group."""
@@ -255,7 +263,7 @@ class Claims:
             scatter = self._of(i)
             if scatter is None:
                 return None
-            squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].weight * scatter.sd**2
+            squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].kept * scatter.sd**2
         total = sum(squares.values())
         freedom = total**2 / sum(square**2 / scatter.freedom for scatter, square in squares.items())
         return float(np.sqrt(total)), freedom
@@ -274,7 +282,7 @@ class Claims:
         if found is None:
             return None
         half = float(special.stdtrit(found[1], (1 + self.level) / 2)) * found[0]
-        value = sum(w * self.cells[i].middle for i, w in part.items())
+        value = sum(w * self.cells[i].mean for i, w in part.items())
         below = sum(w * self.cells[i].below if w > 0 else -w * self.cells[i].above for i, w in part.items())
         above = sum(w * self.cells[i].above if w > 0 else -w * self.cells[i].below for i, w in part.items())
         return value - half - below, value, value + half + above
@@ -282,7 +290,9 @@ class Claims:
     def planned_ratio(self, i: int, j: int) -> Interval | None:
         """Return the interval of (median of i) / (median of j) as of one comparison planned before measuring."""
         found = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
-        return None if found is None else _interval(found[0], found[2], self.level, "t, on logarithms, pooled")
+        if found is None:
+            return None
+        return _interval(found[0], found[2], self.change(i, j), self.level, "t, on logarithms, pooled")
 
     def larger(self, i: int, j: int) -> bool:
         """Whether point i is measurably above point j."""
@@ -309,9 +319,9 @@ class Claims:
         return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
 
 
-def _interval(low: float, high: float, level: float, method: str) -> Interval:
-    """The interval of a positive quantity from its ends on the log scale."""
-    return Interval(float(np.exp(low)), float(np.exp(high)), level, method)
+def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
+    """The interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
+    return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 
 def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:
@@ -327,6 +337,6 @@ def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedo
         # Bonferroni's t in place of the studentised range: a little wider, and quicker still.
         known = max(1.0, freedom + 2 * (n - max(now, 1)))
         quantiles = special.stdtrit(known, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
-        if float(quantiles.sum()) * sd * np.sqrt(2 / weight_of_median(n)) < wanted:
+        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < wanted:
             return n
     return 100

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from analysis.answers import Asked, Claims, answer, together
-from analysis.answers.scatter import weight_of_median
 from analysis.scaling import Study, scaling_table
 from tests.analysis.answers.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks
 
@@ -125,9 +124,7 @@ def test_it_tells_the_pairs_apart_that_one_by_one_are(apart: float) -> None:
     groups = [np.exp(apart * k + 0.05 * random.standard_normal(4)) for k in random.permutation(9)]
     claims = Claims(groups)
     assert claims.scatter is not None
-    order = sorted(range(9), key=lambda i: claims.cells[i].middle)
-    expected = asked_of_all(
-        claims, [claims.cells[i].middle for i in order], claims.scatter.sd * np.sqrt(2 / weight_of_median(4))
-    )
+    order = sorted(range(9), key=lambda i: claims.cells[i].mean)
+    expected = asked_of_all(claims, [claims.cells[i].mean for i in order], claims.scatter.sd * np.sqrt(2 / 4))
     found = {(a, b) for a in range(9) for b in range(a + 1, 9) if claims._step(order[b], order[a]) is not None}
     assert found == expected
