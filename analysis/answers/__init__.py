@@ -32,6 +32,7 @@ __all__ = [
     "ASKS",
     "FOLDS",
     "MOST_CAUSES",
+    "OUTLIERS",
     "Accepted",
     "Answer",
     "Asked",
@@ -74,17 +75,18 @@ _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
 
 
 _MOST_SLICES: Final = 4
+OUTLIERS: Final = "outlying trials"
+"""Name of the figure that counts the trials of a point that are no part of the scatter."""
 
 
 def answer(asked: Asked) -> Answer:
     """Answer the experiment's question, or say what is missing."""
-    kind = question(asked)
     if not asked.measured() and not asked.accepted:
-        return Answer(kind, "No trial has finished.", "open")
+        return Answer(question(asked), "No trial has finished.", "open")
     asked = _with_scatter(asked)
     drift = drift_of(asked)
     given = _answered(asked) if drift is None else judged(asked, drift, _answered)
-    return _less_sure(asked, given)
+    return _less_sure(asked, _with_outliers(asked, given))
 
 
 def _answered(asked: Asked) -> Answer:
@@ -118,6 +120,20 @@ def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
     """The factors of one slice where every combination of the others is answered by itself; none where all is one."""
     own = _own(asked, kind)
     return own if 0 < len(own) < len(asked.factors) and asked.against is None else []
+
+
+def _with_outliers(asked: Asked, given: Answer) -> Answer:
+    """Add the outliers of every point to the answer, which judges without them."""
+    measured = asked.measured()
+    found = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
+    if not found:
+        return given
+    names = [factor.name for factor in asked.factors]
+    figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in found)
+    total, trials = sum(n for _, n in found), sum(len(asked.values(p)) for p in measured)
+    are = "is an outlier" if total == 1 else "are outliers"
+    words = f"{total} of {plural(trials, 'trial')} {are} and not part of the scatter."
+    return replace(given, sentence=f"{given.sentence} {words}", figures=(*given.figures, *figures))
 
 
 def _less_sure(asked: Asked, told: Answer) -> Answer:

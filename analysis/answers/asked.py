@@ -145,6 +145,7 @@ class Asked:
             slices=self.slices,
             levels=levels,
             families=[repr([p.parameters.get(factor.name) for factor in apart]) for p in points],
+            higher_is_better=self.deciding.higher_is_better,
         )
 
     def measured(self) -> list[Point]:

@@ -1,9 +1,10 @@
 """How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
 
 Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
-pairs are told apart step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
-form for unequal numbers; where scatters are not alike, all at once by Games and Howell's (1976), with the scatter pooled within the
-levels of the factor that it follows.
+pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
+form for unequal numbers; where scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
+levels of the factor that it follows. Outliers are part of neither means nor scatter. Every interval holds the median or the ratio of
+medians, which is what charts, tables and answers show; a claim needs both to say the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Final, Literal
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
-from analysis.answers.division import Division, by_name
+from analysis.answers.division import COMMON, Division, by_name
+from analysis.answers.outliers import Mask
 from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
 from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
@@ -25,10 +27,15 @@ from analysis.statistics.spread import pooled as pooled_variances
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.965
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
+_VALUE: Final = 0.98
+"""Of the quantile of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
 _POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
+_REACH: Final = 2.0
+"""An interval is extended by this share, over n - 1, of the distance of the farthest outlier, and half as far to the other side: of
+three trials the interval holds the outlier. Two of three values that agree by chance are a noisy point, not one with an outlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +49,41 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point on the log scale. What is told of it is its median, as in charts and tables; intervals are made about the mean."""
+    """One point on the log scale. Charts, tables and answers show its median; pairs are compared by means without outliers."""
 
     mean: float
-    sd: float
-    n: int
+    kept: int
+    """Values that the mean is made of."""
     middle: float
-    """Logarithm of the median."""
+    """Logarithm of the median of all values."""
+    n: int
+    below: float = 0.0
+    above: float = 0.0
+    """How far its interval is extended because of outliers."""
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Cell:
+    def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
-        sd = float(logs.std(ddof=1)) if len(logs) > 1 else 0.0
-        return cls(float(logs.mean()), sd, len(logs), float(np.log(np.median(values))))
+        is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
+        middle, kept = float(np.log(np.median(values))), logs[~is_out]
+        far = logs[is_out] - middle
+        low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
+        toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
+        below, above = (toward * max(near, other / 2) for near, other in ((low, high), (high, low)))
+        return cls(float(kept.mean()), len(kept), middle, len(logs), below, above)
 
 
-def pooled(groups: Sequence[Sequence[float]]) -> Scatter | None:
+def weight_of_median(n: int) -> float:
+    """Return how many normal values have a mean with the variance of the median of ``n``: 2 of 2, 2.2 of 3, 3.3 of 4, 3.5 of 5.
+
+    After the variances of order statistics (Sarhan and Greenberg 1962), within 2.5 % of them.
+    """
+    if n < 3:
+        return float(n)
+    return (n + (0.5 if n % 2 else np.pi / 2 - 0.43)) * 2 / np.pi
+
+
+def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
     """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
@@ -77,21 +103,22 @@ def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Points that are compared with each other, by their means: each is told apart from all from ``told_from`` its place on."""
+    """Points that are compared with each other, by their means: each differs from all from ``differs_from`` its place on."""
 
     place: Mapping[int, int]
-    told_from: np.ndarray
+    differs_from: np.ndarray
     widths: Sequence[float]
 
 
 class Claims:
-    """Simultaneous claims about the points of one experiment: ratios of their typical values with intervals.
+    """Simultaneous claims about the points of one experiment: ratios of their medians with intervals.
 
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
-    stand where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
-    ``slices - 1`` slices: they tell of the scatter, and the slices' claims hold together (Bonferroni).
-    ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters are not alike, they are
-    pooled within the levels of one factor, and only where that does not make them alike is each point's its own.
+    are where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
+    ``slices - 1`` slices: they add to the scatter, and the slices' claims hold together (Bonferroni).
+    ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters differ, they are
+    pooled within the levels of one factor, and only where that does not make them equal is each point's its own.
+    Other load slows a trial, so values that are far better (``higher_is_better``) than the others of their point are no outliers.
     ``families`` names for each point those that it is compared with: choices of one size, loads of one link. Fewer pairs have to
     hold together then; others get Tukey's interval.
     """
@@ -108,84 +135,99 @@ class Claims:
         slices: int = 1,
         levels: Sequence[Sequence[str]] = (),
         families: Sequence[str] = (),
+        higher_is_better: bool = False,
     ) -> None:
-        self.cells = [Cell.of(group) for group in groups]
         self.printed = printed
         everything = [*groups, *beside]
-        own = None if printed else pooled(everything)
-        self.scatter = known(own, prior)
-        division = Division([""] * len(everything)) if own is None else Division.found(everything, levels)
-        self._pooled = len(set(division.of)) < 2
-        scatters = {name: pooled(own) for name, own in by_name(everything, division.of).items()}
-        self._own = [scatters[name] for name in division.of[: len(groups)]]
+        division = None if printed else Division.found(everything, levels, higher_is_better=higher_is_better)
+        self.outliers = [0] * len(groups)
+        """Number of each point's trials that are no part of the shared scatter."""
+        if division is None:
+            self.cells = [Cell.of(group) for group in groups]
+            self.scatter, self._own, self._common = None, [None] * len(groups), [True] * len(groups)
+        else:
+            self.cells = [Cell.of(group, mask) for group, mask in zip(groups, division.outliers, strict=False)]
+            self.outliers = [int(mask.sum()) for mask in division.outliers[: len(groups)]]
+            clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
+            shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
+            self.scatter = known(pooled(shared) or pooled(clean), prior)
+            scatters = {name: pooled(own) for name, own in by_name(clean, division.of).items()}
+            self._own = [scatters[name] for name in division.of[: len(groups)]]
+            self._common = [name == COMMON for name in division.of[: len(groups)]]
         self.level = 1 - (1 - LEVEL) / slices
         """Of all claims of this slice together."""
         self._families = list(families) or [""] * len(groups)
 
     def ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (typical value of i) / (that of j); None without any knowledge of scatter.
+        """Return the interval of (median of i) / (median of j); None without any knowledge of scatter.
 
-        Where the points are told apart in a later step, the interval leaves 1 by that step's width.
+        Where the points are found to differ in a later step, the interval leaves 1 by that step's width.
         """
         found = self._error(i, j)
         if found is None:
             return None
         error, freedom = found
-        middle = self.cells[i].mean - self.cells[j].mean
+        a, b = self.cells[i], self.cells[j]
+        middle = a.mean - b.mean
         width = self._width(i, j, freedom) * error
-        near = width if (told := self._told_by(i, j)) is None else told * error
+        near = width if (step := self._step(i, j)) is None else step * error
         low, high = (middle - near, middle + width) if middle > 0 else (middle - width, middle + near)
-        return self._holding(low, high, self.change(i, j), self.level, "Tukey, on logarithms")
+        low, high = low - a.below - b.above, high + a.above + b.below
+        return _interval(low, high, self.change(i, j), self.level, "Tukey, on logarithms")
 
     def change(self, i: int, j: int) -> float:
-        """Return the logarithm of (median of i) / (median of j): what is told of the pair."""
+        """Return the logarithm of (median of i) / (median of j)."""
         return self.cells[i].middle - self.cells[j].middle
-
-    @staticmethod
-    def _holding(low: float, high: float, told: float, level: float, method: str) -> Interval:
-        """The interval from these ends that holds what is told too: the median of skewed values may lie beside the mean's."""
-        return Interval(float(np.exp(min(low, told))), float(np.exp(max(high, told))), level, method)
 
     def _width(self, i: int, j: int, freedom: float) -> float:
         """Half of the interval of a pair in standard errors: with all points, or with those of its family."""
-        if self._families[i] == self._families[j] and self._pooled:
+        if self._families[i] == self._families[j] and self._common[i] and self._common[j]:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
-    def _told_by(self, i: int, j: int) -> float | None:
+    def _in_steps(self, i: int) -> bool:
+        """Whether a point is compared step by step: it shares the common scatter, and no outlier widens its interval."""
+        return self._common[i] and not self.outliers[i]
+
+    def _step(self, i: int, j: int) -> float | None:
         """The width in standard errors that a pair exceeds, with all pairs further apart that lie around it; None where it does not."""
-        if self.scatter is None or self.printed or not self._pooled or self._families[i] != self._families[j]:
+        if self.scatter is None or self.printed or self._families[i] != self._families[j]:
             return None
-        family = self._told[self._families[i]]
+        if not (self._in_steps(i) and self._in_steps(j)):
+            return None
+        family = self._by_steps[self._families[i]]
         first, last = sorted((family.place[i], family.place[j]))
-        return family.widths[last - first - 1] if last >= family.told_from[first] else None
+        return family.widths[last - first - 1] if last >= family.differs_from[first] else None
 
     @cached_property
-    def _told(self) -> dict[str, _Family]:
-        """By family which pairs are told apart; asked for only where all points share one scatter."""
+    def _by_steps(self) -> dict[str, _Family]:
+        """By family which pairs differ, of points that share one scatter."""
         if self.scatter is None:
             return {}
         members: dict[str, list[int]] = {}
         for i, name in enumerate(self._families):
-            members.setdefault(name, []).append(i)
+            if self._in_steps(i):
+                members.setdefault(name, []).append(i)
         return {name: self._family(each, self.scatter) for name, each in members.items()}
 
     def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
         ordered = sorted(members, key=lambda i: self.cells[i].mean)
         means = np.array([self.cells[i].mean for i in ordered])
-        squares = 1 / np.array([self.cells[i].n for i in ordered], dtype=np.float64)
-        widths, n = self._steps(len(ordered), scatter.freedom), len(ordered)
-        told_from = np.full(n, n)
-        told = np.ones(1, dtype=bool)
+        squares = 1 / np.array([self.cells[i].kept for i in ordered], dtype=np.float64)
+        # The widths are those of all points of the family: the others are compared at once, within the widest of them.
+        widths, n = self._steps(self._families.count(self._families[members[0]]), scatter.freedom), len(ordered)
+        differs_from = np.full(n, n)
+        differs = np.ones(1, dtype=bool)
         for span in range(n, 1, -1):
             errors = scatter.sd * np.sqrt(squares[span - 1 :] + squares[: n - span + 1])
-            around = told if span == n else np.r_[True, told] & np.r_[told, True]
-            told = around & (means[span - 1 :] - means[: n - span + 1] > widths[span - 2] * errors)
-            if not told.any():
+            around = differs if span == n else np.r_[True, differs] & np.r_[differs, True]
+            width = widths[-1] if span == n else widths[span - 2]
+            differs = around & (means[span - 1 :] - means[: n - span + 1] > width * errors)
+            if not differs.any():
                 break
-            firsts = np.flatnonzero(told)
-            told_from[firsts] = firsts + span - 1
-        return _Family({i: place for place, i in enumerate(ordered)}, told_from, widths)
+            firsts = np.flatnonzero(differs)
+            differs_from[firsts] = firsts + span - 1
+        return _Family({i: place for place, i in enumerate(ordered)}, differs_from, widths)
 
     def _steps(self, points: int, freedom: float) -> list[float]:
         """Widths in standard errors that ranges of 2, 3, ... ``points`` ordered points of a family have to exceed (Welsch 1977)."""
@@ -195,52 +237,62 @@ class Claims:
         return list(np.maximum.accumulate(widths)) if widths else [np.inf]
 
     def value(self, i: int) -> Interval | None:
-        """Return the interval of one point's typical value; None without any knowledge of scatter."""
-        if self.scatter is None or self.printed:
+        """Return the interval of one point's median; None without any knowledge of scatter."""
+        scatter = self._of(i)
+        if scatter is None or self.printed:
             return None
-        cell, scatter = self.cells[i], self.scatter if self._pooled else self._own[i] or self.scatter
-        width = float(special.stdtrit(scatter.freedom, (1 + LEVEL) / 2)) * scatter.sd / np.sqrt(cell.n)
-        how = "t, on logarithms, pooled"
-        return self._holding(cell.mean - width, cell.mean + width, cell.middle, LEVEL, how)
+        cell = self.cells[i]
+        width = (
+            float(special.stdtrit(scatter.freedom, (1 + _VALUE) / 2)) * scatter.sd / np.sqrt(weight_of_median(cell.n))
+        )
+        low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
+        return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
+
+    def _of(self, i: int) -> Scatter | None:
+        """The scatter of one point: the common one, or that of its group."""
+        return self.scatter if self._common[i] else self._own[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
-        a, b = self.cells[i], self.cells[j]
-        if self.scatter is None or self.printed:
-            return None
-        first, second = self._own[i], self._own[j]
-        if self._pooled or first is None or second is None:
-            return self.scatter.sd * float(np.sqrt(1 / a.n + 1 / b.n)), self.scatter.freedom
-        if first is second:
-            return first.sd * float(np.sqrt(1 / a.n + 1 / b.n)), first.freedom
-        own = [scatter.sd**2 / cell.n for scatter, cell in ((first, a), (second, b))]
-        freedom = sum(own) ** 2 / (own[0] ** 2 / first.freedom + own[1] ** 2 / second.freedom)
-        return float(np.sqrt(sum(own))), freedom
+        """Standard error of the difference of a pair, with its degrees of freedom."""
+        return None if self.printed else self._combined({i: 1.0, j: -1.0})
+
+    def _combined(self, weights: Mapping[int, float]) -> tuple[float, float] | None:
+        """Standard error of a weighted sum over points with its degrees of freedom (Satterthwaite 1946); None without scatter."""
+        squares: dict[Scatter, float] = {}
+        for i, weight in weights.items():
+            scatter = self._of(i)
+            if scatter is None:
+                return None
+            squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].kept * scatter.sd**2
+        total = sum(squares.values())
+        freedom = total**2 / sum(square**2 / scatter.freedom for scatter, square in squares.items())
+        return float(np.sqrt(total)), freedom
 
     def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
         """Return the sum of weight times logarithm over all points, and half of its interval, as of one comparison planned before
         measuring; None without any knowledge of scatter. The weights add up to 0.
         """
-        if self.scatter is None or self.printed:
-            return None
-        parts = [
-            (w * cell.mean, w**2 / cell.n, self.scatter if self._pooled else own or self.scatter)
-            for w, cell, own in zip(weights, self.cells, self._own, strict=True)
-            if w
-        ]
-        squares = np.array([share * scatter.sd**2 for _, share, scatter in parts])
-        freedom = self.scatter.freedom
-        if not self._pooled:  # Satterthwaite
-            freedom = float(squares.sum() ** 2 / sum(squares**2 / [scatter.freedom for _, _, scatter in parts]))
-        half = float(special.stdtrit(freedom, (1 + self.level) / 2) * np.sqrt(squares.sum()))
-        return sum(value for value, _, _ in parts), half
+        found = self._planned(weights)
+        return None if found is None else (found[1], max(found[1] - found[0], found[2] - found[1]))
 
-    def planned_ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (typical value of i) / (that of j) as of one comparison planned before measuring."""
-        found = self.contrast([float(k == i) - float(k == j) for k in range(len(self.cells))])
+    def _planned(self, weights: Sequence[float]) -> tuple[float, float, float] | None:
+        """Lower end, value and upper end of a planned sum."""
+        part = {i: w for i, w in enumerate(weights) if w}
+        found = None if self.printed else self._combined(part)
         if found is None:
             return None
-        how = "t, on logarithms, pooled"
-        return self._holding(found[0] - found[1], found[0] + found[1], self.change(i, j), self.level, how)
+        half = float(special.stdtrit(found[1], (1 + self.level) / 2)) * found[0]
+        value = sum(w * self.cells[i].mean for i, w in part.items())
+        below = sum(w * self.cells[i].below if w > 0 else -w * self.cells[i].above for i, w in part.items())
+        above = sum(w * self.cells[i].above if w > 0 else -w * self.cells[i].below for i, w in part.items())
+        return value - half - below, value, value + half + above
+
+    def planned_ratio(self, i: int, j: int) -> Interval | None:
+        """Return the interval of (median of i) / (median of j) as of one comparison planned before measuring."""
+        found = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
+        if found is None:
+            return None
+        return _interval(found[0], found[2], self.change(i, j), self.level, "t, on logarithms, pooled")
 
     def larger(self, i: int, j: int) -> bool:
         """Whether point i is measurably above point j."""
@@ -265,6 +317,11 @@ class Claims:
         """The studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
         held = max(1.0, float(np.floor(2 * freedom)) / 2)
         return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
+
+
+def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
+    """The interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
+    return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 
 def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:

@@ -163,7 +163,7 @@ def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | No
 def _power(grid: Grid, x: np.ndarray) -> Power:
     """Fit the exponent, every point weighted with its repetitions; where the law does not fit, the misfit widens the interval."""
     y = np.array([cell.mean for cell in grid.claims.cells])
-    n = np.array([cell.n for cell in grid.claims.cells])
+    n = np.array([cell.kept for cell in grid.claims.cells])
     middle = np.average(x, weights=n)
     spread = float(n @ (x - middle) ** 2)
     exponent = float(n @ ((x - middle) * y)) / spread

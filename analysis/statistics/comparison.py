@@ -1,4 +1,4 @@
-"""Groups of trials against a baseline: ratio with interval, permutation test, multiplicity control and effect size."""
+"""Groups of trials against a baseline: ratio with interval, test, multiplicity control and effect size."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.stats is loaded when it is first used
+from scipy import special  # stdtr is t.cdf, without its checks
 
 from analysis.catalogue import METRICS
-from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval
+from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval, welch
 
 Correction = Literal["holm", "bh"]
 Outcome = Literal["higher", "lower", "no clear change", "too few repetitions"]
 Groups = Mapping[str, Mapping[str, Sequence[float]]]
 """label -> metric id -> one value per counted trial."""
 
+WELCH: Final = "Welch's t test on logarithms"
 _EXACT_UP_TO: Final = 20_000
 _PERMUTATIONS: Final = 9_999
 _PIECE: Final = 2_000_000
@@ -81,9 +83,10 @@ def compare_groups(
 ) -> list[Comparison]:
     """Compare every other group with ``baseline`` in every metric that both have; in the order of the groups.
 
-    The correction runs over all comparisons of a family of metrics: "bh" (Benjamini and Hochberg 1995) bounds the share of false
-    differences, "holm" (Holm 1979) the chance of any. Over all sixty metrics at once no test of five trials against five could
-    ever find that one of them changed. KeyError for an unknown baseline.
+    Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
+    exactly, by a permutation test of ranks. The correction runs over all comparisons of a family of metrics: "bh" (Benjamini and
+    Hochberg 1995) bounds the share of false differences, "holm" (Holm 1979) the chance of any. Over all sixty metrics at once no
+    test of five trials against five could ever find that one of them changed. KeyError for an unknown baseline.
     """
     reference = groups[baseline]
     pairs = [
@@ -93,11 +96,10 @@ def compare_groups(
         for metric, values in metrics.items()
         if len(values) and len(reference.get(metric, ()))
     ]
-    enough = [min(len(a), len(b)) >= MINIMUM_REPETITIONS for *_, a, b in pairs]
-    tests = iter(permutation_tests([(a, b) for (*_, a, b), is_enough in zip(pairs, enough, strict=True) if is_enough]))
+    tests = _tests([(a, b) for *_, a, b in pairs])
     comparisons = [
-        _compare(metric, label, a, baseline, b, level, next(tests) if is_enough else None)
-        for (metric, label, a, b), is_enough in zip(pairs, enough, strict=True)
+        _compare(metric, label, a, baseline, b, level, tested)
+        for (metric, label, a, b), tested in zip(pairs, tests, strict=True)
     ]
     tested: dict[str, list[int]] = defaultdict(list)
     for i, comparison in enumerate(comparisons):
@@ -137,12 +139,40 @@ def _compare(
     )
 
 
+def _tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str] | None]:
+    """P-value and name of the test of every pair; None below three values on a side."""
+    tests: list[tuple[float, str] | None] = [
+        welch_test(a, b) if min(len(a), len(b)) >= MINIMUM_REPETITIONS else None for a, b in pairs
+    ]
+    by_rank = [
+        place
+        for place, (a, b) in enumerate(pairs)
+        if tests[place] is None and min(len(a), len(b)) >= MINIMUM_REPETITIONS
+    ]
+    for place, tested in zip(by_rank, permutation_tests([pairs[place] for place in by_rank]), strict=True):
+        tests[place] = tested
+    return tests
+
+
+def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
+    """P-value of Welch's t on logarithms and its name; None for values that are not positive, or that all repeat exactly."""
+    if min(a.min(), b.min()) <= 0:
+        return None
+    difference, error, freedom = welch(np.log(a), np.log(b))
+    if error == 0:
+        return None
+    return float(2 * special.stdtr(freedom, -abs(difference) / error)), WELCH
+
+
 def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
+    interval = comparison.ratio_interval
+    if comparison.test == WELCH and interval is not None and interval.low is not None:
+        return "no clear change" if p > alpha else "higher" if interval.low > 1 else "lower"
     if p <= alpha and comparison.cliffs_delta:
         return "higher" if comparison.cliffs_delta > 0 else "lower"
     smallest = 2 / comb(comparison.n + comparison.n_baseline, comparison.n)
-    # Three against three can never reach 5 %, nor can five against five among many metrics when no two values overlap:
-    # that is a lack of trials, not a lack of difference.
+    # Ranks of three against three can never reach 5 %, nor can five against five among many metrics when no two values
+    # overlap: that is a lack of trials, not a lack of difference.
     apart = comparison.cliffs_delta is not None and abs(comparison.cliffs_delta) == 1
     return "too few repetitions" if smallest > alpha or apart else "no clear change"
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.statistics import Comparison
+from analysis.statistics import Comparison, Interval
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
@@ -53,7 +53,7 @@ def answer(compared: Compared) -> Answer:
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:
-    """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %), and shows no clear change at 1 (−2 %).'"""
+    """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7 %), ...'"""
     number = compared.members.index(member)
     changed = [c for each in compared.changed.values() if (c := each[number]) is not None]
     if not changed:
@@ -65,9 +65,9 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
-    """'Elapsed time of B is lower than that of A: 2.3 s against 2.6 s (−11.5 %).'"""
+    """'Elapsed time of B is lower than that of A: 2.3 s against 2.6 s (−11.5 %; 95 % interval −13 % to −10 %).'"""
     of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
-    value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), numbers.change(c.ratio)
+    value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
     if c.verdict in ("higher", "lower"):
         return f"{of} is {c.verdict} than {that}: {value} against {base} ({apart})."
     if c.verdict == "no clear change":
@@ -106,7 +106,22 @@ def _changes(changed: Sequence[Comparison]) -> str:
     if not ratios:
         return "from zero"
     ends = dict.fromkeys((numbers.change(ratios[0]), numbers.change(ratios[-1])))
-    return " to ".join(ends)
+    return " to ".join(ends) + _within([c.ratio_interval for c in changed if c.ratio_interval is not None])
+
+
+def _change(c: Comparison) -> str:
+    """'−11.5 %; 95 % interval −13 % to −10 %'."""
+    return numbers.change(c.ratio) + _within([c.ratio_interval] if c.ratio_interval is not None else [])
+
+
+def _within(intervals: Sequence[Interval]) -> str:
+    """'; 95 % interval −13 % to −10 %', from the lowest end to the highest; nothing without intervals."""
+    bounded = [(i.low, i.high) for i in intervals if i.low is not None and i.high is not None]
+    if not bounded:
+        return ""
+    low, high = min(low for low, _ in bounded), max(high for _, high in bounded)
+    level = numbers.with_unit(numbers.significant(100 * intervals[0].level), "%")
+    return f"; {level} interval{'s' if len(bounded) > 1 else ''} {numbers.change(low)} to {numbers.change(high)}"
 
 
 def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
@@ -114,7 +129,8 @@ def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
     where = _at(compared)
     if base is None or other is None:
         return f"{where} it was not measured on both sides."
-    apart = numbers.change(other / base if base else None)
+    change = compared.changed[compared.at][compared.members.index(member)]
+    apart = numbers.change(other / base if base else None) if change is None else _change(change)
     return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({apart})."
 
 

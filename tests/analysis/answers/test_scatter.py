@@ -196,7 +196,7 @@ def test_two_repetitions_are_pooled_within_the_level_that_they_scatter_by():
         told += Claims(groups, levels=LEVELS).larger(0, 4)
 
     assert told >= 90
-    assert Claims(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._pooled
+    assert all(Claims(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._common)
 
 
 def test_a_pair_that_scatters_far_more_than_the_others_is_not_pooled_with_them():
