@@ -61,9 +61,9 @@ _REDIS: Final = _Probe(_redis_answers)
 
 def _answers() -> tuple[Mapping[str, LastSeen] | None, bool]:
     """Return the last heartbeats by role (None if the database does not answer in time), and whether Redis answers."""
-    asked = [_DATABASE.begin(), _REDIS.begin()]
-    wait(asked, PATIENCE_S)
-    processes, redis = (each.result() if each.done() else None for each in asked)
+    questions = [_DATABASE.begin(), _REDIS.begin()]
+    wait(questions, PATIENCE_S)
+    processes, redis = (each.result() if each.done() else None for each in questions)
     return processes, bool(redis)
 
 
@@ -74,14 +74,14 @@ def health(request: HttpRequest) -> JsonResponse:
     processes, redis = _answers()
     ready = processes is not None and redis
     seen = processes or {}
-    told = {
+    answer = {
         "database": processes is not None,
         "redis": redis,
         "ready": ready,
         "alive": all(each.is_alive for each in seen.values()) if seen else None,
         "last_seen_s": {role: each.age_s and round(each.age_s, 1) for role, each in seen.items()},
     }
-    return JsonResponse(told, status=200 if ready else 503)
+    return JsonResponse(answer, status=200 if ready else 503)
 
 
 @never_cache

@@ -1,4 +1,4 @@
-"""Harm a whole server from outside and compare what REST reports with what was asked: `python -m tests.campaign --faults 500`.
+"""Harm a whole server from outside and compare what REST reports with what was requested: `python -m tests.campaign --faults 500`.
 
 `script/server` runs in a PID namespace of its own, so that every process of it can be harmed and none other, on a small disk of its
 own. One line at the end has the figures; the exit status is 1 if a trial was lost or doubled, or if a process did not come back.
@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import psutil
@@ -43,7 +43,7 @@ SPECIFICATION: Final[Mapping[str, Any]] = {
     "certificate": "skip",
     "profile": "none",
     "capture": {"enabled": False},
-    "retries": 100,
+    "retries": 10,
 }
 
 
@@ -96,7 +96,7 @@ class Server:
 
 
 class Rest:
-    """Questions that are asked again until they are answered."""
+    """Questions that are repeated until they are answered."""
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
@@ -116,7 +116,8 @@ class Rest:
                 status = int(getattr(error, "code", 0))
                 self.statuses[status] += 1
                 if time.monotonic() > deadline or status not in (0, 500, 502, 503, 504):
-                    raise
+                    said = error.read().decode(errors="replace") if isinstance(error, HTTPError) else ""
+                    raise SystemExit(f"{path}: {error} {said[:500]}") from None
                 time.sleep(1.0)
 
     def health(self) -> Mapping[str, Any]:
@@ -202,7 +203,7 @@ class Campaign:
 
 
 def account(rest: Rest, slug: str, repetitions: int) -> dict[str, Any]:
-    """Compare the current trials of an experiment with what was asked."""
+    """Compare the current trials of an experiment with what was requested."""
     trials, path = [], f"/api/v1/trials/?experiment={slug}&limit=100"
     while path:
         page = rest.ask(path)
@@ -211,12 +212,13 @@ def account(rest: Rest, slug: str, repetitions: int) -> dict[str, Any]:
     current = [trial for trial in trials if not trial.get("superseded")]
     repeated = collections.Counter(trial["repetition"] for trial in current)
     return {
-        "asked": repetitions,
+        "requested": repetitions,
         "lost": repetitions - len(repeated),
         "doubled": sum(count - 1 for count in repeated.values()),
         "unexplained": sum(t["state"] not in OVER or (t["state"] != "finished" and not t["message"]) for t in current),
         "states": dict(collections.Counter(trial["state"] for trial in current)),
         "attempts": len(trials),
+        "messages": dict(collections.Counter(t["message"].partition("\n")[0] for t in trials if t["message"])),
     }
 
 
@@ -253,11 +255,13 @@ def run(options: argparse.Namespace, var: Path) -> int:
             lambda: rest.ask(f"/api/v1/trials/?experiment={slug}&state=queued&limit=1")["count"] == 0, 1800
         )
         ended &= wait_until(lambda: rest.ask("/api/v1/status/")["running"] == 0, 300)
-        told = account(rest, slug, repetitions)
+        figures = account(rest, slug, repetitions)
         seconds = round(time.monotonic() - began)
-        print(f"seed {options.seed}, {seconds} s, faults {dict(campaign.done)}, {told}, {server.starts} starts, "
+        print(f"seed {options.seed}, {seconds} s, faults {dict(campaign.done)}, {figures}, {server.starts} starts, "
               f"alive again: {revived}, all over: {ended}, REST statuses other than 2xx {dict(rest.statuses)}")  # fmt: skip
-        return int(not (revived and ended and not told["lost"] and not told["doubled"] and not told["unexplained"]))
+        return int(
+            not (revived and ended and not figures["lost"] and not figures["doubled"] and not figures["unexplained"])
+        )
     finally:
         server.end(signal.SIGTERM)
 

@@ -44,7 +44,7 @@ def note_on_disk(worker: str) -> None:
 
 
 def is_noted_on_disk(worker: str) -> bool:
-    """Return whether a worker of this machine was told to end."""
+    """Return whether a worker of this machine received its stop signal while the database was away."""
     return bool(worker) and _file(worker).exists()
 
 

@@ -254,7 +254,7 @@ def _bring_up_to_date(name: str, about: About) -> None:
         env={
             **os.environ,
             "DATABASE_URL": address,
-            # Settings refuse an address with a password beside one that is set apart, as it may be here.
+            # Settings refuse an address with a password beside one in a variable of its own, as there may be here.
             "RANKWIRE_DATABASE_PASSWORD": entry["PASSWORD"],
             "RANKWIRE_VAR": str(settings.VAR),
         },

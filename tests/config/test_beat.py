@@ -19,13 +19,13 @@ from tests.workers.faults.stepped_clock import SteppedClock
 
 PROGRAM = """\
 import datetime, os, struct, time
+import django
+django.setup()
 from config.beat import SteadyScheduler
 from config.celery import app
 
 class Recorder(SteadyScheduler):
-    producer = None
-
-    def apply_entry(self, entry, producer=None):
+    def apply_async(self, entry, **_):
         sent.append(entry.name)
         print(entry.name, datetime.date.today())
 
@@ -45,13 +45,11 @@ for step_s, wanted in ((0, 2), (-2 * 86400, 4)):
 class Recorder(SteadyScheduler):
     """Notes what it would send."""
 
-    producer = None
-
     def setup_schedule(self) -> None:
         super().setup_schedule()
         self.sent: list[str] = []
 
-    def apply_entry(self, entry: Any, producer: object = None) -> None:
+    def apply_async(self, entry: Any, **_: object) -> None:
         self.sent.append(entry.name)
 
 
@@ -75,6 +73,7 @@ def test_it_sweeps_on_after_the_clock_was_set_back(tmp_path: Path, empty_redis: 
     assert lines[0] > lines[-1], "the clock was never set back"
 
 
+@pytest.mark.django_db
 def test_it_sends_nothing_while_earlier_messages_wait_to_be_heard(
     empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Free room on the disk of this machine: what would fail every trial alike keeps them waiting, before a program starts."""
+"""Free room on the disk of this machine: trials that cannot be stored wait before their program starts."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from experiments.models import Cluster, Experiment, Trial
 
 # Session and user take two of each page's queries; saved views and the number of deleted ones two of the experiments'.
 PAGES = {
-    "home": 21,
+    "home": 22,
     "experiments": 9,
     "clusters": 4,
     "workloads": 4,
@@ -57,12 +57,12 @@ def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, r
 def test_it_answers_the_poll_of_an_experiment_with_a_fixed_number_of_queries(
     page, submit, run, django_assert_num_queries
 ):
-    """Asked every two seconds on the machine that measures: who, which, how far, and seven for what runs and waits."""
+    """Asked every two seconds on the machine that measures: who, which, how far, seven for what runs and waits, and one for heartbeats."""
     first, second = submit(), submit(name="Large", sweep={"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, repetitions=6)
     run(most=4)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     for experiment, seen, ahead in ((first, 4, 0), (second, 0, 1)):
-        with django_assert_num_queries(11 + ahead):
+        with django_assert_num_queries(12 + ahead):
             page.get(reverse("experiment-live", args=[experiment.slug]), {"seen": seen})
 
 

@@ -78,8 +78,8 @@ def test_an_outage_is_one_line_when_it_begins_and_one_when_it_ends(
         finally:
             services.postgres.start()
         wait_for(lambda: visitor.get("/experiments/").status_code == 200)
-    told = [line for line in lines if line["event"].startswith("database_")]
-    assert [line["event"] for line in told] == ["database_lost", "database_restored"]
-    assert told[1]["errors"] == REQUESTS
-    assert told[1]["outage_s"] >= 0
+    events = [line for line in lines if line["event"].startswith("database_")]
+    assert [line["event"] for line in events] == ["database_lost", "database_restored"]
+    assert events[1]["errors"] == REQUESTS
+    assert events[1]["outage_s"] >= 0
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
