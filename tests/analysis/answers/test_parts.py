@@ -208,12 +208,6 @@ def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
     assert "tart-up" not in given.sentence
 
 
-def test_without_a_profile_more_ranks_than_cores_are_no_cause():
-    with_cores = asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN, cores=2)
-
-    assert {cause.part for cause in checked(with_cores).causes} == {"off_cpu", "", "launch"}
-
-
 def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
     late = {1: 10.5, 2: 6.8, 4: 19.0}
 
