@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
 
 from analysis.answers.answer import Answer, Figure, Missing, Strength
-from analysis.answers.asked import Asked
+from analysis.answers.asked import Asked, Factor
 from analysis.answers.division import Division, by_name
 from analysis.answers.scatter import SMALLEST, pooled
 from analysis.answers.wording import MOST_REPETITIONS
@@ -162,7 +162,7 @@ def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
     intervals.
     """
-    network = frozenset(factor.name for factor in asked.of_role("network"))
+    network = asked.of_role("network")
     if other.strength != answer.strength or not _claims(answer, network) <= _claims(other, network):
         return False
     equal, places = _equal(answer), {repr(f.where) for f in answer.figures if f.name in _BEST}
@@ -187,11 +187,8 @@ def _equal(answer: Answer) -> set[tuple[object, str]]:
     return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
 
 
-def _claims(answer: Answer, network: frozenset[str]) -> set[str]:
-    """What an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all.
-
-    Which of several equal links or steps a change is counted from is no claim.
-    """
+def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
+    """What an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
     claims = set()
     for figure in answer.figures:
         if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
@@ -205,9 +202,14 @@ def _claims(answer: Answer, network: frozenset[str]) -> set[str]:
                 continue
         elif figure.low is not None or figure.high is not None:
             what = "a number"
-        where = {name: value for name, value in figure.where.items() if name != "over" and name not in network}
-        claims.add(repr((figure.name, what, where)))
+        claims.add(repr((figure.name, what, _place(figure, network))))
     return claims
+
+
+def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
+    """The place of a claim: which of several equal steps it is counted from, or on which of several equal links, is no part of it."""
+    others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
+    return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
 
 
 def _side(figure: Figure) -> int:
