@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
 
 from analysis.answers.answer import Answer, Figure, Missing, Strength
-from analysis.answers.asked import Asked
+from analysis.answers.asked import Asked, Factor
 from analysis.answers.division import Division, by_name
 from analysis.answers.scatter import SMALLEST, pooled
 from analysis.answers.wording import MOST_REPETITIONS
@@ -147,7 +147,7 @@ def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> An
     answer = compute(asked)
     if answer.strength == "firm" or drift.is_found:
         others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
-        survives = answer.strength == "open" or all(_holds(answer, other, asked.deciding.label) for other in others)
+        survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
         if drift.is_found and not survives:
             return _lowered(asked, answer, "open", _confounded(asked, drift), drift)
         if drift.is_found or not survives:
@@ -156,19 +156,19 @@ def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> An
     return answer
 
 
-def _holds(answer: Answer, other: Answer, label: str) -> bool:
-    """Whether everything that an answer claims is claimed by another one too; ``label`` is that of the deciding metric.
+def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
+    """Whether everything that an answer claims is claimed by another one too.
 
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
     intervals.
     """
-    if (
-        other.strength != answer.strength
-        or not _claims(answer) <= _claims(other)
-        or not _equal(other) <= _equal(answer)
-    ):
+    network = asked.of_role("network")
+    if other.strength != answer.strength or not _claims(answer, network) <= _claims(other, network):
         return False
-    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != label}
+    equal, places = _equal(answer), {repr(f.where) for f in answer.figures if f.name in _BEST}
+    if any(place in places and (value, place) not in equal for value, place in _equal(other)):
+        return False
+    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != asked.deciding.label}
     pairs = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
     return len(pairs) == len(laws) and all(_is_within(f.value, law) for f, law in pairs)
 
@@ -182,16 +182,16 @@ def _is_within(value: float | str | None, law: Figure) -> bool:
     return not isinstance(value, int | float) or low <= value <= high
 
 
-def _equal(answer: Answer) -> set[str]:
-    """The points among which an answer sees no difference to the best."""
-    return {repr((f.value, f.where)) for f in answer.figures if f.name in _BEST}
+def _equal(answer: Answer) -> set[tuple[object, str]]:
+    """The points among which an answer sees no difference to the best of their place."""
+    return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
 
 
-def _claims(answer: Answer) -> set[str]:
+def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
     """What an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
     claims = set()
     for figure in answer.figures:
-        if figure.name in _BEST or figure.unit.startswith("share"):
+        if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
             continue
         what: object = figure.value
         if figure.name == "carried":
@@ -202,8 +202,14 @@ def _claims(answer: Answer) -> set[str]:
                 continue
         elif figure.low is not None or figure.high is not None:
             what = "a number"
-        claims.add(repr((figure.name, what, figure.where)))
+        claims.add(repr((figure.name, what, _place(figure, network))))
     return claims
+
+
+def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
+    """The place of a claim: which of several equal steps it is counted from, or on which of several equal links, is no part of it."""
+    others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
+    return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
 
 
 def _side(figure: Figure) -> int:

@@ -189,7 +189,7 @@ def test_the_slope_is_that_of_a_regression_with_a_constant_for_each_point() -> N
 @pytest.mark.parametrize("drift", [0.002, 0.005, 0.01, 0.02])
 def test_conclusive_answers_are_rarely_wrong_under_a_drift(order: Order, drift: float) -> None:
     random, false, trials = np.random.default_rng(35), 0, 0
-    for question in ("scale", "treatment", "growth"):
+    for question in ("scale", "treatment", "growth", "network"):
         design = QUESTIONS[question](1.0)
         for sd, repetitions in ((0.01, 3), (0.05, 2)):
             for _ in range(10):
