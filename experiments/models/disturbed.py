@@ -9,6 +9,7 @@ from django.apps import apps
 from django.db.models import Exists, Max, OuterRef, Q
 
 from analysis.trust_level import FLAGGED
+from experiments.models.attempts import next_attempt
 from experiments.models.states import Kind, counted, measured
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def queue_repeat(trial: Trial) -> Trial | None:
     same = {"configuration": trial.configuration_id, "kind": trial.kind, "repetition": trial.repetition}
     if experiment.trials.filter(**same, superseded=False).exclude(pk=trial.pk).exists():
         return None
-    repeat = trial.next_attempt()
+    repeat = next_attempt(trial)
     repeat.position = 1 + (experiment.trials.aggregate(last=Max("position"))["last"] or 0)
     repeat.save(force_insert=True)
     return repeat

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.urls import reverse
 
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import hand_back, insert_attempts
+from experiments.models.attempts import hand_back, insert_attempts, next_attempt
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.disturbed import DISTURBANCES, excluded_as_disturbed, queue_repeat
@@ -374,28 +374,13 @@ class Trial(models.Model):
                 .update(superseded=True)
             ):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
-            attempt = self.next_attempt()
+            attempt = next_attempt(self)
             try:
                 attempt.save(force_insert=True)
             except IntegrityError:
                 raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
             self.experiment.let_go()
             return attempt
-
-    def next_attempt(self) -> Trial:
-        """Return an unsaved row for this trial once more."""
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        last = type(self).objects.filter(**same).aggregate(last=Max("attempt"))["last"] or self.attempt
-        return type(self)(
-            experiment_id=self.experiment_id,
-            configuration_id=self.configuration_id,
-            cluster_id=self.cluster_id,
-            kind=self.kind,
-            repetition=self.repetition,
-            version=self.experiment.version,
-            attempt=last + 1,
-            position=self.position,
-        )
 
     def _move(self, to: State, **fields: Any) -> None:
         # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
