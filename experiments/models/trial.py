@@ -230,13 +230,13 @@ class Trial(models.Model):
     def finish(self, result: TrialResult, *, may_repeat: bool = False) -> Trial | None:
         """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all.
 
-        Return the repeat that is queued of a disturbed trial, where there ``may`` be one; None otherwise.
+        If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
         rows, not_finite = Measurement.rows(self, result.measurements)
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
-                # Before the trial's own row, as who cancels or revises does: either sees the repeat, or the repeat is not queued.
+                # Cancelling and revising lock the experiment first, too: they see the repeat, or the repeat is not queued.
                 self.experiment.wait_for_others()
             self._end(
                 State.FINISHED,
