@@ -46,6 +46,23 @@ def insert_attempts(trial: type[models.Model], keys: Sequence[int]) -> None:
         cursor.execute(statement, [*defaults, list(keys)])
 
 
+def next_attempt(trial: Trial) -> Trial:
+    """Return an unsaved row for this trial once more."""
+    model = type(trial)
+    same = {"configuration": trial.configuration_id, "kind": trial.kind, "repetition": trial.repetition}
+    last = model._default_manager.filter(**same).aggregate(last=models.Max("attempt"))["last"] or trial.attempt
+    return model(
+        experiment_id=trial.experiment_id,
+        configuration_id=trial.configuration_id,
+        cluster_id=trial.cluster_id,
+        kind=trial.kind,
+        repetition=trial.repetition,
+        version=trial.experiment.version,
+        attempt=last + 1,
+        position=trial.position,
+    )
+
+
 def _default(field: Any) -> Any:
     return field.get_db_prep_save(field.get_default(), connection)
 

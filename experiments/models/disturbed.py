@@ -1,4 +1,4 @@
-"""Trials that other load disturbed: which of them statistics leave out, and the one repeat that each is given by itself."""
+"""Trials that other load disturbed: the condition that excludes them from statistics, and their automatic repeat."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.apps import apps
 from django.db.models import Exists, Max, OuterRef, Q
 
 from analysis.trust_level import FLAGGED
+from experiments.models.attempts import next_attempt
 from experiments.models.states import Kind, counted, measured
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def excluded_as_disturbed(trial: str = "") -> Q:
 
 
 def repeats_among(trials: Sequence[Trial]) -> set[int]:
-    """Return the keys of the trials that were queued by themselves, because an earlier attempt, which stays, was disturbed.
+    """Return the keys of the trials that repeat a disturbed earlier attempt, which stays.
 
     One query; none where all are first attempts.
     """
@@ -53,19 +54,19 @@ def repeats_among(trials: Sequence[Trial]) -> set[int]:
 def queue_repeat(trial: Trial) -> Trial | None:
     """Queue a disturbed trial once more, last in the order of its experiment, inside the transaction that ends it.
 
-    The disturbed one stays: the design still has as many repetitions as were asked for. Return None where the specification
-    wants no repeat, the trial was cancelled or left the design, or its repetition has another trial: one repeat each, no more.
+    The disturbed trial stays, and the design keeps its number of repetitions. Return None if the specification wants no
+    repeat, the trial was cancelled or left the design, or its repetition has another trial: each has one repeat at most.
     The caller holds the lock of the experiment.
     """
     experiment = trial.experiment
-    wanted = experiment.specification.get("disturbed", "repeat") == "repeat"
-    left = trial.superseded or trial.cancel_requested_at is not None or not trial.configuration.in_design
-    if trial.kind != Kind.MEASURED or not wanted or left:
+    is_wanted = experiment.specification.get("disturbed", "repeat") == "repeat"
+    is_outdated = trial.superseded or trial.cancel_requested_at is not None or not trial.configuration.in_design
+    if trial.kind != Kind.MEASURED or not is_wanted or is_outdated:
         return None
     same = {"configuration": trial.configuration_id, "kind": trial.kind, "repetition": trial.repetition}
     if experiment.trials.filter(**same, superseded=False).exclude(pk=trial.pk).exists():
         return None
-    repeat = trial.next_attempt()
+    repeat = next_attempt(trial)
     repeat.position = 1 + (experiment.trials.aggregate(last=Max("position"))["last"] or 0)
     repeat.save(force_insert=True)
     return repeat

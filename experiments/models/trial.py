@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.urls import reverse
 
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import hand_back, insert_attempts
+from experiments.models.attempts import hand_back, insert_attempts, next_attempt
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.disturbed import DISTURBANCES, excluded_as_disturbed, queue_repeat
@@ -230,13 +230,13 @@ class Trial(models.Model):
     def finish(self, result: TrialResult, *, may_repeat: bool = False) -> Trial | None:
         """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all.
 
-        Return the repeat that is queued of a disturbed trial, where there ``may`` be one; None otherwise.
+        If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
         rows, not_finite = Measurement.rows(self, result.measurements)
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
-                # Before the trial's own row, as who cancels or revises does: either sees the repeat, or the repeat is not queued.
+                # Cancelling and revising lock the experiment first, too: they see the repeat, or the repeat is not queued.
                 self.experiment.wait_for_others()
             self._end(
                 State.FINISHED,
@@ -374,28 +374,13 @@ class Trial(models.Model):
                 .update(superseded=True)
             ):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
-            attempt = self.next_attempt()
+            attempt = next_attempt(self)
             try:
                 attempt.save(force_insert=True)
             except IntegrityError:
                 raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
             self.experiment.let_go()
             return attempt
-
-    def next_attempt(self) -> Trial:
-        """Return an unsaved row for this trial once more."""
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        last = type(self).objects.filter(**same).aggregate(last=Max("attempt"))["last"] or self.attempt
-        return type(self)(
-            experiment_id=self.experiment_id,
-            configuration_id=self.configuration_id,
-            cluster_id=self.cluster_id,
-            kind=self.kind,
-            repetition=self.repetition,
-            version=self.experiment.version,
-            attempt=last + 1,
-            position=self.position,
-        )
 
     def _move(self, to: State, **fields: Any) -> None:
         # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.

@@ -103,19 +103,19 @@ def _load_designs(members: Sequence[Member]) -> None:
 
 
 def load_trials(members: Sequence[Member]) -> None:
-    """Give every member the trials that its values come from, in two queries; a trial stands for itself."""
+    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
     keys = {c.pk for m in members for c in m.configurations}
-    rows = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED).only(
+    own_trials = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED)
+    rows = own_trials.annotate(is_excluded=excluded_as_disturbed()).only(
         "pk", "configuration_id", "environment_id", "state", "superseded", "trust"
     )
-    excluded = set(rows.filter(excluded_as_disturbed()).values_list("pk", flat=True))
-    by_configuration: dict[int, list[Trial]] = defaultdict(list)
+    by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with `is_excluded`
     for trial in rows.order_by("repetition", "attempt"):
         by_configuration[trial.configuration_id].append(trial)
     for member in members:
         for configuration in member.configurations:
             own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
-            current = [t for t in own if member.trial or not (t.superseded or t.pk in excluded)]
+            current = [t for t in own if member.trial or not (t.superseded or t.is_excluded)]
             member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
             member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
 

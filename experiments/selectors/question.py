@@ -70,7 +70,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
 
 
 def _without_disturbed(asked: Asked) -> list[Point]:
-    """The points of a network fit: one whose trials were all disturbed has no values, if the clean ones have all of its levels."""
+    """Return the points of a network fit: a point whose trials were all disturbed has no values if clean points have all its levels."""
     clean = [point for point in asked.measured() if not point.disturbed]
     others = [f.name for f in asked.factors if f.role != "network"]
 

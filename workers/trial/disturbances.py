@@ -68,7 +68,7 @@ def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: flo
 
 
 def _contended_s(course: Course) -> float:
-    """CPU time that was used while no core was free, without what our keeper started."""
+    """Return the CPU time that was used while no core was free, without that of the keeper's programs."""
     taken_s = 0.0
     for (before_ns, before), (after_ns, after) in pairwise(course):
         length_s = (after_ns - before_ns) / 1e9

@@ -231,7 +231,7 @@ class TrialRun:
     def _disturbances(
         self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
     ) -> tuple[str, ...]:
-        """What may be otherwise in the next trial of the same configuration."""
+        """Return what slowed this trial and may not slow the next one of the same configuration."""
         strangers = not getattr(session.launcher.settings, "shared_cores", False)
         return disturbances(
             samples,
@@ -243,7 +243,7 @@ class TrialRun:
     def _missing_cores(
         self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int
     ) -> tuple[str, ...]:
-        """Empty where hosts share cores on purpose: the conditions of the trial say so."""
+        """Return nothing if hosts share cores on purpose: the conditions of the trial state it."""
         shared = getattr(session.launcher.settings, "shared_cores", False)
         return () if shared or session.launcher.kind.hosts_are_virtual else missing_cores(samples, usages, threads)
 
