@@ -16,7 +16,7 @@ from analysis.answers.wording import ANY, factor_words, place
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
-from analysis.sensitivity import Fit, Link, Quantity, Run, Runs
+from analysis.sensitivity import NO_BURSTS, Bursts, Fit, Link, Quantity, Run, Runs
 from analysis.statistics import Interval
 
 DELAY: Final = "link.delay"
@@ -123,7 +123,7 @@ def needs_of(asked: Asked, others: Sequence[Factor], points: Sequence[Point]) ->
     needs = sensitivity.needs(fit, here)
     if needs.most_delay is None and needs.least_rate is None:
         return None
-    rows = _rows(fit, needs, burst_bytes(points))
+    rows = _rows(fit, needs, bursts_of(points))
     at = place(others, points[0].parameters)
     stays = f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)}"
     bounds = f"{stays} {_bounds(fit, needs)}"
@@ -139,10 +139,10 @@ def needs_of(asked: Asked, others: Sequence[Factor], points: Sequence[Point]) ->
     )
 
 
-def burst_bytes(points: Sequence[Point]) -> float:
-    """Return what leaves the slowest link ahead of its rate; 0 if its certificate is from before that was measured."""
+def bursts_of(points: Sequence[Point]) -> Bursts:
+    """Return the bursts of the fastest and of the slowest link, as their certificates measured them."""
     measured = [(point.link[RATE], point.link[_BURST]) for point in points if {RATE, _BURST} <= point.link.keys()]
-    return min(measured)[1] if measured else 0.0
+    return Bursts(max(measured)[1], min(measured)[1]) if measured else NO_BURSTS
 
 
 def _bounds(fit: Fit, needs: sensitivity.Needs) -> str:
@@ -217,14 +217,14 @@ def _critical_path(fit: Fit, rows: Sequence[_Row]) -> str:
     return f"{' and '.join(told)} {'is' if one else 'are'} on its critical path" if told else ""
 
 
-def _rows(fit: Fit, needs: sensitivity.Needs, burst_bytes: float) -> list[_Row]:
+def _rows(fit: Fit, needs: sensitivity.Needs, bursts: Bursts) -> list[_Row]:
     """Return the numbers that the trials show, in the order of the answer."""
     delay, rate = needs.joint or (None, None)
     rows: list[tuple[str, Quantity | None, str]] = [
         ("most one-way delay", needs.most_delay, "s"),
         ("least rate", needs.least_rate, "bit/s"),
         (_MESSAGES, sensitivity.quantity(fit.draws.messages) if fit.delay_matters else None, ""),
-        (_BYTES, sensitivity.sent(fit, needs.here, burst_bytes) if fit.rate_matters else None, "B"),
+        (_BYTES, sensitivity.sent(fit, needs.here, bursts) if fit.rate_matters else None, "B"),
         (_HIDDEN, fit.hidden_delay if fit.delay_bends else None, "s"),
         ("most one-way delay, with the least rate", delay, "s"),
         ("least rate, with the most one-way delay", rate, "bit/s"),

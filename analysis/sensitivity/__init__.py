@@ -6,7 +6,9 @@ from analysis.sensitivity.held_out import Outcome, held_out
 from analysis.sensitivity.links import Link, Run, Runs
 from analysis.sensitivity.model import CARRIED, Draws, Quantity, quantity
 from analysis.sensitivity.needs import (
+    NO_BURSTS,
     TOLERATED,
+    Bursts,
     Gain,
     Needs,
     Prediction,
@@ -21,7 +23,9 @@ from analysis.sensitivity.scaling import Stop, stop
 
 __all__ = [
     "CARRIED",
+    "NO_BURSTS",
     "TOLERATED",
+    "Bursts",
     "Draws",
     "Fit",
     "Gain",

@@ -39,6 +39,18 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
+class Bursts:
+    """What leaves a link ahead of its rate after a pause, by its certificate."""
+
+    here_bytes: float
+    slowest_bytes: float
+
+
+NO_BURSTS: Final = Bursts(0.0, 0.0)
+"""Of links whose certificates are from before bursts were measured."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gain:
     """What changing the link from ``here`` to ``link`` does to the elapsed time."""
 
@@ -97,18 +109,18 @@ def _inverse(drawn: Quantity) -> Quantity:
     return Quantity(1 / drawn.value, interval)
 
 
-def sent(fit: Fit, here: Link, burst_bytes: float = 0.0) -> Quantity:
+def sent(fit: Fit, here: Link, bursts: Bursts = NO_BURSTS) -> Quantity:
     """Return the bytes on the critical path.
 
-    ``burst_bytes`` leave a link ahead of its rate after a pause (its certificate), so each message costs up to as many fewer:
-    all of them if it is as long and the pause before it fills the bucket, none in a stream. The value takes half of that, the
-    interval holds both ends.
+    A burst leaves a link ahead of its rate after a pause, so each message costs up to as many bytes fewer: all of them if it is as
+    long and the pause before it fills the bucket, none in a stream. The value takes half of that, the interval holds both ends.
     """
     draws = fit.draws
     slowest = float(fit.runs.inverse_rate.max())
-    pauses_s = np.maximum(0, draws.elapsed(here) - draws.bits * here.inverse_rate)
-    ahead = np.minimum(8 * burst_bytes * draws.messages, pauses_s / slowest) if fit.delay_matters else 0 * draws.bits
-    least, middle, most = (quantity((draws.bits + share * ahead) / 8) for share in (0.0, 0.5, 1.0))
+    ahead_here = 8 * bursts.here_bytes * draws.messages * here.inverse_rate
+    pauses_s = np.maximum(0, draws.elapsed(here) + ahead_here - draws.bits * here.inverse_rate)
+    ahead = np.minimum(8 * bursts.slowest_bytes * draws.messages, pauses_s / slowest)
+    least, middle, most = (quantity((draws.bits + share * fit.delay_matters * ahead) / 8) for share in (0.0, 0.5, 1.0))
     return replace(middle, interval=replace(middle.interval, low=least.interval.low, high=most.interval.high))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.answers.needs import Fitted, burst_bytes
+from analysis.answers.needs import Fitted, bursts_of
 from analysis.sensitivity import TOLERATED, Quantity, needs, quantity, sent
 from tests.benchmarks.predictions import installation
 from tests.known_needs import known_needs
@@ -80,7 +80,7 @@ def found(workload: str, name: str, fitted: Fitted) -> Iterator[Found]:
     fit, here = fitted.fit, fitted.here
     bounds = needs(fit, here)
     yield Found(workload, name, "messages", known.messages, quantity(fit.draws.messages))
-    yield Found(workload, name, "bytes", known.frame_bytes, sent(fit, here, burst_bytes(fitted.points)))
+    yield Found(workload, name, "bytes", known.frame_bytes, sent(fit, here, bursts_of(fitted.points)))
     if bounds.most_delay is not None:
         most_s = max(here.delay_s, fit.hidden_delay.value) + TOLERATED * bounds.elapsed.value / known.messages
         yield Found(workload, name, "delay bound", most_s, bounds.most_delay)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from analysis.sensitivity import TOLERATED, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
+from analysis.sensitivity import TOLERATED, Bursts, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
 from tests.analysis.sensitivity.programs import Program
 from tests.known_needs import known_needs
 
@@ -117,8 +117,41 @@ def test_the_interval_of_bytes_holds_what_a_shapers_burst_may_hide(
     link = Link(0.0, 500e6)
     fitted = fit(program.runs(0.0, links=propose(link)))
 
-    told = sent(fitted, link, FRAME_BYTES)
+    told = sent(fitted, link, Bursts(0.0, FRAME_BYTES))
 
     assert told.interval.low == pytest.approx(16e6 + least * 1000 * FRAME_BYTES, rel=0.01)
     assert told.interval.high == pytest.approx(16e6 + most * 1000 * FRAME_BYTES, rel=0.01)
     assert told.value == pytest.approx(16e6 + (least + most) / 2 * 1000 * FRAME_BYTES, rel=0.01)
+
+
+TIMER_S = 50e-6
+
+
+def on_shaped_link(payload_bytes: int, pause_s: float, link: Link) -> float:
+    """Return the seconds from one message to the next over a token bucket, which fills while the program pauses."""
+    wire_bits = 8 * (payload_bytes + 32 + 66 * -(-(payload_bytes + 32) // 1448))
+    idle_s = pause_s + 10e-6 + link.delay_s
+    at_once_bits = min(8 * FRAME_BYTES + link.rate_bps * TIMER_S, idle_s * link.rate_bps)
+    return idle_s + max(0.0, wire_bits - at_once_bits) / link.rate_bps
+
+
+@pytest.mark.parametrize(
+    ("payload_bytes", "pause_s"), [(16384, 0.0), (16384, 0.2e-3), (16384, 0.5e-3), (4096, 0.3e-3), (65000, 1e-3)]
+)
+def test_bytes_that_a_shaper_hides_are_in_the_interval(payload_bytes: int, pause_s: float) -> None:
+    random = np.random.default_rng(35)
+    steps = 1000
+    known = known_needs("ring", {"message_bytes": payload_bytes, "steps": steps}).frame_bytes
+    bursts = Bursts(
+        *(FRAME_BYTES + rate * TIMER_S / 8 for rate in (HERE.rate_bps, min(link.rate_bps for link in LINKS)))
+    )
+    told = []
+    for _ in range(10):
+        runs = [
+            Run(link, steps * on_shaped_link(payload_bytes, pause_s, link) * float(np.exp(0.01 * deviation)))
+            for link in LINKS
+            for deviation in random.standard_normal(2)
+        ]
+        told.append(Told("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
+    assert sum(each.is_held for each in told) >= 9
+    assert np.median([each.error for each in told]) <= 0.15
