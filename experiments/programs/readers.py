@@ -190,7 +190,7 @@ def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) ->
 
 def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int, dict[str, float]]:
     """Return the reports of all jobs by process, and sample their CPU use until the last one has come."""
-    reports = {}
+    reports: dict[int, dict[str, float]] = {}
     with selectors.DefaultSelector() as reading:
         for job in jobs:
             assert job.stdout is not None  # noqa: S101 (what PIPE means)

@@ -43,17 +43,20 @@ def varying(points: Sequence[DesignPoint]) -> list[str]:
 def is_ladder(points: Sequence[DesignPoint]) -> bool:
     """Return whether the points are single steps: no more of them than there are changes to make one after another.
 
-    A grid of parameters, whole or in parts, has more points than that. Points that differ in their link alone are networks, which are
-    compared with each other.
+    A grid of parameters, whole or in parts, has more points than that; parameters that advance together make one change. Points that
+    differ in their link alone are networks, which are compared with each other.
     """
     names = varying(points)
     if all(name.startswith(_LINK) for name in names):
         return False
-    links = [name for name in names if name.startswith(_LINK)]
-    networks = len({repr([point.parameters.get(name) for name in links]) for point in points}) - 1
-    changes = sum(_levels(points, name) - 1 for name in names if name not in links)
-    changes += min(networks, sum(_levels(points, name) - 1 for name in links))
+    changes = sum(max(partition) for partition in {_partition(points, name) for name in names})
     return _FEWEST_STEPS <= len(points) <= 1 + changes and len(names) > 1
+
+
+def _partition(points: Sequence[DesignPoint], name: str) -> tuple[int, ...]:
+    """Return the level of every point as a number, in the order in which the levels appear."""
+    seen: dict[str, int] = {}
+    return tuple(seen.setdefault(repr(point.parameters.get(name)), len(seen)) for point in points)
 
 
 def are_networks(points: Sequence[DesignPoint]) -> bool:

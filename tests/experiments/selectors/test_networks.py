@@ -92,6 +92,13 @@ class Point:
         return None
 
 
+def test_a_grid_of_parameters_that_advance_together_is_no_ladder() -> None:
+    sites = [{"link.bandwidth": 1e8 * n, "link.delay": 1e-3 * n, "events": n, "work": n} for n in (1, 2)]
+
+    assert not is_ladder([Point(jobs=jobs, **site) for site in sites for jobs in (1, 6, 40)])
+    assert is_ladder([Point(nb=n, ns=100 * n) for n in (1, 2, 3)])
+
+
 def test_links_alone_are_no_ladder() -> None:
     links = [{"link.bandwidth": 1e9 / n, "link.delay": 1e-3 * n} for n in (1, 2, 4)]
 
