@@ -82,7 +82,9 @@ def test_the_head_line_names_the_launch_overhead_in_a_sentence_of_its_own():
 
 
 def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
-    asked = profiled({1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9})
+    asked = profiled(
+        {1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9}
+    )
     asked.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
 
     found = division(asked, *asked.points)
