@@ -80,8 +80,6 @@ class Asked:
     weak: bool = False
     steps: bool = False
     """The points are a ladder: settings that are changed one after another, in order."""
-    cores: int | None = None
-    """Processors that all hosts share; None when each has its own."""
     prior: Scatter | None = None
     """Scatter known from elsewhere (warm-ups, controls, history), for points that were measured once."""
     load_test: bool = False

@@ -51,7 +51,6 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         published=study.published,
         weak=study.kind == "weak",
         steps=steps and not any(f.role == "scale" for f in factors),
-        cores=study.cores,
         prior=None if study.published else _known_scatter(experiment, deciding.metric),
         load_test=any({1.0} < {load.jobs for load in row} for row in loads.values()),
         accepted=[] if test is None else _accepted(study, test, loads),

@@ -82,7 +82,9 @@ def test_the_head_line_names_the_launch_overhead_in_a_sentence_of_its_own():
 
 
 def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
-    asked = profiled({1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9})
+    asked = profiled(
+        {1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9}
+    )
     asked.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
 
     found = division(asked, *asked.points)
@@ -204,12 +206,6 @@ def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
     assert given.causes[1].statement == "900 ms less on the CPU"
     assert given.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
     assert "tart-up" not in given.sentence
-
-
-def test_without_a_profile_more_ranks_than_cores_are_no_cause():
-    with_cores = asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN, cores=2)
-
-    assert {cause.part for cause in checked(with_cores).causes} == {"off_cpu", "", "launch"}
 
 
 def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
