@@ -16,7 +16,7 @@ OWN = dict.fromkeys(FIGURES, 0.0)
 
 def trial(ranks: int, elapsed_s: float, **own: float) -> dict[str, Any]:
     figures = {f"command.{name}": value for name, value in {**OWN, **own}.items()}
-    return {"id": 1, "ranks": ranks, "metrics": {"elapsed_s": elapsed_s, **figures}}
+    return {"id": 1, "ranks": ranks, "trust": "good", "metrics": {"elapsed_s": elapsed_s, **figures}}
 
 
 POLLING = [
@@ -71,6 +71,11 @@ def test_a_minor_part_is_not_the_opposite() -> None:
 )
 def test_a_program_without_an_effect_has_no_cause(given: dict[str, Any], verdict: str) -> None:
     assert judge(KINDS["flat"], given, {}).verdict == verdict
+
+
+def test_other_load_may_make_a_cause_of_its_own() -> None:
+    assert judge(KINDS["flat"], answer("descheduled"), {"computing": 0.0, "descheduled": 0.5}).verdict == "right"
+    assert judge(KINDS["flat"], answer("computing"), {"computing": 0.0, "descheduled": 0.5}).verdict == "OPPOSITE"
 
 
 def test_launch_overhead_counts_only_if_the_elapsed_time_decides() -> None:

@@ -89,17 +89,19 @@ static void work(void) {
     spent[RUN_DELAY] += run_delay() - delay;
 }
 
-static void blocked_since(double began) {
-    double seconds = now() - began;
-    spent[BLOCKED] += seconds;
+/* A rank that wakes up may still wait for a core: that is run delay. */
+static void blocked_since(double began, double delay) {
+    double seconds = now() - began, waited = run_delay() - delay;
+    spent[BLOCKED] += seconds - waited;
+    spent[RUN_DELAY] += waited;
     spent[OUTSIDE] += seconds;
 }
 
 static void rest(double ms) {
     if (ms <= 0) return;
-    double began = now();
+    double delay = run_delay(), began = now();
     usleep(1e3 * ms);
-    blocked_since(began);
+    blocked_since(began, delay);
 }
 
 /* Another process writes the pipe's byte after so many ms: the rank blocks in read(), as on a slow file system. */
@@ -120,10 +122,10 @@ static void read_slowly(double ms) {
         }
         close(ask[0]);
     }
-    double began = now();
+    double delay = run_delay(), began = now();
     char byte;
     if (write(ask[1], &ms, sizeof ms) != sizeof ms || read(answer[0], &byte, 1) != 1) MPI_Abort(MPI_COMM_WORLD, 5);
-    blocked_since(began);
+    blocked_since(began, delay);
 }
 
 static void write_files(int writes) {
@@ -134,10 +136,10 @@ static void write_files(int writes) {
         snprintf(page, sizeof page, "written-by-%d", rank);
         file = open(page, O_CREAT | O_WRONLY | O_TRUNC, 0600);
     }
-    double began = now();
+    double delay = run_delay(), began = now();
     for (int i = 0; i < writes; i++)
         if (write(file, page, sizeof page) != sizeof page || fsync(file)) MPI_Abort(MPI_COMM_WORLD, 6);
-    blocked_since(began);
+    blocked_since(began, delay);
 }
 
 static void sent(double messages, double bytes) { spent[MESSAGES] += messages, spent[BYTES] += messages * bytes; }
