@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -36,6 +37,11 @@ class Division:
     outliers: Sequence[Mask]
 
     @classmethod
+    def of_one(cls, groups: Sequence[Sequence[float]]) -> Division:
+        """Return the division into one group without outliers."""
+        return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
+
+    @classmethod
     def found(
         cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
     ) -> Division:
@@ -48,17 +54,18 @@ class Division:
         """
         levels = [level for level in levels if cls._is_enough(groups, level)]
         tested = [cls._tested(groups, level) for level in levels]
-        follows = min(range(len(levels)), key=lambda k: tested[k], default=None)
-        differs = follows is not None and tested[follows] < UNLIKE / len(levels)
-        outliers = cls._outliers(groups, levels[follows] if follows is not None and differs else [COMMON] * len(groups))
-        alone = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
+        judged_within: Sequence[str] = [COMMON] * len(groups)
+        if levels and min(tested) < UNLIKE / len(levels):
+            judged_within = levels[int(np.argmin(tested))]
+        outliers = cls._outliers(groups, judged_within)
+        noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
         clean: list[Values] = [
-            np.asarray(group)[: 0 if noisy else None][~mask[: 0 if noisy else None]]
-            for group, mask, noisy in zip(groups, outliers, alone, strict=True)
+            np.zeros(0) if is_noisy else np.asarray(group)[~mask]
+            for group, mask, is_noisy in zip(groups, outliers, noisy, strict=True)
         ]
-        names = cls._named(clean, levels, alone)
-        single = {name for name in names if names.count(name) == 1}
-        own = [name in single and name != COMMON for name in names]
+        names = cls._named(clean, levels, noisy)
+        members = Counter(names)
+        own = [name != COMMON and members[name] == 1 for name in names]
         return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, own, strict=True)])
 
     @classmethod

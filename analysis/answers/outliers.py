@@ -34,8 +34,8 @@ def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
     """
     sizes = np.array([len(group) for group in groups], dtype=np.int64)
     masks = np.split(np.zeros(int(sizes.sum()), dtype=bool), np.cumsum(sizes)[:-1])
-    repeated = np.flatnonzero(sizes > 1)
-    if not len(repeated):
+    repeated = [i for i, group in enumerate(groups) if len(group) > 1]
+    if not repeated:
         return masks
     logs = np.concatenate([np.log(np.asarray(groups[i], dtype=np.float64)) for i in repeated])
     owner = np.repeat(np.arange(len(repeated)), sizes[repeated])

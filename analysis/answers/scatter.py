@@ -139,21 +139,21 @@ class Claims:
     ) -> None:
         self.printed = printed
         everything = [*groups, *beside]
-        division = None if printed else Division.found(everything, levels, higher_is_better=higher_is_better)
-        self.outliers = [0] * len(groups)
+        division = (
+            Division.of_one(everything)
+            if printed
+            else Division.found(everything, levels, higher_is_better=higher_is_better)
+        )
+        masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
+        self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]
+        self.outliers = [int(mask.sum()) for mask in masks]
         """Number of each point's trials that are no part of the shared scatter."""
-        if division is None:
-            self.cells = [Cell.of(group) for group in groups]
-            self.scatter, self._own, self._common = None, [None] * len(groups), [True] * len(groups)
-        else:
-            self.cells = [Cell.of(group, mask) for group, mask in zip(groups, division.outliers, strict=False)]
-            self.outliers = [int(mask.sum()) for mask in division.outliers[: len(groups)]]
-            clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
-            shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
-            self.scatter = known(pooled(shared) or pooled(clean), prior)
-            scatters = {name: pooled(own) for name, own in by_name(clean, division.of).items()}
-            self._own = [scatters[name] for name in division.of[: len(groups)]]
-            self._common = [name == COMMON for name in division.of[: len(groups)]]
+        clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
+        shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
+        self.scatter = known(None if printed else pooled(shared) or pooled(clean), prior)
+        scatters = {name: pooled(own) for name, own in by_name(clean, division.of).items()}
+        self._own = [scatters[name] for name in names]
+        self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) / slices
         """Of all claims of this slice together."""
         self._families = list(families) or [""] * len(groups)

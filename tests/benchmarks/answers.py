@@ -1,4 +1,4 @@
-"""How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to three minutes.
+"""How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to five minutes.
 
 python -m tests.benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
 python -m tests.benchmarks.answers --drift [--trials 100] [--seconds 180]
@@ -21,6 +21,7 @@ import numpy as np
 
 from analysis.answers import Claims
 from analysis.answers.checks import check
+from analysis.statistics import compare_groups
 from tests.analysis.answers.truth import (
     EFFECTS,
     QUESTIONS,
@@ -35,6 +36,9 @@ from tests.analysis.answers.truth import (
 DRIFTS = (0.0, 0.002, 0.005, 0.01, 0.02)
 
 WRONG: Final = 0.05
+
+COMPARED: Final = (1.0, 1.05, 1.2, 2.0, 10.0)
+"""Ratios of two sides that are compared."""
 
 
 def tally(
@@ -102,6 +106,67 @@ def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
     return wrong / trials
 
 
+def disturbed(
+    points: int, repetitions: int, sd: float, *, effect: float, trials: int = 300, factor: float = 0.0
+) -> float:
+    """Share of experiments, of whose trials one in 20 takes ``factor`` times as long (0: 1.5 to 3 times), that do not claim that the last
+    point takes ``effect`` times as long as the first; without an effect, that claim any difference.
+    """
+    random, count = np.random.default_rng([points, repetitions, round(1000 * sd), round(10 * factor)]), 0
+    for _ in range(trials):
+        middles = effect ** (np.arange(points) / max(points - 1, 1))
+        values = middles[:, None] * np.exp(random.normal(0, sd, (points, repetitions)))
+        slower = np.full(values.shape, factor) if factor else random.uniform(1.5, 3, values.shape)
+        claims = Claims(list(np.where(random.random(values.shape) < 0.05, values * slower, values)))
+        if effect == 1:
+            count += any(claims.differ(i, j) for i in range(points) for j in range(i))
+        else:
+            count += not claims.larger(points - 1, 0)
+    return count / trials
+
+
+def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float:
+    """Share of the points' intervals that hold the true median of times with an exponential tail (on the logarithm)."""
+    random, truth, held = np.random.default_rng([points, repetitions]), 2**sd, 0
+    for _ in range(trials):
+        claims = Claims(list(np.exp(random.exponential(sd, (points, repetitions)))))
+        intervals = [claims.value(i) for i in range(points)]
+        held += sum((each.low or 0) <= truth <= (each.high or 0) for each in intervals if each is not None)
+    return held / trials / points
+
+
+def compared(ratio: float, repetitions: int, sd: float, trials: int = 300) -> float:
+    """Share of comparisons of two sides, one of which takes ``ratio`` times as long, that claim a difference."""
+    random, claimed = np.random.default_rng([repetitions, round(100 * ratio), round(1000 * sd)]), 0
+    for _ in range(trials):
+        sides = {name: {"s": r * np.exp(random.normal(0, sd, repetitions))} for name, r in (("a", 1.0), ("b", ratio))}
+        claimed += compare_groups(sides, baseline="a")[0].verdict in ("higher", "lower")
+    return claimed / trials
+
+
+def robust_tables() -> None:
+    """Print how claims hold with outliers, with skewed times, and between two sides."""
+    print(
+        "\none trial in 20 takes 1.5 to 3 times as long, at 2/3/5 repetitions: effect of 2.3 unclaimed; no effect, claimed"
+    )
+    print("| points | scatter | unclaimed, 1.5 to 3 times | 1.5 | 2 | 3 | claimed |")
+    for points in (2, 4, 12):
+        for sd in SCATTERS:
+            rows = [
+                [100 * disturbed(points, n, sd, effect=2.3, factor=f) for n in (2, 3, 5)] for f in (0.0, 1.5, 2.0, 3.0)
+            ]
+            rows.append([100 * disturbed(points, n, sd, effect=1) for n in (2, 3, 5)])
+            print(f"| {points} | {sd:.0%} | {' | '.join(map(_words, rows))} |", flush=True)
+    print("\ntimes with an exponential tail: intervals that hold the true median, of 100, at 2/3/5 repetitions")
+    for points in (2, 4, 12):
+        print(f"{points} points | {'/'.join(f'{100 * skewed(points, n, 0.05):.1f}' for n in (2, 3, 5))}", flush=True)
+    print("\ntwo sides compared: claimed of 100, at 3/5 repetitions a side")
+    print("| scatter | " + " | ".join(f"{ratio:g}" for ratio in COMPARED) + " |")
+    for sd in SCATTERS:
+        rows = [[100 * compared(ratio, n, sd) for n in (3, 5)] for ratio in COMPARED]
+        print(f"| {sd:.0%} | {' | '.join(map(_words, rows))} |", flush=True)
+
+
 def _words(shares: Sequence[float]) -> str:
     return "/".join(f"{share:.0f}" for share in shares)
 
@@ -156,6 +221,7 @@ def main() -> int:
     print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
     for points in (4, 6, 12):
         print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")
+    robust_tables()
     return broken_bounds(total)
 
 

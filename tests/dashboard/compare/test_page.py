@@ -31,14 +31,16 @@ def test_it_says_what_decides_then_draws_it_and_then_lists_the_rest(library, pag
     slow = measured(library, {"name": "Slow", **WATER}, seconds(1.2))
     fast = measured(library, {"name": "Fast", **WATER}, seconds(1.0))
     answer = opened(page, *tokens(fast, slow))
-    verdict = "Against A, elapsed time of B is higher at both common points (+20\u202f%)."
+    verdict = "Against A, elapsed time of B is higher at both common points (+20\u202f%; 95\u202f% intervals +20\u202f% to +20\u202f%)."
     assert answer.context["answer"].verdict == verdict
     html = answer.content.decode()
     places = [html.index(mark) for mark in (verdict, 'id="charts"', 'id="metrics"', 'id="configuration"')]
     assert places == sorted(places)
-    assert "At 2 hosts: 2.4\u202fs against 2\u202fs (+20\u202f%)." in html
+    assert "At 2 hosts: 2.4\u202fs against 2\u202fs (+20\u202f%; 95\u202f% interval" in html
     turned = opened(page, *tokens(fast, slow), baseline="e:slow").context["answer"].verdict
-    assert turned == "Against B, elapsed time of A is lower at both common points (\u221216.7\u202f%)."
+    assert turned.startswith(
+        "Against B, elapsed time of A is lower at both common points (\u221216.7\u202f%; 95\u202f%"
+    )
 
 
 def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library, page):
@@ -46,7 +48,8 @@ def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library,
     pair = [f"c:{pk}" for pk in own.configurations.order_by("hosts").values_list("pk", flat=True)]
     shown = opened(page, *pair).context
     assert shown["answer"].verdict == (
-        "Elapsed time of B is lower than that of A: 1\u202fs against 2\u202fs (\u221250\u202f%)."
+        "Elapsed time of B is lower than that of A: 1\u202fs against 2\u202fs "
+        "(\u221250\u202f%; 95\u202f% interval \u221250\u202f% to \u221250\u202f%)."
     )
     (elapsed,) = shown["charts"]
     medians = [trace for trace in elapsed.figure["data"] if trace.get("showlegend", True)]
@@ -60,9 +63,9 @@ def test_it_distinguishes_points_of_different_verdicts(library, page):
     other = measured(
         library, {"name": "Other", **WATER}, lambda p: {"elapsed_s": 2.0 if p["hosts"] == 2 else 0.5, "packets": 1.0}
     )
-    words = "is lower at 1 of 2 common points (\u221250\u202f%), and shows no clear change at 1 (0\u202f%)."
     verdict = opened(page, *tokens(first, other)).context["answer"].verdict
-    assert verdict == f"Against A, elapsed time of B {words}"
+    assert verdict.startswith("Against A, elapsed time of B is lower at 1 of 2 common points (\u221250\u202f%; 95")
+    assert "and shows no clear change at 1 (0\u202f%; 95" in verdict
 
 
 def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):
@@ -82,6 +85,16 @@ def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, pa
     assert {row.against[1].verdict for row in others} == {"no clear change"}
     told = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs)), "at": "1"}).json()["metrics"][0]
     assert (told["metric"], told["comparisons"][1]["words"]) == ("elapsed_s", "worse")
+
+
+def test_three_trials_that_take_ten_times_as_long_are_a_verdict_with_its_interval(library, page):
+    trials = iter((1.0, 1.02, 0.98, 10.0, 10.3, 9.9))
+    three = {"workload": "water", "parameters": {"hosts": 2}, "repetitions": 3}
+    runs = [measured(library, {"name": name, **three}, lambda _: {"elapsed_s": next(trials)}) for name in ("P", "Q")]
+    data = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs))}).json()
+    (change,) = [c for row in data["metrics"] if row["metric"] == "elapsed_s" for c in row["comparisons"] if c]
+    assert (change["verdict"], change["words"], change["ratio_interval"]["level"]) == ("higher", "worse", 0.95)
+    assert change["ratio_interval"]["low"] < 10 < change["ratio_interval"]["high"]
 
 
 def test_it_begins_where_what_decides_changed_most(library, page):
