@@ -14,7 +14,7 @@ from experiments import files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, Trial, TrialResult
-from experiments.pure import plain_files
+from experiments.pure import outage, plain_files
 from experiments.selectors import quotas
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
@@ -107,7 +107,7 @@ def execute(trial: Trial) -> None:
         except TrialFailed as error:
             _fail(trial, str(error))
         except Exception as error:
-            _fail_by_surprise(trial, error)
+            _end_by_surprise(trial, error)
     leftovers.remove_scratch(trial)
     if not undelivered:
         files.forget_delivered(trial)
@@ -150,7 +150,12 @@ def _refuse(trial: Trial, error: RefusedOutput) -> None:
     _store(lambda: trial.fail(message, artifacts), artifacts)
 
 
-def _fail_by_surprise(trial: Trial, error: Exception) -> None:
+def _end_by_surprise(trial: Trial, error: Exception) -> None:
+    """Let the trial wait again, uncounted, if the database was away, which is no fault of the trial; else keep the traceback."""
+    if outage.outage_of(error) is outage.DATABASE:
+        outage.note(error)
+        _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
+        return
     told = storage_failure(error) if isinstance(error, OSError) else None
     if told is not None:
         _store(lambda: trial.fail(told))

@@ -7,18 +7,22 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.db import connection, connections
 
 from config.celery import app
 from config.services.children import start, stop
 from config.services.redis import Redis
-from experiments.models import Heartbeat, LastSeen
+from experiments.models import Experiment, Heartbeat, LastSeen, State
 from tests.config.processes import wait_for
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
+from workers import tasks
+from workers.trial import pipeline
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -115,3 +119,24 @@ def test_a_worker_is_alive_through_an_outage_of_redis_and_works_afterwards(
     wait_for(lambda: worker._replies_to_ping(1.0))
     assert Heartbeat.objects.get(role="worker").name == worker.name
     assert "Traceback" not in worker.output()
+
+
+def test_a_trial_in_which_the_database_goes_away_runs_again_uncounted(
+    submit: Callable[..., Experiment], empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection is ended by the server in the middle, as at a restart."""
+    measured, ends = pipeline.collect, [True]
+
+    def collect(*arguments: Any) -> Any:
+        if ends.pop() if ends else False:
+            with psycopg.connect(settings.DATABASE_URL) as other:
+                other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+            Experiment.objects.exists()
+        return measured(*arguments)
+
+    monkeypatch.setattr(pipeline, "collect", collect)
+    experiment = submit(parameters={"molecules": 64, "steps": 100}, retries=0)
+    tasks.work(experiment.cluster_id)
+    pipeline.POOL.close()
+    assert not ends
+    assert [(trial.state, trial.attempt) for trial in experiment.trials.all()] == [(State.FINISHED, 1)]
