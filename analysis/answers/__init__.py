@@ -86,7 +86,8 @@ def answer(asked: Asked) -> Answer:
     asked = _with_scatter(asked)
     drift = drift_of(asked)
     given = _answered(asked) if drift is None else judged(asked, drift, _answered)
-    return _less_sure(asked, _with_outliers(asked, given))
+    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_taken_out else asked
+    return _less_sure(asked, _with_outliers(compared, given))
 
 
 def _answered(asked: Asked) -> Answer:
