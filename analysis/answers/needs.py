@@ -210,8 +210,9 @@ def _critical_path(fit: Fit, rows: Sequence[_Row]) -> str:
         if name not in (_MESSAGES, _BYTES):
             continue
         words = amount(drawn.value, unit, 3) if unit else plural(float(rounded(drawn.value, 3)), "message")
-        ends = between(*(float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high)), unit, 3)
+        low, high = (float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high))
         level = "" if told else "95\u202f% CI "
+        ends = between(low, high, unit, 3)
         told.append(f"{words} ({level}{ends})" if _is_clear(drawn, fit) else f"{words} ({NO_INTERVAL})")
     one = len(told) == 1 and told[0].startswith("1 message")
     return f"{' and '.join(told)} {'is' if one else 'are'} on its critical path" if told else ""
