@@ -205,7 +205,7 @@ _BYTES: Final = "sent while nothing else proceeds"
 
 def _critical_path(fit: Fit, rows: Sequence[_Row]) -> str:
     """ "4 300 messages (95 % CI 4 100 to 4 500) and 12 MB (11 to 13 MB) are on its critical path"."""
-    told = []
+    told: list[str] = []
     for name, drawn, unit in rows:
         if name not in (_MESSAGES, _BYTES):
             continue
