@@ -48,11 +48,13 @@ class ChangePart:
     change_s: float
     low_s: float | None = None
     high_s: float | None = None
+    least_s: float | None = None
+    """The one-sided 95 % limit: it grew by at least so much."""
 
     @property
     def has_grown(self) -> bool:
         """Whether it grew by more than the repetitions scatter."""
-        return self.change_s > 0 and (self.low_s is None or self.low_s > 0)
+        return self.change_s > 0 and (self.least_s is None or self.least_s > 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,20 +214,19 @@ def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
 
 
 def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePart:
-    """Return the change of the medians, within Welch's interval of the means, which is widened to hold it."""
-    first, last = ideal * float(np.median(before)), float(np.median(after))
-    interval = _interval(ideal * before, after)
-    if interval is None:
-        return ChangePart(name, first, last, last - first)
-    return ChangePart(name, first, last, last - first, min(interval[0], last - first), max(interval[1], last - first))
+    """Return the change of the medians of the trials' values."""
+    return _within(name, ideal * float(np.median(before)), float(np.median(after)), ideal * before, after)
 
 
-def _interval(before: Floats, after: Floats) -> tuple[float, float] | None:
+def _within(name: str, first: float, last: float, before: Floats, after: Floats) -> ChangePart:
+    """Return the change from first to last, within Welch's interval of the means, which is widened to hold it."""
+    change = last - first
     if min(len(before), len(after)) < 2:
-        return None
-    change, error, freedom = welch(after, before)
-    half = float(special.stdtrit(freedom, (1 + _LEVEL) / 2)) * error if error > 0 else 0.0
-    return change - half, change + half
+        return ChangePart(name, first, last, change)
+    mean, error, freedom = welch(after, before)
+    two_sided, one_sided = (float(special.stdtrit(freedom, level)) * error for level in ((1 + _LEVEL) / 2, _LEVEL))
+    least = min(mean - one_sided, change)
+    return ChangePart(name, first, last, change, min(mean - two_sided, change), max(mean + two_sided, change), least)
 
 
 def _unexplained(
@@ -235,19 +234,6 @@ def _unexplained(
 ) -> ChangePart:
     """Return what makes the parts add up to the whole: set-up outside the program's own figure, and what medians do not add."""
     values = [times.whole - sum(times.parts.values()) for times in (before, after)]
-    first, last = (end - sum(getattr(part, name) for part in parts) for name, end in _ends(whole))
-    interval = _interval(ideal * values[0], values[1])
-    low, high = (None, None) if interval is None else interval
-    change = last - first
-    return ChangePart(
-        UNEXPLAINED,
-        first,
-        last,
-        change,
-        None if low is None else min(low, change),
-        None if high is None else max(high, change),
-    )
-
-
-def _ends(whole: ChangePart) -> tuple[tuple[str, float], tuple[str, float]]:
-    return ("before_s", whole.before_s), ("after_s", whole.after_s)
+    first = whole.before_s - sum(part.before_s for part in parts)
+    last = whole.after_s - sum(part.after_s for part in parts)
+    return _within(UNEXPLAINED, first, last, ideal * values[0], values[1])
