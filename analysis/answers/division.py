@@ -52,6 +52,8 @@ class Division:
         single one: four of 1 % and four of 20 % differ by what they have together. Outliers are looked for within the levels that seem to
         scatter differently, so that all trials of a noisy level are not outliers; then the division is made without them.
         """
+        if all(len(group) < 2 for group in groups):
+            return cls.of_one(groups)
         levels = [level for level in levels if cls._is_enough(groups, level)]
         tested = [cls._tested(groups, level) for level in levels]
         judged_within: Sequence[str] = [COMMON] * len(groups)

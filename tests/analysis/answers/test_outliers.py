@@ -95,6 +95,14 @@ def test_two_pairs_of_a_level_are_too_few_for_a_scatter_of_its_own():
     assert set(Division.found([[1.0, 1.01]] * 4, [["a", "a", "b", "b"]]).of) == {COMMON}
 
 
+@pytest.mark.parametrize("groups", [[], [[1.0], [2.0]]])
+def test_points_without_repetitions_share_one_scatter_that_is_unknown(groups):
+    claims = Claims(groups, levels=[["a", "b"][: len(groups)]])
+
+    assert claims.scatter is None
+    assert claims.outliers == [0] * len(groups)
+
+
 def test_more_repetitions_claim_more_where_one_trial_in_twenty_is_an_outlier():
     two, three, five = (disturbed(4, n, 0.05, effect=2.3, trials=150) for n in (2, 3, 5))
 
