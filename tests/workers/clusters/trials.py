@@ -11,6 +11,7 @@ import zstandard
 
 from workers.hosts.processes import null_input
 from workers.launchers import Job, Process, Session
+from workers.launchers.base import MachineSession
 from workers.testbed.plan import Topology
 
 
@@ -45,6 +46,7 @@ def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[P
     """Start a program beside the jobs; the second value is a descriptor with its standard output."""
     answer = os.memfd_create("answer")
     nothing = null_input()
+    assert isinstance(session, MachineSession)
     process = session.keeper.spawn(
         argv,
         environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
