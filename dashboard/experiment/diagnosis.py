@@ -137,8 +137,8 @@ def _parts(answer: Answer) -> list[dict[str, str]]:
 
 
 def _change_words(part: ChangePart) -> str:
-    ends = [None if end is None else round(end, _LEAST_DECIMAL) for end in (part.low_s, part.high_s)]
-    interval = None if part.low_s is None else Interval(*ends, 0.95, "")
+    low, high = (None if end is None else round(end, _LEAST_DECIMAL) for end in (part.low_s, part.high_s))
+    interval = None if low is None else Interval(low, high, 0.95, "")
     return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
 
 
