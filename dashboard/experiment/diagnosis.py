@@ -106,6 +106,8 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
 
 
 _DIGITS: Final = 3
+_LEAST_DECIMAL: Final = 6
+"""Microseconds: less of a part is 0."""
 _PART_NAMES: Final = {
     "computing": "Computing",
     "descheduled": "Descheduled: work and no core",
@@ -126,8 +128,8 @@ def _parts(answer: Answer) -> list[dict[str, str]]:
     return [
         {
             "name": _PART_NAMES.get(part.name, "Sum"),
-            "before": numbers.amount(part.before_s, "s", _DIGITS),
-            "after": numbers.amount(part.after_s, "s", _DIGITS),
+            "before": numbers.amount(round(part.before_s, _LEAST_DECIMAL), "s", _DIGITS),
+            "after": numbers.amount(round(part.after_s, _LEAST_DECIMAL), "s", _DIGITS),
             "change": _change_words(part),
         }
         for part in ordered
@@ -135,8 +137,9 @@ def _parts(answer: Answer) -> list[dict[str, str]]:
 
 
 def _change_words(part: ChangePart) -> str:
-    interval = None if part.low_s is None else Interval(part.low_s, part.high_s, 0.95, "")
-    return numbers.with_interval(part.change_s, interval, "s", _DIGITS)
+    low, high = (None if end is None else round(end, _LEAST_DECIMAL) for end in (part.low_s, part.high_s))
+    interval = None if low is None else Interval(low, high, 0.95, "")
+    return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
 
 
 def _settle(diagnosis: KeptDiagnosis) -> str:
