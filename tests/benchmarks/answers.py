@@ -64,9 +64,10 @@ def tally(
     return verdicts, broken
 
 
-def drifts(trials: int, seconds: float) -> None:
-    """Print how many experiments of 100 without any effect are conclusive and false, by drift and order."""
+def drifts(trials: int, seconds: float) -> int:
+    """Print how many experiments of 100 without any effect are conclusive and false; return 1 if over 5 are, on average of an order."""
     start, head = perf_counter(), [f"{drift:.1%}" for drift in DRIFTS]
+    means: dict[Order, list[float]] = defaultdict(list)
     print("conclusive and false of 100 experiments, mean (largest) over 3 to 6 sizes, by drift per trial\n")
     print(f"| question | order | scatter | repetitions | {' | '.join(head)} |")
     print("|---" * (len(head) + 4) + "|")
@@ -76,16 +77,21 @@ def drifts(trials: int, seconds: float) -> None:
                 for repetitions in REPETITIONS[1:]:
                     if perf_counter() - start > seconds:
                         print("time is up")
-                        return
+                        return 1
                     designs = (
                         [flat(n) for n in range(3, 7)] if kind == ("sizes",) else [QUESTIONS[q](1.0) for q in kind]
                     )
-                    row = [_false(designs, sd, repetitions, trials, order, drift) for drift in DRIFTS]
+                    false = [_false(designs, sd, repetitions, trials, order, drift) for drift in DRIFTS]
+                    means[order] += map(fmean, false)
+                    row = [f"{fmean(shares):.1f} ({max(shares):.0f})" for shares in false]
                     name = "size" if kind == ("sizes",) else "six others"
                     print(f"| {name} | {order} | {sd:.0%} | {repetitions} | {' | '.join(row)} |", flush=True)
+    return int(max(map(fmean, means.values())) > 100 * WRONG)
 
 
-def _false(designs: Sequence[Design], sd: float, repetitions: int, trials: int, order: Order, drift: float) -> str:
+def _false(
+    designs: Sequence[Design], sd: float, repetitions: int, trials: int, order: Order, drift: float
+) -> list[float]:
     shares = []
     for number, design in enumerate(designs):
         random, false = np.random.default_rng([number, round(1000 * sd), repetitions, round(1e4 * drift)]), 0
@@ -93,7 +99,7 @@ def _false(designs: Sequence[Design], sd: float, repetitions: int, trials: int, 
             given, verdict = answered(design, design.asked(sd, repetitions, random, order=order, drift=drift))
             false += given.strength == "firm" and verdict == "wrong"
         shares.append(100 * false / trials)
-    return f"{fmean(shares):.1f} ({max(shares):.0f})"
+    return shares
 
 
 def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
@@ -180,8 +186,7 @@ def main() -> int:
     parser.add_argument("--drift", action="store_true")
     given = parser.parse_args()
     if given.drift:
-        drifts(given.trials, given.seconds)
-        return 0
+        return drifts(given.trials, given.seconds)
     start = perf_counter()
     total: Counter[str] = Counter()
     means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
