@@ -4,7 +4,7 @@ from importlib import import_module
 
 from django.db import migrations
 
-BEFORE = import_module("experiments.migrations.0005_flagged_traffic").SUMMARISE
+BEFORE = import_module("experiments.migrations.0028_parts_of_histories").WITH_PARTS
 AND_TRUSTED = "AND experiments_in_statistics(t.trust, m.metric, m.scope)"
 AND_UNDISTURBED = """
       AND NOT (t.trust IN ('degraded', 'unusable') AND t.conditions ? 'disturbances' AND EXISTS (
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(
-            BEFORE.format(and_trusted=AND_TRUSTED + AND_UNDISTURBED) + REBUILD,
-            BEFORE.format(and_trusted=AND_TRUSTED) + REBUILD,
+            BEFORE.replace(AND_TRUSTED, AND_TRUSTED + AND_UNDISTURBED) + REBUILD,
+            BEFORE + REBUILD,
         )
     ]
