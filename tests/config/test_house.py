@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from io import StringIO
 from pathlib import Path
 
@@ -15,9 +14,6 @@ import pytest
 from django.core.management import call_command
 
 from config.services.lease import ROOT
-
-MOST_ENTRIES = 24
-MOST_LINES = 400
 
 
 def test_it_imports_in_one_direction_only() -> None:
@@ -34,25 +30,6 @@ def tracked(*patterns: str) -> list[Path]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in listing.splitlines() if (path := Path(name)) and (ROOT / path).exists()]
-
-
-def test_every_room_is_seen_at_a_glance() -> None:
-    rooms: dict[Path, set[str]] = defaultdict(set)
-    for path in tracked():
-        for room in path.parents:
-            rooms[room].add(path.relative_to(room).parts[0])
-    visible = {
-        room: {name for name in names if not name.startswith((".", "__init__"))} for room, names in rooms.items()
-    }
-    divisible = {room: names for room, names in visible.items() if room.name != "migrations"}  # Django reads one folder
-    halls = {str(room): len(names) for room, names in divisible.items() if len(names) > MOST_ENTRIES}
-    assert not halls, f"more than {MOST_ENTRIES} entries: divide them by subject"
-
-
-def test_every_module_is_read_in_one_sitting() -> None:
-    written = [path for path in tracked("*.py") if "migrations" not in path.parts]  # Django writes those
-    lengths = {str(path): len((ROOT / path).read_text().splitlines()) for path in written}
-    assert not {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
 
 
 def test_tests_take_nothing_from_each_other() -> None:
