@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from django.db.models import F
 
+from analysis.sensitivity import Link
 from experiments.models import Configuration, Experiment, Measurement, Trial
 from experiments.selectors.network import foretell, network_study_of
 from tests.dashboard.studies_measured import needs
-from tests.experiments.selectors.test_predictions import LINK
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
+LINK = Link(0.35e-3, 700e6)
 
 
 @pytest.fixture
