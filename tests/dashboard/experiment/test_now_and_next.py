@@ -50,7 +50,7 @@ def test_it_names_the_next_trials_with_when_they_start(page, submit, run):
     running = claim()
     text = said(page, experiment)
     assert (
-        "4 trials queued next: 4 hosts, repetition 1; 1 host, repetition 2; 2 hosts, repetition 2 starts in about 3 min"
+        "4 trials queued next: 4 hosts, repetition 1; 4 hosts, repetition 2; 2 hosts, repetition 2 starts in about 3 min"
         in text
     )
     assert running.get_absolute_url() in page.get(experiment.get_absolute_url()).content.decode()
