@@ -121,7 +121,8 @@ def _within(intervals: Sequence[Interval]) -> str:
         return ""
     low, high = min(low for low, _ in bounded), max(high for _, high in bounded)
     level = numbers.with_unit(numbers.significant(100 * intervals[0].level), "%")
-    return f"; {level} interval{'s' if len(bounded) > 1 else ''} {numbers.change(low)} to {numbers.change(high)}"
+    noun = "interval" if len(bounded) == 1 else "intervals"
+    return f"; {level} {noun} {numbers.change(low)} to {numbers.change(high)}"
 
 
 def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
