@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -18,7 +19,7 @@ _COPIES: Final = 3
 
 def lacking(trial: Trial) -> str:
     """Return why a trial cannot be stored below RANKWIRE_VAR, with the free and the required room; empty if it can."""
-    free = shutil.disk_usage(settings.VAR).free
+    free = shutil.disk_usage(_existing(settings.VAR)).free
     required = settings.DISK_RESERVE_BYTES + _COPIES * _stored_bytes(trial)
     if free >= required:
         return ""
@@ -26,6 +27,11 @@ def lacking(trial: Trial) -> str:
         f"Waits for room on the disk: {amount(free, 'B')} free, {amount(required, 'B')} required. "
         "It starts when there is room in RANKWIRE_VAR."
     )
+
+
+def _existing(directory: Path) -> Path:
+    """Return the directory, or its nearest parent if the first trial of a worker creates it later."""
+    return next(path for path in (directory, *directory.parents) if path.exists())
 
 
 def _stored_bytes(trial: Trial) -> int:

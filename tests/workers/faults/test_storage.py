@@ -115,6 +115,13 @@ def test_a_trial_waits_while_the_disk_has_too_little_room_and_runs_when_there_is
 
 
 @pytest.mark.django_db
+def test_a_worker_without_a_directory_starts_its_first_trial(settings: Any, tmp_path: Path) -> None:
+    settings.VAR = tmp_path / "new" / "var"
+    factories.experiment(slug="first")
+    assert room.lacking(Trial.objects.filter(experiment__slug="first").earliest("pk")) == ""
+
+
+@pytest.mark.django_db
 def test_the_required_room_grows_with_what_the_last_trials_stored(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

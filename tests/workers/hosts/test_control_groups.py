@@ -69,7 +69,7 @@ def test_it_goes_once_nobody_is_in_it_and_going_twice_is_going_once(tree: Tree) 
         (
             "memory.events",
             "low 0\noom 3\noom_kill 1\n",
-            "It took more than the 400 MiB of memory that a trial may have.",
+            "It took more than the 400 MiB of memory that a trial may have: RANKWIRE_TRIAL_MEMORY_MIB sets this.",
         ),
         ("pids.events", "max 7\n", "It started all of the 300 processes that a trial may have at once."),
         ("memory.events", "low 9\noom 0\noom_kill 0\n", ""),

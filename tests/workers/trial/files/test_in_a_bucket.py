@@ -149,11 +149,12 @@ def test_files_stay_where_only_the_answer_of_the_database_was_lost(
 ) -> None:
     real, lost = Trial.finish, []
 
-    def finish(self: Trial, result: Any) -> None:
-        real(self, result)
+    def finish(self: Trial, result: Any, *, may_repeat: bool) -> Trial | None:
+        repeat = real(self, result, may_repeat=may_repeat)
         if not lost:
             lost.append(self.pk)
             raise OperationalError("the connection broke")
+        return repeat
 
     monkeypatch.setattr(Trial, "finish", finish)
     (trial,) = run_all(**GOOD)
