@@ -181,6 +181,7 @@ def switched(services: Services, store: S3Server, *names: str) -> Iterator[list[
             "RANKWIRE_VAR": str(SESSION / "var-of-a-machine"),
             "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
             "RANKWIRE_FOREIGN_CPU_PERCENT": "100",
+            "RANKWIRE_DISK_RESERVE_MIB": "0",  # the disk of a machine has 256 MiB
             "DJANGO_SETTINGS_MODULE": "config.settings",
         }
         for number, name in enumerate(names, start=11):
