@@ -75,7 +75,7 @@ def require_true_clock(programs: dict[str, psutil.Process]) -> None:
 def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
     step: timedelta, submit: Callable[..., Experiment], worker: CeleryWorker, clock: SteppedClock
 ) -> None:
-    experiment = submit(parameters={"molecules": 1000, "steps": 60}, retries=0)
+    experiment = submit(parameters={"molecules": 1000, "steps": 60}, retries=0, disturbed="keep")
     trials = experiment.trials
     began = time.monotonic()
     queue.ring(experiment.cluster_id)
@@ -89,6 +89,7 @@ def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
 
     trial = trials.get()
     assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert len(trial.conditions["disturbances"]) == 1, "the step of the clock"
     wait_until(lambda: f"{datetime.now(UTC) + step:%Y-%m-%d}T" in worker.output(), "the worker's log has the new date")
     rows = list(Measurement.objects.filter(trial=trial).values_list("scope", "metric"))
     assert len(rows) == len(set(rows)) > 0

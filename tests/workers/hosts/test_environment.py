@@ -24,7 +24,7 @@ def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> 
     assert facts["cpu"]["cores"] == testbed.facts["cores"]
     interface = facts["interface"]
     assert (interface["name"], interface["driver"], interface["mtu"]) == ("eth0", "veth", 1500)
-    assert interface["queueing"][0].startswith("tbf rate 1Gbit burst 15")
+    assert interface["queueing"][0].startswith("tbf rate 1Gbit burst 77")  # a frame and 50 us of the rate
     assert interface["offloads"]["tcp-segmentation-offload"] == "off"
     own = output_of(testbed, "sysctl", "-n", "net.ipv4.tcp_congestion_control", host="n1").strip()
     assert facts["tcp"]["net.ipv4.tcp_congestion_control"] == own

@@ -75,7 +75,7 @@ def test_trials_of_all_sizes_run_in_one_job(
     assert [trial.conditions["allocation"] for trial in trials] == [
         {"job": job, "hosts": 3, "trial": number} for number in range(1, 7)
     ]
-    assert [len(trial.conditions["hosts"]) for trial in trials] == [1, 3, 2] * 2
+    assert [len(trial.conditions["hosts"]) for trial in trials] == [1, 3, 2, 2, 3, 1]
     assert len(slurm.ask("squeue", "-h", "--states=all").splitlines()) == before + 1
     assert job not in slurm.ask("squeue", "-h", "--states=PENDING,RUNNING")
     assert not Lease.objects.exists()
