@@ -352,6 +352,7 @@ SPECTACULAR_SETTINGS = {
         "TrialKind": "experiments.models.Kind",
         "TrialState": "experiments.models.State",
         "ArtifactKind": "experiments.models.Artifact.Kind",
+        "ProcessRole": ["beat", "worker", "background"],
     },
 }
 
