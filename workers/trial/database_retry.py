@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from django.db import OperationalError, close_old_connections
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
+
+T = TypeVar("T")
 
 
 @retry(
@@ -16,7 +19,10 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_expo
     before_sleep=lambda _state: close_old_connections(),
     reraise=True,
 )
-def patiently(write: Callable[[], object]) -> None:
-    """Call ``write`` until the database takes it, for ten minutes at most. Safe for changes of state only: they are
-    conditional, so one that arrived although its answer was lost is refused the second time (StaleTrial)."""
-    write()
+def patiently(call: Callable[[], T]) -> T:
+    """Call until the database answers, for ten minutes at most, and return the result.
+
+    Safe for questions and changes of state only: these are conditional, so one that arrived although its answer was lost is refused
+    the second time (StaleTrial).
+    """
+    return call()

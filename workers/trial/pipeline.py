@@ -57,7 +57,7 @@ def run_waiting(cluster: Cluster) -> int:
 
 def _waits_for_room(trial: Trial) -> bool:
     """Hand a claimed trial back, with the reason as its message, if the disk has no room for it. The sweep claims it again in seconds."""
-    reason = room.lacking(trial)
+    reason = patiently(lambda: room.lacking(trial))
     if reason:
         _store(lambda: _hand_back(trial, reason))
     return bool(reason)
