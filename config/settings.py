@@ -353,6 +353,7 @@ SPECTACULAR_SETTINGS = {
         "TrialState": "experiments.models.State",
         "ArtifactKind": "experiments.models.Artifact.Kind",
         "ProcessRole": ["beat", "worker", "background"],
+        "RoleEnum": "experiments.models.Membership.Role",
     },
 }
 
