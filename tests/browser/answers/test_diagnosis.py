@@ -26,7 +26,7 @@ def finished(person: object, times: dict[int, float]) -> Experiment:
     while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):
         trial.start_running(command=["mpirun", "lmp"], conditions={"cores": 2})
         trial.start_analysing()
-        elapsed = times[trial.configuration.hosts] * (1 + 0.06 * (trial.repetition - 2))
+        elapsed = times[trial.configuration.hosts] * (1.02 if trial.repetition == 2 else 0.99)
         values = {"elapsed_s": elapsed, "cpu_mean_rank_s": 0.8 * elapsed, "packets": 1000.0 * trial.configuration.hosts}
         trial.finish(TrialResult({"all": values}, {}, "good"))
     return experiment
