@@ -137,7 +137,7 @@ def _with_outliers(asked: Asked, given: Answer) -> Answer:
     return replace(given, sentence=f"{given.sentence} {words}", figures=(*given.figures, *figures))
 
 
-def _less_sure(asked: Asked, told: Answer) -> Answer:
+def _less_sure(asked: Asked, given: Answer) -> Answer:
     """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain.
 
     Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
@@ -147,14 +147,14 @@ def _less_sure(asked: Asked, told: Answer) -> Answer:
     excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
     weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
     if not (weakens or excluded):
-        return told
+        return given
     words = f"Other load slowed {excluded + slowed} of {plural(excluded + counted, 'trial')}"
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
     if not weakens:
-        return replace(told, sentence=f"{told.sentence} {words}.")
-    strength: Strength = "moderate" if told.strength == "firm" else told.strength
-    return replace(told, sentence=f"{told.sentence} {words}: measure again on idle machines.", strength=strength)
+        return replace(given, sentence=f"{given.sentence} {words}.")
+    strength: Strength = "moderate" if given.strength == "firm" else given.strength
+    return replace(given, sentence=f"{given.sentence} {words}: measure again on idle machines.", strength=strength)
 
 
 def _own(asked: Asked, kind: Question) -> list[Factor]:

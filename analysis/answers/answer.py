@@ -53,7 +53,7 @@ class ChangePart:
 
     @property
     def has_grown(self) -> bool:
-        """Whether it grew by more than the repetitions scatter."""
+        """Return whether it grew by more than the repetitions scatter."""
         return self.change_s > 0 and (self.least_s is None or self.least_s > 0)
 
 
@@ -78,7 +78,7 @@ class Answer:
     missing: Missing | None = None
     scatter: Scatter | None = None
     parts: tuple[ChangePart, ...] = ()
-    """How the change that the causes explain divides: the first is the whole, named by its metric, the others add up to it."""
+    """Division of the change that the causes explain: the first is the whole, named by its metric, the others add up to it."""
     drift: Figure | None = None
     """Change of the deciding metric from one trial to the next, as a share of it, where the order of the trials lowers the strength."""
 

@@ -70,7 +70,7 @@ class Accepted:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
+        """Return whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
         return self.first is not None and self.at == 1
 
 

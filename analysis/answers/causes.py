@@ -1,4 +1,4 @@
-"""Why one point takes longer than another, in words: the parts of the change that grew, the largest first. Pure."""
+"""Causes in words: the parts of the change between two points that grew, the largest first. Pure."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _WAITS: Final[Mapping[str, str]] = {
     "receiver": "follows the last packet",
     "no_core": "waits for a rank without a core",
 }
-"""What part of the time in MPI does, by the causes of waits of a trace."""
+"""Words for a part of the time in MPI, by the causes of waits of a trace."""
 _DIGITS: Final = 3
 _MOST_OF_IT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a point takes longer. The launch overhead has a sentence of its own, and is a cause only of the elapsed time."""
+    """Causes of the longer time of a point. The launch overhead has a sentence of its own, and is a cause only of the elapsed time."""
 
     causes: tuple[Cause, ...] = ()
     launch: Cause | None = None
@@ -111,7 +111,7 @@ def _words(asked: Asked, found: Division, part: ChangePart, bad: Point, above: b
 
 
 def _of_the_whole(asked: Asked, found: Division, above: bool) -> str:
-    """What the parts are parts of, if that is not the deciding metric itself."""
+    """Return the name of the divided time, if it is not the deciding metric itself."""
     whole = f"the {_seconds(found.change_s)}"
     if above:
         return f"{whole} above the ideal"

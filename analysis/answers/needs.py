@@ -205,17 +205,17 @@ _BYTES: Final = "sent while nothing else proceeds"
 
 def _critical_path(fit: Fit, rows: Sequence[_Row]) -> str:
     """ "4 300 messages (95 % CI 4 100 to 4 500) and 12 MB (11 to 13 MB) are on its critical path"."""
-    told: list[str] = []
+    parts: list[str] = []
     for name, drawn, unit in rows:
         if name not in (_MESSAGES, _BYTES):
             continue
         words = amount(drawn.value, unit, 3) if unit else plural(float(rounded(drawn.value, 3)), "message")
         low, high = (float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high))
-        level = "" if told else "95\u202f% CI "
+        level = "" if parts else "95\u202f% CI "
         ends = between(low, high, unit, 3)
-        told.append(f"{words} ({level}{ends})" if _is_clear(drawn, fit) else f"{words} ({NO_INTERVAL})")
-    one = len(told) == 1 and told[0].startswith("1 message")
-    return f"{' and '.join(told)} {'is' if one else 'are'} on its critical path" if told else ""
+        parts.append(f"{words} ({level}{ends})" if _is_clear(drawn, fit) else f"{words} ({NO_INTERVAL})")
+    one = len(parts) == 1 and parts[0].startswith("1 message")
+    return f"{' and '.join(parts)} {'is' if one else 'are'} on its critical path" if parts else ""
 
 
 def _rows(fit: Fit, needs: sensitivity.Needs, bursts: Bursts) -> list[_Row]:
