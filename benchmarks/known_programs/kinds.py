@@ -62,7 +62,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         _kind("oversubscribed", DESCHEDULED, work=30, meet=1, sizes=(1, 2, 4)),
         _kind("files", BLOCKED, pipe=15, pipe_more=15, work=5, meet=1),
         _kind("fsync", BLOCKED, work=5, writes=10, writes_more=30, meet=1),
-        _kind("launch", LAUNCH, work=5, meet=1, sizes=(1, 2, 4), scale="hosts", deciding="elapsed_s"),
+        _kind("launch", LAUNCH, work=0.5, meet=1, sizes=(1, 2, 4), scale="hosts", deciding="elapsed_s"),
         _kind("repeated-work", COMPUTING, work=25, work_more=15, meet=1, scale="hosts"),
         _kind("memory", COMPUTING, touch=40, touch_more=40, meet=1),
         _kind("serialised", COMMUNICATION, work=25, serial=1, meet=1),
