@@ -6,14 +6,22 @@ from django.db import migrations
 
 BEFORE = import_module("experiments.migrations.0028_parts_of_histories").WITH_PARTS
 AND_TRUSTED = "AND experiments_in_statistics(t.trust, m.metric, m.scope)"
-AND_UNDISTURBED = """
-      AND NOT (t.trust IN ('degraded', 'unusable') AND t.conditions ? 'disturbances' AND EXISTS (
-        SELECT 1 FROM experiments_trial clean
-        WHERE clean.configuration_id = which AND clean.state = 'finished' AND clean.kind = 'measured'
-          AND NOT clean.superseded
-          AND NOT (clean.trust IN ('degraded', 'unusable') AND clean.conditions ? 'disturbances')
-      ))
-"""
+DISTURBED = "t.trust IN ('degraded', 'unusable') AND t.conditions ? 'disturbances'"
+AND_UNDISTURBED = f" AND NOT (has_clean AND {DISTURBED})"
+HAS_CLEAN = f"""
+    -- Asked once, not for every row of every trial.
+    has_clean := EXISTS (
+        SELECT 1 FROM experiments_trial t
+        WHERE t.configuration_id = which AND t.state = 'finished' AND t.kind = 'measured' AND NOT t.superseded
+          AND NOT ({DISTURBED})
+    );
+"""  # noqa: S608 - from constants
+SUMMARIES = "    DELETE FROM experiments_summary"
+WITH_CLEAN = (
+    BEFORE.replace(AND_TRUSTED, AND_TRUSTED + AND_UNDISTURBED)
+    .replace("AS $$\nBEGIN\n", "AS $$\nDECLARE\n    has_clean boolean;\nBEGIN\n")
+    .replace(SUMMARIES, HAS_CLEAN + SUMMARIES)
+)
 REBUILD = """
 SELECT experiments_summarise(configuration_id)
 FROM (
@@ -28,7 +36,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(
-            BEFORE.replace(AND_TRUSTED, AND_TRUSTED + AND_UNDISTURBED) + REBUILD,
+            WITH_CLEAN + REBUILD,
             BEFORE + REBUILD,
         )
     ]
