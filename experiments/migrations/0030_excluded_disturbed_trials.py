@@ -7,21 +7,18 @@ from django.db import migrations
 BEFORE = import_module("experiments.migrations.0028_parts_of_histories").WITH_PARTS
 AND_TRUSTED = "AND experiments_in_statistics(t.trust, m.metric, m.scope)"
 DISTURBED = "t.trust IN ('degraded', 'unusable') AND t.conditions ? 'disturbances'"
-AND_UNDISTURBED = f" AND NOT (has_clean AND {DISTURBED})"
-HAS_CLEAN = f"""
-    -- Asked once, not for every row of every trial.
-    has_clean := EXISTS (
-        SELECT 1 FROM experiments_trial t
-        WHERE t.configuration_id = which AND t.state = 'finished' AND t.kind = 'measured' AND NOT t.superseded
-          AND NOT ({DISTURBED})
-    );
+COUNTED = "t.configuration_id = which AND t.state = 'finished' AND t.kind = 'measured' AND NOT t.superseded"
+END = "END $$;"
+SUMMARISES = BEFORE[BEFORE.index("    DELETE FROM experiments_summary") : BEFORE.index(END)]
+# The statements for all other configurations stay as they are, with their plans.
+WITHOUT_DISTURBED = f"""
+    IF EXISTS (SELECT 1 FROM experiments_trial t WHERE {COUNTED} AND {DISTURBED})
+        AND EXISTS (SELECT 1 FROM experiments_trial t WHERE {COUNTED} AND NOT ({DISTURBED}))
+    THEN
+    {SUMMARISES.replace(AND_TRUSTED, f"{AND_TRUSTED} AND NOT ({DISTURBED})")}
+    END IF;
 """  # noqa: S608 - from constants
-SUMMARIES = "    DELETE FROM experiments_summary"
-WITH_CLEAN = (
-    BEFORE.replace(AND_TRUSTED, AND_TRUSTED + AND_UNDISTURBED)
-    .replace("AS $$\nBEGIN\n", "AS $$\nDECLARE\n    has_clean boolean;\nBEGIN\n")
-    .replace(SUMMARIES, HAS_CLEAN + SUMMARIES)
-)
+WITH_CLEAN = BEFORE.replace(END, WITHOUT_DISTURBED + END)
 REBUILD = """
 SELECT experiments_summarise(configuration_id)
 FROM (
