@@ -35,4 +35,5 @@ class ExperimentsConfig(AppConfig):
         workloads.add_source(_brought)
         workloads.add_source(registered.programs)
         connection_created.connect(outage.database_connected)
+        connection_created.connect(outage.release_locks_of_lost_machines)
         post_migrate.connect(define_in_database, sender=self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import random
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,15 @@ ALIVE_S: Final = 180.0
 """So long may it take until everything runs again after the last fault."""
 LONGEST_STOP_S: Final = 8.0
 DISK: Final = "1g"
+WEIGHTS: Final = {
+    "stop": 0.2,
+    "postgres away": 0.01,
+    "redis away": 0.01,
+    "disk full": 0.02,
+    "server ended": 0.03,
+    "server killed": 0.02,
+}
+"""Shares of the faults; the others kill a process."""
 OVER: Final = {"finished", "failed", "errored", "lost", "cancelled"}
 SPECIFICATION: Final[Mapping[str, Any]] = {
     "workload": "command",
@@ -131,8 +141,9 @@ class Rest:
 class Campaign:
     """Faults at random moments while trials wait."""
 
-    def __init__(self, server: Server, rest: Rest, chance: random.Random, away_s: tuple[float, ...]) -> None:
-        self.server, self.rest, self.chance, self.away_s = server, rest, chance, away_s
+    def __init__(self, server: Server, chance: random.Random, away_s: Iterable[float]) -> None:
+        self.server, self.chance = server, chance
+        self.away_s = {"bin/postgres": itertools.cycle(away_s), "redis-server": itertools.cycle(away_s)}
         self.done: collections.Counter[str] = collections.Counter()
         self.faults: Mapping[str, Callable[[], bool]] = {
             "kill": lambda: self._signal(signal.SIGKILL),
@@ -143,16 +154,20 @@ class Campaign:
             "server ended": lambda: self._restart(signal.SIGTERM),
             "server killed": lambda: self._restart(signal.SIGKILL),
         }
-        self.weights: Final = (60, 20, 3, 3, 4, 6, 4)
 
-    def harm(self) -> None:
-        """Do one fault of a kind that finds something to harm."""
-        [kind] = self.chance.choices(list(self.faults), self.weights)
+    def kinds(self, number: int) -> list[str]:
+        """Return the kinds of ``number`` faults in random order, every kind in proportion and at least once."""
+        rare = [kind for kind, weight in WEIGHTS.items() for _ in range(max(round(number * weight), 1))]
+        kinds = rare + ["kill"] * (number - len(rare))
+        self.chance.shuffle(kinds)
+        return kinds
+
+    def harm(self, kind: str) -> None:
+        """Do one fault, as soon as there is something to harm."""
         if self.server.process.poll() is not None:  # as an administrator or systemd starts it again
             self.server.start()
             self.done["server restarted"] += 1
-        if self.faults[kind]():
-            self.done[kind] += 1
+        self.done[kind] += wait_until(self.faults[kind], 30)
         time.sleep(self.chance.uniform(0.0, 2.0))
 
     def _signal(self, number: signal.Signals) -> bool:
@@ -184,7 +199,7 @@ class Campaign:
             for each in services:
                 with suppress(psutil.Error):
                     each.kill()
-            time.sleep(self.chance.choice(self.away_s))
+            time.sleep(next(self.away_s[program]))
             keepers[0].resume()
         return True
 
@@ -244,10 +259,11 @@ def run(options: argparse.Namespace, var: Path) -> int:
             "slug"
         ]
         rest.ask(f"/api/v1/experiments/{slug}/go-on/", {})  # a trial that a fault ends must not hold the others
-        campaign = Campaign(server, rest, random.Random(options.seed), tuple(options.away))
+        campaign = Campaign(server, random.Random(options.seed), options.away)
         began = time.monotonic()
-        while sum(campaign.done.values()) < options.faults and time.monotonic() - began < options.minutes * 60:
-            campaign.harm()
+        for kind in campaign.kinds(options.faults):
+            if time.monotonic() - began < options.minutes * 60:
+                campaign.harm(kind)
         if server.process.poll() is not None:
             server.start()
         revived = wait_until(lambda: rest.health().get("alive"), ALIVE_S)
@@ -286,10 +302,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=500)
     parser.add_argument("--trials", type=int, default=400)
-    parser.add_argument("--minutes", type=float, default=60, help="no fault begins later")
+    parser.add_argument("--minutes", type=float, default=90, help="no fault begins later")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=8765)
-    parser.add_argument("--away", type=float, nargs="+", default=[30, 300], help="seconds that a service is away")
+    parser.add_argument(
+        "--away", type=float, nargs="+", default=[300, 30, 30, 30, 30], help="seconds that a service is away, in turn"
+    )
     options = parser.parse_args()
     var = Path(tempfile.mkdtemp(prefix="campaign-", dir=ROOT / "var"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(var)], check=True, timeout=60)

@@ -7,7 +7,7 @@ import logging
 import psycopg
 import pytest
 import redis
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from kombu.exceptions import OperationalError as BrokerError
 from psycopg import errors
 from structlog.testing import capture_logs
@@ -58,3 +58,18 @@ def test_the_log_drops_the_errors_of_an_outage_and_keeps_all_others() -> None:
     assert kept == [False, False, True, True]
     assert [line["event"] for line in lines] == ["redis_lost", "redis_restored"]
     assert lines[1]["errors"] == 2
+
+
+@pytest.mark.django_db
+def test_postgresql_notices_within_25_seconds_that_a_machine_is_unreachable() -> None:
+    with connection.cursor() as cursor:
+        values = [
+            cursor.execute(f"SHOW {name}").fetchone()[0]
+            for name in (
+                "tcp_keepalives_idle",
+                "tcp_keepalives_interval",
+                "tcp_keepalives_count",
+                "tcp_user_timeout",
+            )
+        ]
+    assert values == ["10", "5", "3", "25s"]
