@@ -57,6 +57,8 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
     if not is_profiled(reading.study) or len(rows) < 2 or reading.study.kind != "strong":
         return
     first, last = rows[0], rows[-1]
+    if first.size == last.size:
+        return
     scaling = last.computation_scaling
     if scaling is None or scaling >= ATTENTION:
         return

@@ -24,8 +24,8 @@ Parts = Mapping[str, float]
 
 NO_PART: Final = 0.1
 """A part below this share of the change did not cause it: an answer that names it says the opposite."""
-OTHER_LOAD_S: Final = 0.1
-"""If a program without an effect takes so much longer by its own clocks, other load is the cause."""
+NO_EFFECT_S: Final = 0.006
+"""If a program without an effect takes so much longer by its own clocks, other load or a shared core is the cause."""
 SECONDS: Final = 0.05
 """Seconds inside MPI may differ by this share, or by as many seconds."""
 
@@ -81,7 +81,7 @@ def judge(kind: Kind, answer: Mapping[str, Any], truth: Parts) -> Judgement:
     """Judge the first cause of an answer: right, silent, other (a minor part), or OPPOSITE (a part that did not grow)."""
     part, explains = next(((c["part"], c["explains"]) for c in answer["causes"]), ("", None))
     verdict: Verdict = "other"
-    if kind.form == "none" and sum(truth.values()) < OTHER_LOAD_S:
+    if kind.form == "none" and sum(truth.values()) < NO_EFFECT_S:
         is_equal = any(figure["name"] == "largest difference" for figure in answer["figures"])
         verdict = "OPPOSITE" if answer["causes"] else "right" if is_equal else "silent"
     elif part not in truth:

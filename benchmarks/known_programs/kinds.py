@@ -67,7 +67,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         _kind("memory", COMPUTING, touch=40, touch_more=40, meet=1),
         _kind("serialised", COMMUNICATION, work=25, serial=1, meet=1),
         _kind("late-sender", IMBALANCE, BLOCKED, work=10, late=20, meet=1),
-        _kind("flat", work=30, meet=1, form="none"),
+        _kind("flat", work=5, nap=25, meet=1, form="none"),  # more work would lack a core whenever anything else runs
     )
 }
 

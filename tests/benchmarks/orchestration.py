@@ -208,7 +208,7 @@ def profile_cost(_trials: int, rounds: int, _home: Path) -> list[Row]:
     for number in range(rounds * PAIRS):
         turn = number % len(LEVELS)
         for level in (*LEVELS[turn:], *LEVELS[:turn]):
-            experiment = run_water(profile=level)
+            experiment = run_water(profile=level, disturbed="keep")  # one trial each, for pairs
             measured = Measurement.objects.filter(trial__experiment=experiment, scope="all")
             for metric, value in measured.filter(metric__in=("elapsed_s", "packets", COUNTED)).values_list(
                 "metric", "value"

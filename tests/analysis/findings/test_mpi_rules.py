@@ -68,6 +68,13 @@ def test_it_tells_what_costs_time(changed: dict[str, Any], rule: str, words: str
     assert not _found(_study(), rule)
 
 
+def test_computation_does_not_grow_between_points_of_one_size() -> None:
+    study = _study(mpi_useful_s=lambda n: 300.0 + 60 * n)
+    for point in study.points:
+        point.parameters["hosts"] = 2
+    assert not _found(study, "computation_grows")
+
+
 def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
     study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31)
     (finding,) = _found(study, "oversubscribed")

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
@@ -18,6 +19,10 @@ from tests.config.keeping.conftest import Elsewhere
 from tests.experiments import factories
 
 COUNT = "import json; from experiments.models import Experiment; print(json.dumps(Experiment.objects.filter(slug='kept').count()))"
+CREATE = (
+    "from django.core.management import call_command; call_command('migrate', verbosity=0); "
+    "from tests.experiments import factories; factories.experiment(slug='kept')"
+)
 FORMS = ("address", "variable", "file")
 
 
@@ -55,6 +60,31 @@ def test_restore_into_a_new_installation_and_into_the_same_one(
     assert again.returncode == 0, said(again)
     assert installation.ask(COUNT) == 1
     assert len([path for path in (installation.var / "trials").rglob("*") if path.is_file()]) == 1
+
+
+@pytest.mark.timeout(300)
+def test_round_trip_of_an_installation_with_embedded_services(
+    kept: Path, tmp_path: Path, said: Callable[..., str]
+) -> None:
+    def manage(var: Path, *arguments: str) -> str:
+        variables = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
+        done = subprocess.run(
+            [settings.BASE_DIR / "script" / "manage", *arguments],
+            env={**variables, "RANKWIRE_VAR": str(var)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, said(done)
+        return done.stdout
+
+    first, second = tmp_path / "first", tmp_path / "second"
+    manage(first, "shell", "--no-imports", "-c", CREATE)
+    manage(first, "backup", str(kept))
+    manage(second, "restore", str(kept))
+    assert manage(second, "shell", "--no-imports", "-c", COUNT).strip() == "1"
+    manage(first, "restore", "--replace", str(kept))
+    assert manage(first, "shell", "--no-imports", "-c", COUNT).strip() == "1"
 
 
 def test_check_shows_the_effect_and_changes_nothing(

@@ -72,4 +72,4 @@ def test_postgresql_notices_within_25_seconds_that_a_machine_is_unreachable() ->
                 "tcp_user_timeout",
             )
         ]
-    assert values == ["10", "5", "3", "25s"]
+    assert values == ["10", "5", "3", "25000"]
