@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests import fuzz_capture
-from tests.benchmarks.corpus import distinct
+from benchmarks.corpus import distinct
 
 LONGEST_BYTES: Final = 200_000
 HEADERS_BYTES: Final = 400

@@ -1,6 +1,6 @@
 """What open pages cost a measurement while something runs: their headers ask every two seconds.
 
-    python -m tests.benchmarks.pages.open [--pages 4] [--pairs 6]
+    python -m benchmarks.pages.open [--pages 4] [--pairs 6]
 
 Trials beside which four readers have a page open, and trials beside which nobody has, in turn: the mean ratio of the elapsed times of
 neighbours and its interval of 95 %. The machine may be busy, and then that says little: beside it stands the processor time that the
@@ -18,8 +18,8 @@ import time
 from http import HTTPStatus
 from pathlib import Path
 
-from tests.benchmarks.orchestration import Row, change, report, row, run_water
-from tests.benchmarks.private import services
+from benchmarks.orchestration import Row, change, report, row, run_water
+from benchmarks.private import services
 
 PERIOD_S = 2.0
 """How often a header asks."""
@@ -81,7 +81,7 @@ class Readers:
     """A process that asks as the headers of so many pages do, and what it and its database used."""
 
     def __init__(self, pages: int) -> None:
-        argv = [sys.executable, "-m", "tests.benchmarks.pages.open", "--ask", "--pages", str(pages)]
+        argv = [sys.executable, "-m", "benchmarks.pages.open", "--ask", "--pages", str(pages)]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self._pids = (self.process.pid, int(self.process.stdout.readline()))

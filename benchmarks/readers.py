@@ -1,6 +1,6 @@
 """Fifty people who read beside a trial that is measured: their errors and waits, and what the trial feels of them.
 
-    python -m tests.benchmarks.readers [--people 50] [--seconds 60] [--trials 2000] [--rounds 6] [--hosts 1]
+    python -m benchmarks.readers [--people 50] [--seconds 60] [--trials 2000] [--rounds 6] [--hosts 1]
 
 A private PostgreSQL and Redis, a repository of generated trials, and the web server as `script/server` starts it. Each reader opens a
 page or a list, reads it for two to ten seconds, and follows to the next. Then trials of one experiment (LAMMPS on virtual hosts, a rank
@@ -33,7 +33,7 @@ from typing import Any
 from scipy import stats
 
 from config.services.lease import ROOT
-from tests.benchmarks.private import laboratory
+from benchmarks.private import laboratory
 
 LIMIT_MS, MOST_EFFECT = 300.0, 3.0
 READ_S = (2.0, 10.0)

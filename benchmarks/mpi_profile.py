@@ -1,6 +1,6 @@
-"""What counting time inside MPI costs: `python -m tests.benchmarks.mpi_profile`.
+"""What counting time inside MPI costs: `python -m benchmarks.mpi_profile`.
 
-What it adds to a run of water on four hosts: `python -m tests.benchmarks.orchestration --only profile`.
+What it adds to a run of water on four hosts: `python -m benchmarks.orchestration --only profile`.
 
 Nanoseconds per call in a tight loop of MPI_Iprobe with and without the library, least of several runs of each in turn.
 """

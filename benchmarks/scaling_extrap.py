@@ -2,7 +2,7 @@
 
 Extra-P needs numpy 1 and a Qt toolkit, so it cannot live in the environment of the project. To record again:
 
-    python3 -m venv DIR && DIR/bin/pip install extrap && DIR/bin/python tests/benchmarks/scaling_extrap.py
+    python3 -m venv DIR && DIR/bin/pip install extrap && DIR/bin/python -m benchmarks.scaling_extrap
 
 The measurements in scaling_extrap.json are those of Extra-P's own test data (BSD-3-Clause, TU Darmstadt), named by their file there;
 "formula" examples are made here from the function in their name. Only "extrap" and "version" are rewritten.

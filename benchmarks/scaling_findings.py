@@ -1,6 +1,6 @@
 """How long a page waits for the models, the findings and the next points of a study; no figure here is a test.
 
-python -m tests.benchmarks.scaling_findings
+python -m benchmarks.scaling_findings
 """
 
 from __future__ import annotations

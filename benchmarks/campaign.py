@@ -1,4 +1,4 @@
-"""Harm a whole server from outside and compare what REST reports with what was requested: `python -m tests.campaign --faults 500`.
+"""Harm a whole server from outside and compare what REST reports with what was requested: `python -m benchmarks.campaign --faults 500`.
 
 `script/server` runs in a PID namespace of its own, so that every process of it can be harmed and none other, on a small disk of its
 own. One line at the end has the figures; the exit status is 1 if a trial was lost or doubled, or if a process did not come back.

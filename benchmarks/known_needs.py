@@ -1,4 +1,4 @@
-"""Are messages and bytes that are known beforehand found on real links? RANKWIRE_VAR=DIR python -m tests.benchmarks.known_needs
+"""Are messages and bytes that are known beforehand found on real links? RANKWIRE_VAR=DIR python -m benchmarks.known_needs
 
 DIR is an installation with studies of a ring or a ping-pong over links (`ring-network-quick`, `pingpong-network-quick`; take a copy: its
 tables are brought up to date). Messages and bytes on the critical path are compared with those by construction, and the bound on
@@ -14,7 +14,7 @@ from typing import Final
 
 from analysis.answers.needs import Fitted, bursts_of
 from analysis.sensitivity import TOLERATED, Quantity, needs, quantity, sent
-from tests.benchmarks.predictions import installation
+from benchmarks.predictions import installation
 from tests.known_needs import known_needs
 
 WITHIN: Final = {"messages": 0.10, "bytes": 0.15, "delay bound": 0.25}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from analysis.catalogue import METRICS
-from tests.benchmarks.explorer import cpu_ms
+from benchmarks.explorer import cpu_ms
 
 MB = 1e6
 COLD_MS, WARM_MS, PAGE_KB = 2000.0, 300.0, 500.0
@@ -79,7 +79,7 @@ def costs(slug: str) -> list[tuple[str, Cost]]:
     from django.core.cache import cache
 
     from experiments.models import Experiment
-    from tests.benchmarks.pages.experiment import reader
+    from benchmarks.pages.experiment import reader
 
     rows = []
     other = Experiment.objects.filter(published=True).earliest("pk")
@@ -100,7 +100,7 @@ def addresses(slug: str) -> list[tuple[str, Callable[[], Any]]]:
 
     from experiments.models import Configuration, Experiment
     from experiments.selectors import progress_of
-    from tests.benchmarks.pages.experiment import reader
+    from benchmarks.pages.experiment import reader
 
     chart = "packets"
     browser, page, api = reader(), f"/experiments/{slug}/", f"/api/v1/experiments/{slug}/"
@@ -276,7 +276,7 @@ def _copy_values(cursor: Any, experiment: Any, trials: Sequence[Any]) -> None:
 def _analyses(trials: Sequence[Any]) -> list[Any]:
     """The rows of their analyses; those of equal sizes lie in one file, which nobody minds who reads them."""
     from experiments.models import Artifact
-    from tests.benchmarks.pages.experiment import analysed
+    from benchmarks.pages.experiment import analysed
     from tests.experiments import factories
 
     files: dict[int, Any] = {}

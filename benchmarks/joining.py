@@ -1,4 +1,4 @@
-"""How long it takes to make one capture of the recordings of several hosts, alone and with help: `python -m tests.benchmarks.joining`.
+"""How long it takes to make one capture of the recordings of several hosts, alone and with help: `python -m benchmarks.joining`.
 
 Each line is the median of runs in turn. A helper is a process that waits for shares as a worker's does; the message that asks a real one is
 not counted.

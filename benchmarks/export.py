@@ -1,6 +1,6 @@
 """What exports cost with many trials stored: one command prints the table.
 
-    python tests/benchmarks/export.py [--trials 100000] [--form csv jsonl parquet]
+    python -m benchmarks.export [--trials 100000] [--form csv jsonl parquet]
 
 A private PostgreSQL is filled with generated trials of 60 measurements (``seed_repository``) and removed again. Each form is written by a
 process of its own, as a page or the worker of background tasks writes it, so that its memory can be told: peak resident size, and what of
@@ -18,11 +18,8 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.benchmarks.explorer import cpu_ms  # noqa: E402
-from tests.benchmarks.private import laboratory  # noqa: E402
+from benchmarks.explorer import cpu_ms
+from benchmarks.private import laboratory
 
 COPY = "COPY (SELECT * FROM experiments_measurement ORDER BY trial_id, metric, scope) TO STDOUT"
 
@@ -49,8 +46,8 @@ def measure(trials: int, forms: list[str]) -> None:
     for rows in ("trials", "measurements"):
         for form in forms:
             before = copied()
-            command = [sys.executable, __file__, "--one", form, rows]
-            done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=1800)
+            command = [sys.executable, "-m", "benchmarks.export", "--one", form, rows]
+            done = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=1800)
             if done.returncode:
                 raise SystemExit(done.stderr)
             size, took, used, peak, idle, count = map(float, done.stdout.split())

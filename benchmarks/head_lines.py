@@ -1,6 +1,6 @@
 """Head lines of finished experiments beside the medians that they rest on, worked out again from the exported JSON in plain Python.
 
-python -m tests.benchmarks.head_lines RESULT.json FINDINGS.json [RESULT.json FINDINGS.json ...]
+python -m benchmarks.head_lines RESULT.json FINDINGS.json [RESULT.json FINDINGS.json ...]
 
 RESULT is what ``script/run SPEC --json RESULT`` writes, FINDINGS what ``script/manage findings SLUG --json`` prints. The status is 1 where
 a figure of the answer is not what the trials give. Nothing of ``analysis`` is used.

@@ -1,6 +1,6 @@
 """A capture that is larger than memory: how fast it is analysed, in how much memory, and whether progress is told.
 
-    python tests/benchmarks/large_capture.py [--gb 20] [--at DIRECTORY]
+    python -m benchmarks.large_capture [--gb 20] [--at DIRECTORY]
 
 Records LAMMPS on four ranks, keeps the 66 bytes of each packet's headers, and writes its connections again and again, sequence
 numbers, acknowledgements and time going on, so that nothing is sent twice but what the recording repeats. The file is removed afterwards.
@@ -18,8 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import analysis
 from analysis.packets import FIN, IPV4, REVERSE, RST, SYN, TCP

@@ -1,4 +1,4 @@
-"""How far the network model may be believed, over real studies: RANKWIRE_VAR=DIR python -m tests.benchmarks.predictions
+"""How far the network model may be believed, over real studies: RANKWIRE_VAR=DIR python -m benchmarks.predictions
 
 DIR is an installation with experiments over several links (take a copy: its tables are brought up to date). The studies that come with
 Rankwire make the data, half an hour where nothing else runs:

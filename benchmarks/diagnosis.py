@@ -1,4 +1,4 @@
-"""Time to the answer and to the whole diagnosis of an experiment of 24 configurations x 5 repetitions: python -m tests.benchmarks.diagnosis
+"""Time to the answer and to the whole diagnosis of an experiment of 24 configurations x 5 repetitions: python -m benchmarks.diagnosis
 
 Prints milliseconds of CPU time: the answer alone (what lists wait for), and everything that the page of the experiment shows,
 models included; the first call of the process, then the median of the others.

@@ -1,7 +1,7 @@
 """How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to five minutes.
 
-python -m tests.benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
-python -m tests.benchmarks.answers --drift [--trials 100] [--seconds 180]
+python -m benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
+python -m benchmarks.answers --drift [--trials 100] [--seconds 180]
 
 --order: the order of the trials is known to the answer. --drift: conclusive and false answers of experiments without any effect whose
 trials are slower, each by so much than the one before.

@@ -1,6 +1,6 @@
 """How long `/healthz` takes while many people sign in at once, against a running installation: one command prints the figures.
 
-    python tests/benchmarks/health.py http://127.0.0.1:8000 [--people 50] [--seconds 15]
+    python -m benchmarks.health http://127.0.0.1:8000 [--people 50] [--seconds 15]
 
 Each of so many people tries one wrong password after another, each for a name of their own (a name is locked after ten). A bystander
 asks for the health ten times a second. Exit status 1 when an answer took longer than a second.

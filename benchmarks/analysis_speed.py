@@ -1,6 +1,6 @@
 """How fast captures are analysed, beside the tools that people use: one command prints the table.
 
-    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...] [--short] [--hostile MB]
+    python -m benchmarks.analysis_speed [--capture FILE] [--large PACKETS ...] [--short] [--hostile MB]
 
 Without a capture it records one: LAMMPS on four ranks over the loopback of a namespace, about 300 000 packets, snap
 length 128. Every tool reads the same file from a warm cache; the best of several runs counts. ``--large`` generates
@@ -25,8 +25,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import analysis
 from analysis.capture.stream import CaptureReader

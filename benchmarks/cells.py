@@ -1,6 +1,6 @@
 """What a cell costs: trials on `local` with and without it, in turn, on services of the benchmark's own.
 
-    python -m tests.benchmarks.cells [--pairs 12] [--json FILE]
+    python -m benchmarks.cells [--pairs 12] [--json FILE]
 
 Overhead: the time from the end of one short trial to the end of the next of the same experiment, which holds everything that a
 trial costs but opening the session. Each pair is one experiment in cells and one without, in changing order; of each the
@@ -23,7 +23,7 @@ from typing import Any
 
 from scipy import stats
 
-from tests.benchmarks.private import laboratory
+from benchmarks.private import laboratory
 
 SHORT: dict[str, Any] = {
     "workload": "command",

@@ -1,6 +1,6 @@
 """What REST costs with many trials stored: one command prints the table.
 
-    python tests/benchmarks/rest.py [--trials 100000] [--requests 100]
+    python -m benchmarks.rest [--trials 100000] [--requests 100]
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials of 60 measurements (``seed_repository``)
 and removed again. Every request runs the whole stack below HTTP as a member of one project, with a token, as clients ask; nothing of an
@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import urlencode
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.explorer import Cost, cpu_ms
-from tests.benchmarks.private import laboratory
+from benchmarks.explorer import Cost, cpu_ms
+from benchmarks.private import laboratory
 
 LIST_MS, ONE_MS = 100.0, 50.0
 """95th percentiles asked for: a list of 50, and one trial with everything."""

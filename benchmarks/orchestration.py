@@ -1,6 +1,6 @@
 """What Rankwire itself costs around a run: one command prints the table.
 
-    python -m tests.benchmarks.orchestration [--trials 12] [--rounds 3] [--only PART ...] [--json FILE]
+    python -m benchmarks.orchestration [--trials 12] [--rounds 3] [--only PART ...] [--json FILE]
 
 Overhead per trial: wall time of an experiment of short trials, from its submission to the end of its last one, minus the
 elapsed times of its launch commands, divided by the number of trials. It holds preparing, capture, decoding, metrics and
@@ -32,7 +32,7 @@ from typing import Any
 
 from scipy import stats
 
-from tests.benchmarks.private import services
+from benchmarks.private import services
 
 TALK = (
     "import time; from mpi4py import MPI; c = MPI.COMM_WORLD; other = c.rank ^ 1; end = time.monotonic() + 1; "
@@ -267,7 +267,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
 def follower() -> subprocess.Popen[str]:
     """A process that looks at the running trial's page as a browser does; returns once it looks."""
-    argv = [sys.executable, "-m", "tests.benchmarks.orchestration", "--follow"]
+    argv = [sys.executable, "-m", "benchmarks.orchestration", "--follow"]
     reader = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert reader.stdout is not None
     reader.stdout.readline()

@@ -1,4 +1,4 @@
-"""What the page of an experiment of 120 trials costs, from a cold cache: python -m tests.benchmarks.pages.experiment [--rounds 5]
+"""What the page of an experiment of 120 trials costs, from a cold cache: python -m benchmarks.pages.experiment [--rounds 5]
 
 With ``--trials 10000`` instead what everything that shows one experiment costs when it holds so many (``pages.many_trials``).
 
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from analysis.catalogue import METRICS
-from tests.benchmarks.pages import many_trials
-from tests.benchmarks.private import laboratory
+from benchmarks.pages import many_trials
+from benchmarks.private import laboratory
 
 LIMIT_MS = 1000
 WATER = {"workload": "water", "parameters": {"molecules": 512, "steps": 100}}

@@ -1,6 +1,6 @@
 """What the comparison, the explorer, histories, a trial and the list of trials cost as the repository grows: one command prints the table.
 
-    python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
+    python -m benchmarks.explorer [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``seed_repository``) and removed
 again. Every request runs the whole stack below HTTP (middleware, queries, statistics, template) as a superuser and as a member of
@@ -13,16 +13,13 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.benchmarks.private import laboratory
+from benchmarks.private import laboratory
 
 LIMIT_MS, MOST_GROWTH = 300.0, 3.0
 

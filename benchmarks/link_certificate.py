@@ -1,6 +1,6 @@
 """What links of the virtual test-bed are measured to be beside what was asked of them: one command prints the table.
 
-    python -m tests.benchmarks.link_certificate [--rounds 3] [--delays-ms 0 4 16] [--bandwidth 3e8] [--topology "two sites"] [--busy 0]
+    python -m benchmarks.link_certificate [--rounds 3] [--delays-ms 0 4 16] [--bandwidth 3e8] [--topology "two sites"] [--busy 0]
 
 Every round builds each link anew and certifies it as a trial does, beside so many busy loops. "Degraded" are the links after which a
 trial would be: the status is 1 when there is one.

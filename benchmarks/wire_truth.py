@@ -1,6 +1,6 @@
 """What the wire explains of programs whose structure is known: seconds of latency and volume, true and found.
 
-python -m tests.benchmarks.wire_truth
+python -m benchmarks.wire_truth
 
 A ring of ranks on the virtual test-bed, one rank per host, run by the system's Python with mpi4py. "exchange": everyone sends to
 the right and receives from the left, then the next step; "token": one message goes round and round. True latency is steps x

@@ -1,6 +1,6 @@
 """Is anything wrong silently? Every capture of a directory against capinfos, tshark and a count of its own.
 
-    python tests/benchmarks/corpus.py DIRECTORY [--json FILE] [--timeout SECONDS] [--limit FILES] [--jobs FILES]
+    python -m benchmarks.corpus DIRECTORY [--json FILE] [--timeout SECONDS] [--limit FILES] [--jobs FILES]
 
 For every file that capinfos or tshark can read, whatever its name, once for each content:
 
@@ -33,7 +33,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[1]
 NETWORKS: Final = ("vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid")
 """Hosts of two virtual networks may have the same addresses and ports: theirs are two connections."""
 FIELDS: Final = (
