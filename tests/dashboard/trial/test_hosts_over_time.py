@@ -15,9 +15,7 @@ from tests.dashboard.charts.figures import checked
 from tests.dashboard.trial.samples import captured, row
 from tests.experiments import factories
 
-CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_bytes", "drops_per_s"))
-
-
+CPU, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "drops_per_s"))
 CROWDED = json.dumps([row(t / 10) for t in range(1, 1000)])
 
 
