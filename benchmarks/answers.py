@@ -145,7 +145,9 @@ def compared(ratio: float, repetitions: int, sd: float, trials: int = 300) -> fl
     """Share of comparisons of two sides, one of which takes ``ratio`` times as long, that claim a difference."""
     random, claimed = np.random.default_rng([repetitions, round(100 * ratio), round(1000 * sd)]), 0
     for _ in range(trials):
-        sides = {name: {"s": r * np.exp(random.normal(0, sd, repetitions))} for name, r in (("a", 1.0), ("b", ratio))}
+        sides = {
+            name: {"s": list(r * np.exp(random.normal(0, sd, repetitions)))} for name, r in (("a", 1.0), ("b", ratio))
+        }
         claimed += compare_groups(sides, baseline="a")[0].verdict in ("higher", "lower")
     return claimed / trials
 

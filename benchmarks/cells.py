@@ -116,7 +116,8 @@ def run(spec: dict[str, Any], cluster: str) -> Any:
 def between_ends_ms(experiment: Any) -> float:
     """Median time between the ends of trials that follow each other."""
     ends = list(experiment.trials.order_by("ended_at").values_list("ended_at", flat=True))
-    return statistics.median((after - before).total_seconds() * 1000 for before, after in pairwise(ends))
+    gaps_ms = [float((after - before).total_seconds() * 1000) for before, after in pairwise(ends)]
+    return statistics.median(gaps_ms)
 
 
 def elapsed_ms(experiment: Any) -> float:

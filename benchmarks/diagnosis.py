@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -53,7 +54,7 @@ def study_of(names: Sequence[str], points: Sequence[tuple[tuple[Any, ...], float
     return Study(made, cores=16, link_bandwidth_bps=1e9)
 
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, tuple[list[Factor], list[tuple[tuple[Any, ...], float]]]] = {
     "hosts x delay": (
         [SCALE, DELAY],
         [((n, d), 8 / n + 0.2 * n + 30 * d) for n in HOSTS for d in DELAYS],
@@ -99,7 +100,7 @@ def main() -> int:
             diagnosis = diagnose(study, largest_size=lambda _: 64.0)
             return facts(asked, told, diagnosis.report), key_figures(told, asked.factors)
 
-        quick, full = milliseconds(lambda asked=asked: answer(asked)), milliseconds(whole)
+        quick, full = milliseconds(partial(answer, asked)), milliseconds(whole)
         print(f"{name:22}{quick[0]:10.0f}{quick[1]:10.0f}{full[0]:12.0f}{full[1]:10.0f}")
     return 0
 

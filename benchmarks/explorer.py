@@ -14,6 +14,7 @@ import argparse
 import gc
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def ask(requests: int, only: list[str]) -> dict[str, Cost]:
     some = Configuration.objects.filter(experiment__slug=slugs[0]).select_related("experiment__cluster")
     histories = [f"/history/{c.hash}/{c.experiment.cluster.slug}/" for c in some if c.experiment.cluster]
     trials = list(Trial.objects.filter(experiment__slug__in=slugs[:10]).values_list("pk", flat=True)[:1000:25])
-    pages = {
+    pages: dict[str, Callable[[int], str]] = {
         "comparison of 4 experiments": lambda n: (
             "/compare/?of=" + ",".join(f"e:{slugs[(n * 7 + k) % len(slugs)]}" for k in range(4))
         ),

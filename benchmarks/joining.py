@@ -69,8 +69,9 @@ def joined(recorded: list[Recording], ask: Callable[[Path, int], None] | None) -
     with tempfile.TemporaryDirectory() as directory:
         start = time.perf_counter()
         shares = Shares.begin(Path(directory, "shares"), recorded)
-        for number in range(1, len(recorded)) if ask else ():
-            ask(shares.place, number)
+        if ask:
+            for number in range(1, len(recorded)):
+                ask(shares.place, number)
         shares.finish(lambda: None)
         made = time.perf_counter()
         shares.join(Path(directory, "capture.pcapng.zst"))

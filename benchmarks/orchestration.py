@@ -147,6 +147,7 @@ def run_experiment(program: list[str], *, hosts: int, **fields: Any) -> Any:
         **fields,
     }
     experiment = queue.submit(parse(spec), project=load_defaults())
+    assert experiment.cluster_id is not None
     tasks.work(experiment.cluster_id)
     bad = experiment.trials.exclude(state="finished").first()
     if bad is not None:
@@ -172,6 +173,7 @@ def run_water(**fields: Any) -> Any:
     from workers import queue, tasks
 
     experiment = queue.submit(parse({**WATER, **fields}), project=load_defaults())
+    assert experiment.cluster_id is not None
     tasks.work(experiment.cluster_id)
     return experiment
 

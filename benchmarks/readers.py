@@ -32,8 +32,8 @@ from typing import Any
 
 from scipy import stats
 
-from config.services.lease import ROOT
 from benchmarks.private import laboratory
+from config.services.lease import ROOT
 
 LIMIT_MS, MOST_EFFECT = 300.0, 3.0
 READ_S = (2.0, 10.0)

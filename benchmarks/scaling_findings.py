@@ -6,6 +6,7 @@ python -m benchmarks.scaling_findings
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -34,12 +35,12 @@ def main() -> None:
         }
         study = simulated(truth, hosts=range(1, sizes + 1), repetitions=repetitions)
         print(f"{sizes} sizes x {repetitions}:", end=" ")
-        print(f"fit_models {_milliseconds(lambda s=study: fit_models(s)):.0f} ms,", end=" ")
-        print(f"find {_milliseconds(lambda s=study: find(s)):.0f} ms,", end=" ")
-        print(f"suggest_points {_milliseconds(lambda s=study: suggest_points(s, budget_trials=25)):.0f} ms")
+        print(f"fit_models {_milliseconds(partial(fit_models, study)):.0f} ms,", end=" ")
+        print(f"find {_milliseconds(partial(find, study)):.0f} ms,", end=" ")
+        print(f"suggest_points {_milliseconds(partial(suggest_points, study, budget_trials=25)):.0f} ms")
     for length in (100, 1000):
         history = [HistoryPoint(10.0 + 0.1 * (i % 7) + (i > length // 2)) for i in range(length)]
-        print(f"history of {length}: detect_changes {_milliseconds(lambda h=history: detect_changes(h)):.0f} ms")
+        print(f"history of {length}: detect_changes {_milliseconds(partial(detect_changes, history)):.0f} ms")
 
 
 if __name__ == "__main__":

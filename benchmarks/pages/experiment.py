@@ -13,7 +13,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from statistics import median
 from typing import Any
 
@@ -62,7 +62,7 @@ def main() -> int:
         slow = 0
         for name, slug in slugs.items():
             cold = [asked(slug) for _ in range(rounds + 1)][1:]  # the first one compiles templates
-            kept = median(took(lambda slug=slug: fetched(f"/experiments/{slug}/"))[0] for _ in range(rounds))
+            kept = median(took(partial(fetched, f"/experiments/{slug}/"))[0] for _ in range(rounds))
             page, diagnosis, together, cpu = (median(row[k] for row in cold) for k in range(4))
             largest = max(row[2] for row in cold)
             slow += together > LIMIT_MS

@@ -78,8 +78,8 @@ def costs(slug: str) -> list[tuple[str, Cost]]:
     """Ask for everything in the order in which a reader's browser does, and print it meanwhile."""
     from django.core.cache import cache
 
-    from experiments.models import Experiment
     from benchmarks.pages.experiment import reader
+    from experiments.models import Experiment
 
     rows = []
     other = Experiment.objects.filter(published=True).earliest("pk")
@@ -98,9 +98,9 @@ def addresses(slug: str) -> list[tuple[str, Callable[[], Any]]]:
     """(what is asked for, how), the page first while nothing is kept."""
     from django.urls import reverse
 
+    from benchmarks.pages.experiment import reader
     from experiments.models import Configuration, Experiment
     from experiments.selectors import progress_of
-    from benchmarks.pages.experiment import reader
 
     chart = "packets"
     browser, page, api = reader(), f"/experiments/{slug}/", f"/api/v1/experiments/{slug}/"
@@ -275,8 +275,8 @@ def _copy_values(cursor: Any, experiment: Any, trials: Sequence[Any]) -> None:
 
 def _analyses(trials: Sequence[Any]) -> list[Any]:
     """The rows of their analyses; those of equal sizes lie in one file, which nobody minds who reads them."""
-    from experiments.models import Artifact
     from benchmarks.pages.experiment import analysed
+    from experiments.models import Artifact
     from tests.experiments import factories
 
     files: dict[int, Any] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-
 STEPS = ("What runs", "What varies", "What will happen", "Start it")
 
 

@@ -15,7 +15,6 @@ from analysis.traffic.matrices import LARGEST_MATRIX
 from dashboard.charts import Figure, Line, over_parameter, traffic_matrix
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.templatetags.rankwire import figure
-from dashboard.trial.rank_timeline import MOST_CELLS
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer
 from experiments.spec import parse

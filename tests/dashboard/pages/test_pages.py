@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.diagnosis import diagnosis_of
-from tests.dashboard.laboratory import specification
 from tests.dashboard.texts import text_of
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]

@@ -1,6 +1,5 @@
 """The page of studies: every published study, the latest own run beside it, and one click to run it."""
 
-
 import pytest
 from django.urls import reverse
 

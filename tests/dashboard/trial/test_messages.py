@@ -1,6 +1,5 @@
 """What a program asked MPI for, on a trial's page: time over the run, and messages beside the wire."""
 
-
 import pytest
 
 from dashboard.charts.ranks_asked import MOST_RANKS, asked_matrix, inside_over_time

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from analysis.catalogue import METRICS
 from dashboard.trial.trust_panel import TrustRow, trust_rows
 from experiments.models import Trial

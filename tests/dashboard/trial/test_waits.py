@@ -1,6 +1,5 @@
 """Why ranks waited, on a trial's page."""
 
-
 import pytest
 
 from dashboard.trial.waits import waits_table
