@@ -1,1 +1,1 @@
-"""Measurements of the product against truths that do not depend on it; results are in docs/benchmarks.md."""
+"""Measurements of the product against truths that do not depend on it; benchmarks/RESULTS.md holds the figures."""

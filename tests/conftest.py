@@ -93,31 +93,14 @@ TOGETHER = ("tests/browser/journeys/",)
 """Directories whose files share what is dear to make."""
 
 
-_LINES_OF_A_CAUSE = 40
-
 ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
-"""Tests of clocks, links, processes and pages; so is every test with servers."""
+"""Tests of clocks, links, processes and pages: they start first."""
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """What a real machine does is measured once more before it counts as a failure, as the product measures its links
-    again: another program's moment must not decide. The summary names each repetition; pure code gets none, and whoever says
-    `--reruns` decides alone."""
-    again = pytest.mark.flaky(reruns=1, reruns_delay=2)
-    for item in items if config.getoption("reruns") is None else ():
-        if item.nodeid.startswith(ON_A_REAL_MACHINE) or "services" in getattr(item, "fixturenames", ()):
-            item.add_marker(again)
-    yield
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # one of several processes, which all have the same order
         items.sort(key=_turn)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Why each repeated test was repeated: what passes at its second try has a cause as well."""
-    for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.section(f"repeated: {report.nodeid}")
-        terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-_LINES_OF_A_CAUSE:]))
 
 
 @pytest.hookimpl(tryfirst=True)

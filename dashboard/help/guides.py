@@ -27,7 +27,6 @@ _ORDER: Final = {
     "client": "The same in Python, and as a command for other machines.",
     "administrator": "Installing, clusters, people, keeping and growing.",
     "security": "Who is trusted with what, and what is defended against.",
-    "benchmarks": "What was measured of Rankwire itself.",
     "architecture": "Where things are, and why.",
 }
 MOST_HITS: Final = 40

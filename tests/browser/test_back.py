@@ -62,17 +62,6 @@ KEPT = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
 """What a browser tells a page that it had kept as it was left. The headless shell keeps none."""
 
 
-def test_a_kept_page_asks_again_for_what_was_not_answered(page: Page) -> None:
-    page.goto("/experiments/new/")
-    expect(page.locator("#startbar")).to_contain_text("Start 9 trials")
-    page.route("**/experiments/new/preview/", lambda route: route.abort())  # as when its page is left
-    with page.expect_event("requestfailed"):
-        page.locator("[name=sweep_values]").fill("1, 2")
-    page.unroute("**/experiments/new/preview/")
-    page.evaluate(KEPT)
-    expect(page.locator("#startbar")).to_contain_text("Start 6 trials")
-
-
 def test_a_choice_that_led_on_stands_where_its_kept_page_stands(page: Page) -> None:
     page.goto("/people/")
     choice = page.locator("[name=kind]")

@@ -113,12 +113,3 @@ def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(pa
     assert page.evaluate("window.told") == [["Watched", "Complete: 2 of 2 trials complete"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
     assert complaints == []
-
-
-def test_it_says_so_where_the_browser_allows_no_notification(page, experiment, complaints):
-    page.goto(experiment.get_absolute_url())
-    page.evaluate("Notification.requestPermission = async () => 'denied'")
-    page.get_by_role("button", name="Tell me when it ends").click()
-    expect(page.locator("#notify-said")).to_contain_text("does not allow notifications")
-    assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
-    assert complaints == []

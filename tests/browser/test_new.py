@@ -38,32 +38,6 @@ def test_it_adds_and_removes_sweep_rows(page):
     expect(ranks).to_have_value("1")
 
 
-def test_it_fills_a_new_row_with_no_more_hosts_than_the_chosen_cluster_has(page):
-    page.goto("/experiments/new/")
-    page.locator("[name=cluster]").select_option("local")
-    expect(page.locator("#err-sweep-0")).to_contain_text("has 1 host, not 4")
-    page.get_by_role("button", name="Remove parameter").click()
-    page.get_by_role("button", name="Add parameter").click()
-    expect(page.locator("[name=sweep_name]")).to_have_value("hosts")
-    expect(page.locator("[name=sweep_values]")).to_have_value("1")
-    expect(page.locator("#startbar")).to_contain_text("Start 3 trials")
-
-
-def test_it_shows_the_command_for_the_chosen_configuration(page):
-    page.goto("/experiments/new/")
-    expect(page.locator("#command")).to_contain_text("-np 1")
-    page.locator("#preview tbody tr").nth(2).locator("label").click()
-    expect(page.locator("#command")).to_contain_text("-np 4")
-
-
-def test_it_shows_another_workload_with_its_own_parameters(page):
-    page.goto("/experiments/new/")
-    page.get_by_text("Ping-pong", exact=True).click()
-    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
-    expect(page.locator("[name='parameters.molecules']")).to_have_count(0)
-    expect(page.locator("[name=sweep_values]")).to_have_value("1, 2, 4")
-
-
 def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer_is(page):
     def answer_late(route):
         time.sleep(0.6)  # the preview is asked for after 0.25 s

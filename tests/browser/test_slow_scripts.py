@@ -25,34 +25,6 @@ def test_the_new_experiment_form_is_read_when_they_come(
     assert complaints == []
 
 
-def test_a_swept_parameter_chosen_before_has_no_constant(page: Page, opened_early: OpenEarly) -> None:
-    release = opened_early("/experiments/new/")
-    page.locator("[name=sweep_name]").select_option("ranks_per_host")
-    page.locator("[name=sweep_values]").fill("1, 2")
-    release()
-    expect(page.locator("[name='parameters.ranks_per_host']")).to_be_disabled()
-    expect(page.locator("#startbar")).to_contain_text("Start 6 trials")
-
-
-def test_another_workload_chosen_before_shows_its_parameters(page: Page, opened_early: OpenEarly) -> None:
-    release = opened_early("/experiments/new/")
-    page.get_by_text("Ping-pong", exact=True).click()
-    release()
-    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
-
-
-def test_a_list_follows_words_and_ticks(
-    page: Page, opened_early: OpenEarly, finished: Experiment, complaints: list[str]
-) -> None:
-    Experiment.objects.filter(pk=finished.pk).update(name="Two hosts alone")
-    release = opened_early("/experiments/")
-    page.get_by_role("searchbox", name="Words of the name or a tag").fill("two hosts alone")
-    release()
-    expect(page.locator("#list tbody tr")).to_have_count(1)
-    expect(page).to_have_url(re.compile(r"q=two"))
-    assert complaints == []
-
-
 def test_the_explorer_follows_its_axes(page: Page, opened_early: OpenEarly, finished: Experiment) -> None:
     release = opened_early("/explore/?project=default")
     page.locator("#f-where").fill("hosts = 2")
@@ -72,10 +44,3 @@ def test_sliders_foretell_where_they_stand(
     expect(page.locator("#delay-words")).to_have_text("10\u202fms")
     expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")  # of the address: nobody touched it
     assert complaints == []
-
-
-def test_a_choice_that_opens_another_page_opens_it(page: Page, opened_early: OpenEarly) -> None:
-    release = opened_early("/people/")
-    page.locator("[name=kind]").select_option(index=1)
-    release()
-    expect(page).to_have_url(re.compile(r"kind=\w+"))

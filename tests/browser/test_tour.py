@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from experiments.models import Experiment
-from tests.browser.accessibility import violations
-
 STEPS = ("What runs", "What varies", "What will happen", "Start it")
 
 
@@ -18,33 +15,6 @@ def press(page: Page, name: str) -> None:
             page.keyboard.press("Enter")
             return
     raise AssertionError(f"Tab never reached {name!r}")
-
-
-def test_it_leads_from_home_to_a_running_experiment(page: Page, complaints: list[str]) -> None:
-    page.goto("/")
-    press(page, "Take the tour")
-    tour = page.get_by_role("region", name="Tour")
-    for number, words in enumerate(STEPS, start=1):
-        expect(tour).to_contain_text(f"Step {number} of 4")
-        expect(tour.locator("li:visible")).to_have_count(1)
-        expect(tour).to_contain_text(words)
-        expect(tour).to_be_focused()
-        expect(tour).to_be_in_viewport()
-        expect(page.locator(".toured")).to_be_visible()
-        if number == 3:
-            page.set_viewport_size({"width": 390, "height": 844})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            assert violations(page) == []
-        if number < len(STEPS):
-            press(page, "Next")
-    press(page, "Start 15 trials")
-    expect(page.get_by_role("region", name="Tour")).to_contain_text("It runs.")
-    [experiment] = Experiment.objects.filter(published=False)
-    assert page.url.endswith(f"{experiment.get_absolute_url()}?tour=1")
-    assert violations(page) == []
-    press(page, "End the tour")
-    expect(page.get_by_role("region", name="Tour")).to_have_count(0)
-    assert complaints == []
 
 
 def test_it_goes_back_survives_another_workload_and_is_left(page: Page, complaints: list[str]) -> None:

@@ -67,7 +67,7 @@ def test_it_has_a_migration_for_every_change_of_the_models() -> None:
 
 
 def test_it_links_only_to_files_that_exist() -> None:
-    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")]
     for document in documents:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"

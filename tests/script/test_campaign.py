@@ -1,4 +1,4 @@
-"""A dozen faults of a whole server from outside; `python -m tests.campaign` does hundreds."""
+"""A dozen faults of a whole server from outside; `python -m benchmarks.campaign` does hundreds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ from config.services.service import free_port
 def test_a_dozen_faults_lose_and_double_no_trial_and_everything_runs_again() -> None:
     options = ["--faults", "12", "--trials", "20", "--minutes", "4", "--away", "10", "--port", str(free_port())]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.campaign", *options], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.campaign", *options], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

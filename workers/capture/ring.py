@@ -1,4 +1,4 @@
-"""Record packets of the test-bed with a kernel ring: see `workers.testbed.recorder` for how, docs/benchmarks.md for why."""
+"""Record packets of the test-bed with a kernel ring: see `workers.testbed.recorder` for how, benchmarks/notes/november-2026.md for why."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RingCapture(Capture):
 
     def tally(self) -> tuple[int, int]:
         """Packets recorded so far, and their bytes on the wire. Costs a hundredth of what making the pcapng does, which a
-        program that is being measured would feel (docs/benchmarks.md)."""
+        program that is being measured would feel (benchmarks/notes/november-2026.md)."""
         end = self._slots_bytes() // self._slot_bytes * self._slot_bytes
         if end > self._tallied:
             start = self._tallied // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY

@@ -3,7 +3,7 @@
 The kernel writes the head of every frame into a slot of memory that we share with it (packet_mmap, TPACKET_V2); twenty
 times a second the full slots are handed on to standard output as they are. `workers.capture.ring` makes a pcapng of them.
 Nobody is woken per packet and nothing is done per packet outside the kernel: with four busy ranks on two cores dumpcap
-slows them by a quarter to a third, this by a twentieth (docs/benchmarks.md).
+slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
 
 PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (end there), `must_hold` (pairs of an offset
 and the value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard

@@ -12,8 +12,8 @@ from scipy import stats
 from analysis.answers import OUTLIERS, Claims
 from analysis.answers.division import COMMON, Division
 from analysis.answers.outliers import find_outliers
+from benchmarks.answers import disturbed, skewed
 from tests.analysis.answers.designs import HOSTS, asks, checked, values
-from tests.benchmarks.answers import disturbed, skewed
 
 STEADY = [[1.0, 1.01, 0.99], [1.02, 1.0, 1.01], [1.1, 1.11, 1.09], [1.2, 1.21, 1.2]]
 

@@ -254,7 +254,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
 LARGE: Final[dict[str, Callable[[int], bytes]]] = {
     made.__name__: made for made in (lengths, sections, options, handshakes, gaps_downwards, repeated_behind_many)
 }
-"""Others that show only when they are large: ``tests/benchmarks/analysis_speed.py --hostile`` measures them beside those above."""
+"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them beside those above."""
 
 
 def captures(count: int) -> Iterator[tuple[str, bytes]]:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from benchmarks.corpus import distinct
 from tests import fuzz_capture
-from tests.benchmarks.corpus import distinct
 
 LONGEST_BYTES: Final = 200_000
 HEADERS_BYTES: Final = 400

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import corpus
 from tests.analysis import capture_files as files
 from tests.analysis.capture.encapsulations import outer_udp, vxlan
 from tests.analysis.capture.link_layers import LINKS
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
-from tests.benchmarks import corpus
 
 SCRIPT = Path(corpus.__file__)
 

@@ -16,7 +16,7 @@ from analysis.scaling.pmnf import search, terms
 from tests.analysis.scaling.studies import simulated
 from tests.analysis.statistics.intervals import holds
 
-_RECORD = json.loads((Path(__file__).parents[2] / "benchmarks/scaling_extrap.json").read_text())
+_RECORD = json.loads((Path(__file__).parents[3] / "benchmarks/scaling_extrap.json").read_text())
 _RELATIVE_DIFFERS = {
     # no power of x: a parabola read backwards; the two weightings stretch different wrong shapes over it
     "tests/data/text/strong_scaling/one_parameter_1.txt",

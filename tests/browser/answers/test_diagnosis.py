@@ -57,16 +57,6 @@ def test_it_queues_the_suggested_points_after_a_question(page, falling, complain
     assert complaints == []
 
 
-def test_it_says_beforehand_what_an_edit_will_do(page, falling, complaints):
-    page.goto(f"{falling.get_absolute_url()}edit/")
-    page.locator("input[name=sweep_values]").fill("1, 2, 8")
-    expect(page.locator("#preview")).to_contain_text("3 trials will be queued; 1 configuration new")
-    expect(page.locator("#preview")).to_contain_text("1 configuration leaves the design")
-    page.get_by_role("button", name="Save and queue 3 trials").click()
-    expect(page.locator("#versions")).to_contain_text("1, 2, 8")
-    assert complaints == []
-
-
 def test_its_parts_are_tabs_with_addresses(page, falling, complaints):
     page.goto(falling.get_absolute_url())
     page.get_by_role("tab", name="Configurations").click()

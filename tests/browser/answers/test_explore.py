@@ -80,30 +80,3 @@ def test_a_point_lists_its_trials_and_is_marked_in_the_other_panel(
     page.mouse.up()
     page.wait_for_url(re.compile(r"/trials/\?counted=elapsed_s.*hosts\+%3D\+4$"))
     assert complaints == []
-
-
-def test_it_compares_experiments_from_their_list(page: Page, measured: Experiment, complaints: list[str]) -> None:
-    assert measured.owner is not None
-    again = specification(name="Once more", sweep={"hosts": [1, 2], "link.mtu": [1500]}, repetitions=1)
-    Experiment.submit(parse(again), project=measured.project, owner=measured.owner)
-    page.goto("/experiments/?source=own")
-    page.get_by_label("Compare Water in miniature").check()
-    page.get_by_label("Compare Once more").check()
-    page.get_by_role("button", name="Compare selected").click()
-    expect(page.get_by_role("heading", name="Compare 2")).to_be_visible()
-    assert complaints == []
-
-
-def test_it_leads_from_the_histories_to_one_and_takes_a_reason(
-    page: Page, measured: Experiment, complaints: list[str]
-) -> None:
-    page.goto("/explore/")
-    page.get_by_role("link", name="Histories").click()
-    expect(page.locator("#list .chip.warn")).to_have_count(6)
-    page.locator("#list tbody a").first.click()
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
-    expect(page.locator("main")).to_contain_text("kernel.release (6.8.0-45 to 6.8.0-47)")
-    page.get_by_label("Why it is expected").fill("New kernel")
-    page.get_by_role("button", name="Mark as expected").click()
-    expect(page.get_by_text("As expected", exact=True)).to_be_visible()
-    assert complaints == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from analysis import numbers, sensitivity
@@ -12,9 +11,7 @@ from dashboard.network.model import bought
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.selectors.network import carried, network_study_of
-from tests.config.processes import wait_for
-from tests.dashboard.studies_measured import NETWORK, SCALING, measured, needing, scaling
-from tests.experiments.specifications import specification
+from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 MOVE = """([id, value]) => {
     const slider = document.getElementById(id);
@@ -23,8 +20,6 @@ MOVE = """([id, value]) => {
     return Number(slider.value);
 }"""
 LET_GO = 'id => document.getElementById(id).dispatchEvent(new Event("change", { bubbles: true }))'
-SIZES = "document.querySelector('#c-stops .plot').data?.find(trace => trace.meta === 'yours-sizes')?.x ?? null"
-YOURS = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0] ?? null"
 
 
 @pytest.fixture
@@ -83,45 +78,4 @@ def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
     expect(page.get_by_text("can be predicted, not built")).to_be_visible()
     expect(page.locator("#elapsed")).to_have_text(shown)
     expect(page.locator("#delay-words")).to_have_text("1\u202fms")
-    assert complaints == []
-
-
-def test_where_scaling_would_stop_follows_the_sliders(page: Page, person: User, complaints: list[str]) -> None:
-    study = measured(Project.objects.get(slug=DEFAULT_PROJECT), SCALING, scaling)
-    fits = [carried(each.fit) for each in network_study_of(study).fits]
-    page.goto(f"/network/{study.slug}/?delay=0.005")
-    told = sensitivity.stop(fits, Link(0.005, 1e9))
-    row = page.locator("#stops [data-yours]")
-    expect(row.locator("[data-of=best]")).to_have_text(f"1 host {numbers.amount(told.share, numbers.SHARE, 2)}")
-    for place, time in enumerate(told.elapsed):
-        words = f"{numbers.amount(time.value, 's', 3)} {numbers.interval(time.interval, 's')}"
-        expect(row.locator(f"[data-of=size-{place}]")).to_have_text(words)
-    expect(page.locator("#c-stops .plot .main-svg").first).to_be_visible()
-    wait_for(lambda: page.evaluate(SIZES) == [1, 2, 4])
-    assert complaints == []
-
-
-def test_the_chart_follows_the_sliders(page: Page, study: Experiment, complaints: list[str]) -> None:
-    page.goto(f"/network/{study.slug}/")
-    expect(page.locator("#c-curve .plot .main-svg").first).to_be_visible()
-    wait_for(lambda: page.evaluate(YOURS) == 0)
-    page.evaluate(MOVE, ["delay", -3.0])
-    wait_for(lambda: page.evaluate(YOURS) == pytest.approx(1))  # milliseconds
-    page.locator("#c-map [data-table]").click()
-    expect(page.locator("#c-map table")).to_contain_text("×")
-    assert complaints == []
-
-
-def test_two_clicks_lead_from_an_experiment_to_where_its_answer_will_stand(
-    page: Page, person, complaints: list[str]
-) -> None:
-    experiment = measured(
-        Project.objects.get(slug=DEFAULT_PROJECT), specification(), lambda parameters: {"elapsed_s": 2.0}
-    )
-    page.goto(experiment.get_absolute_url())
-    page.get_by_role("link", name="What does it need from the network?").click()
-    page.get_by_role("button", name="Start").first.click()
-    page.wait_for_url("**/network/**")
-    expect(page.locator("#live")).to_contain_text("0 of 20 trials finished")
-    expect(page.locator("h2.verdict")).to_contain_text("do not tell it yet")
     assert complaints == []

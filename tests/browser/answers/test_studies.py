@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from experiments.models import Cluster, Project
 from experiments.models.people.project import DEFAULT_PROJECT
-from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
+from tests.dashboard.studies_measured import LADDER, READERS, measured, read, solve
 
 
 @pytest.fixture
@@ -24,18 +24,6 @@ def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laborator
     places = sorted((box["x"] + box["width"] / 2 - cells["x"]) / cells["width"] for box in notes)
     # Three columns of two rows: the middles of thirds.
     assert [round(6 * place) for place in places] == [1, 1, 3, 3, 5, 5]
-    assert complaints == []
-
-
-def test_it_extrapolates_to_another_target(page, laboratory, complaints):
-    page.goto(measured(laboratory, STAGING, stage).get_absolute_url())
-    parts = page.locator("#parts")
-    expect(parts.get_by_text("beyond measured nodes and searches")).to_be_visible()
-    parts.get_by_label("Nodes").fill("5")
-    parts.get_by_label("Searches per node").fill("2")
-    parts.get_by_role("button", name="Extrapolate").click()
-    expect(parts.get_by_text("beyond measured")).to_have_count(0)
-    expect(parts.get_by_text(re.compile(r"2\.1\ss \(2\.1 to 2\.1\ss\)")).first).to_be_visible()
     assert complaints == []
 
 

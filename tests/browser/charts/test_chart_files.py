@@ -56,16 +56,3 @@ def test_its_picture_says_what_it_shows(panel: Locator, complaints: list[str]) -
     assert f"/experiments/{STUDY}/#c-time" in drawing
     assert saved(panel, "PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert complaints == []
-
-
-def test_it_is_saved_with_the_keyboard_alone(panel: Locator) -> None:
-    panel.locator("summary", has_text="Save").focus()
-    panel.page.keyboard.press("Enter")
-    expect(panel.get_by_role("button", name="PNG")).to_be_visible()
-    panel.page.keyboard.press("Escape")
-    expect(panel.get_by_role("button", name="PNG")).to_be_hidden()
-    panel.page.keyboard.press("Enter")
-    panel.page.keyboard.press("Tab")
-    with panel.page.expect_download() as waited:
-        panel.page.keyboard.press("Enter")
-    assert waited.value.suggested_filename.endswith(".png")

@@ -108,17 +108,3 @@ def test_it_walks_marks_opens_and_clears_with_the_keyboard_alone(page, experimen
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/trials/"))
     assert complaints == []
-
-
-def test_a_row_of_the_table_is_marked_with_its_points(page, experiment, complaints):
-    page.goto(f"{experiment.get_absolute_url()}?tab=configurations")
-    row = page.locator("#table tbody tr").nth(2)
-    row.get_by_role("button", name="in all charts").click()
-    expect(row).to_have_class(re.compile("marked"))
-    page.get_by_role("tab", name="Answer").click()
-    expect(chart(page, "time").locator(".marks circle")).not_to_have_count(0)
-    bar = page.locator(".marked-bar")
-    expect(bar).to_contain_text("4 hosts")
-    bar.get_by_role("button", name="Clear").click()
-    expect(row).not_to_have_class(re.compile("marked"))
-    assert complaints == []

@@ -47,13 +47,3 @@ def test_it_makes_an_open_table_again_for_another_view(page: Page, trial: Trial,
     panel.get_by_role("button", name="Chart").click()
     expect(panel.locator(".plot")).to_be_visible()
     assert complaints == []
-
-
-def test_it_draws_many_hosts_as_a_map(page: Page, trial: Trial, complaints: list[str]) -> None:
-    store(trial, hosts=9)
-    page.goto(trial.get_absolute_url())
-    panel = page.locator("#hosts")
-    expect(panel.locator(".heatmaplayer image")).to_have_count(1)
-    panel.get_by_role("button", name="Table").click()
-    expect(panel.locator("tbody tr")).to_have_count(9)
-    assert complaints == []

@@ -12,7 +12,6 @@ from experiments.models import Artifact, Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.browser.accessibility import violations
-from tests.browser.conftest import OpenEarly
 from tests.dashboard.studies_measured import measured
 from tests.experiments import factories
 
@@ -91,12 +90,3 @@ def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: T
     expect(shown).to_have_count(5)
     assert violations(page) == []
     assert complaints == []
-
-
-def test_written_before_the_scripts_come_it_is_zoomed_to(page: Page, opened_early: OpenEarly, trial: Trial) -> None:
-    release = opened_early(trial.get_absolute_url())
-    page.get_by_label("From", exact=True).fill("3.5")
-    release()
-    page.wait_for_function("() => document.querySelector('.plot[data-interval]')?.layout.xaxis.range[0] === 3.5")
-    page.evaluate("Plotly.relayout(document.querySelector('.plot[data-interval]'), {'xaxis.range': [1, 2]})")
-    expect(page.get_by_label("From", exact=True)).to_have_value("1")

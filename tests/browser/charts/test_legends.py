@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 STUDIES = ("guster-2007-water", "eadline-2006-hpl")
 OVER = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
@@ -28,13 +28,3 @@ def test_no_legend_lies_over_data(page: Page, width: int, complaints: list[str])
             page.wait_for_function(DRAWN)  # those below the fold too, in their turn
             assert page.evaluate(OVER) == [], (study, tab)
     assert complaints == []
-
-
-def test_a_logarithmic_axis_says_so_and_its_table_keeps_the_plain_title(page: Page) -> None:
-    page.goto(f"/experiments/{STUDIES[0]}/")
-    panel = page.locator("#c-time")
-    expect(panel.locator(".ytitle")).to_have_text("Time (s)")
-    panel.get_by_role("button", name="Log").click()
-    expect(panel.locator(".ytitle")).to_have_text("Time (s), log scale")
-    panel.get_by_role("button", name="Table").click()
-    expect(panel.locator("caption")).to_have_text("Time (s)")

@@ -114,15 +114,6 @@ def test_arrow_keys_lead_from_cell_to_cell_and_enter_opens_one(page, experiment,
     assert complaints == []
 
 
-def test_a_cell_of_the_traffic_matrix_lists_its_packets(page, trial, complaints) -> None:
-    plot = drawn(page, trial.get_absolute_url(), "figure-matrix")
-    click(page, plot, 0, 1)
-    shown = page.locator("#packet-rows").get_by_role("button")
-    expect(shown).to_have_count(3)
-    expect(page.get_by_label("Display filter")).to_have_value("ip.src == 10.0.0.1 && ip.dst == 10.0.0.2")
-    assert complaints == []
-
-
 def test_the_matrix_is_walked_and_opened_with_the_keyboard_alone(page, trial, complaints) -> None:
     plot = drawn(page, trial.get_absolute_url(), "figure-matrix")
     plot.focus()
@@ -139,14 +130,3 @@ def test_the_matrix_is_walked_and_opened_with_the_keyboard_alone(page, trial, co
     page.keyboard.press("Enter")
     expect(page.locator("#packet-rows").get_by_role("button")).to_have_count(3)
     assert complaints == []
-
-
-def test_a_pair_without_packets_is_told_so_and_a_capture_that_is_gone_leads_nowhere(page, trial) -> None:
-    page.goto(f"{trial.get_absolute_url()}between/?of=rank&from=0&to=1")
-    expect(page.get_by_text("No packet from rank 0 to rank 1 is known")).to_be_visible()
-    trial.artifacts.filter(kind="capture").delete()
-    page.goto(trial.get_absolute_url())
-    plot = page.locator(".plot[data-figure=figure-matrix]")
-    plot.scroll_into_view_if_needed()
-    expect(plot.locator(".main-svg").first).to_be_attached()
-    expect(plot).not_to_have_attribute("tabindex", "0")

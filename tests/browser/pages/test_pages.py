@@ -2,12 +2,10 @@
 
 from playwright.sync_api import expect
 
-from analysis.catalogue import METRICS
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec import parse
 from tests.browser.accessibility import violations
-from tests.dashboard.studies_measured import SIZES, measured, profiled
 
 SETTLED = """async name => {
     const plot = document.querySelector("#c-time .plot"), source = document.getElementById(plot.dataset.figure);
@@ -52,24 +50,6 @@ def test_it_switches_and_remembers_the_theme_and_repaints_charts(page):
     expect(line).not_to_have_css("stroke", before)
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
-
-
-def test_charts_follow_the_system_between_light_and_dark(page):
-    page.goto("/experiments/guster-2007-water/")
-    line = page.locator("#c-time .scatterlayer .js-line").first
-    before = line.evaluate("e => getComputedStyle(e).stroke")
-    page.emulate_media(color_scheme="dark")
-    expect(line).not_to_have_css("stroke", before)
-
-
-def test_it_overlays_published_values_on_request(page, finished):
-    page.goto(finished.get_absolute_url())
-    panel = page.locator("#c-time")
-    button = panel.get_by_role("button", name="Published")
-    expect(button).to_have_attribute("aria-pressed", "false")
-    expect(panel.locator(".legend")).not_to_contain_text("Published 2007")
-    button.click()
-    expect(panel.locator(".legend")).to_contain_text("Published 2007")
 
 
 def test_it_moves_to_search_by_slash_and_between_trials_by_brackets(page, finished):
@@ -144,13 +124,6 @@ def test_it_opens_the_menu_of_a_phone(page):
     page.wait_for_url("**/workloads/")
 
 
-def test_it_narrows_the_list_as_one_types_a_filter(page, finished):
-    page.goto("/experiments/")
-    page.get_by_role("searchbox", name="Words of the name or a tag").fill("two hosts")
-    expect(page.locator("#list tbody tr")).to_have_count(1)
-    assert "q=two%20hosts" in page.url
-
-
 def test_it_asks_before_it_cancels(page, person):
     spec = parse({"name": "Waiting", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
     experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
@@ -162,18 +135,6 @@ def test_it_asks_before_it_cancels(page, person):
     page.get_by_role("button", name="Cancel the remaining trials").click()
     expect(page.get_by_text("Cancelled 4 trials")).to_be_visible()
     assert not experiment.trials.filter(state="queued").exists()
-
-
-def test_it_signs_in_and_out_by_form(page, live_server, person):
-    page.context.clear_cookies()
-    page.goto("/clusters/")
-    page.get_by_label("Name").fill("okafor")
-    page.get_by_label("Password").fill("correct horse")
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/clusters/")
-    page.locator("summary[aria-label^=Account]").click()
-    page.get_by_role("button", name="Sign out").click()
-    page.wait_for_url("**/sign-in/")
 
 
 def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, complaints):
@@ -192,16 +153,4 @@ def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, compla
     expect(term).to_have_accessible_description("Wall time of the MPI launch command.")
     page.keyboard.press("Enter")
     page.wait_for_url("**/help/metrics/#elapsed_s")
-    assert complaints == []
-
-
-def test_what_many_tables_say_alike_is_explained_from_its_one_place(page, complaints):
-    specification = {**SIZES, "sweep": {"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]}}
-    project = Project.objects.get(slug=DEFAULT_PROJECT)
-    page.goto(measured(project, specification, profiled).get_absolute_url())
-    terms = page.get_by_text("In MPI, blocked", exact=True)
-    expect(terms).to_have_count(2)
-    terms.last.focus()
-    expect(page.locator("#explanation")).to_have_text(METRICS["mpi_blocked_share"].definition)
-    expect(terms.last).to_have_accessible_description(METRICS["mpi_blocked_share"].definition)
     assert complaints == []

@@ -44,20 +44,3 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
     assert page.pdf(format="A4").startswith(b"%PDF-")  # which tells the page by itself before and after
     page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
     assert complaints == []
-
-
-def test_a_list_and_an_output_are_not_cut(page: Page, finished: Experiment, complaints: list[str]) -> None:
-    page.emulate_media(color_scheme="dark")
-    trial = finished.trials.latest("pk")
-    for address, inside in (("/trials/", ".scroll"), (f"{trial.get_absolute_url()}#environment", ".scroll")):
-        page.emulate_media(media="screen")
-        page.goto(address)
-        put_on_paper(page)
-        expect(page.locator(".bezel")).to_be_hidden()
-        assert page.evaluate(DARK_ON_WHITE) == ["rgb(23, 33, 43)", "rgb(255, 255, 255)"]
-        cut = page.locator(inside).evaluate_all(
-            "all => all.filter(e => e.checkVisibility() && getComputedStyle(e).overflowX !== 'visible').map(e => e.outerHTML.slice(0, 90))"
-        )
-        assert cut == []
-        take_back(page)
-    assert complaints == []

@@ -44,10 +44,3 @@ def test_what_is_no_list_of_networks_is_refused_at_its_place(rows: Any, path: st
     answer = put(client_of(factories.person("ada", "maintainer")), rows)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
     assert Network.objects.count() == 6
-
-
-@pytest.mark.parametrize(("role", "scope"), [("submitter", "maintain"), ("maintainer", "read")])
-def test_others_only_read_them(role: str, scope: str) -> None:
-    client = client_of(factories.person("ada", role), scope=scope)
-    assert len(client.get(NETWORKS).json()) == 6
-    assert put(client, [OURS]).status_code == 403

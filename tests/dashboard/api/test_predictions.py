@@ -79,13 +79,6 @@ def test_it_keeps_to_role_and_scope(study: Experiment, role: str, scope: str, ke
     assert client.post(f"{PREDICTIONS}{prediction.pk}/check/").status_code == checks
 
 
-def test_strangers_see_none(study: Experiment) -> None:
-    prediction = factories.prediction(study)
-    client = client_of(factories.person("eve"))
-    assert client.get(PREDICTIONS).json()["count"] == 0
-    assert client.get(f"{PREDICTIONS}{prediction.pk}/").status_code == 404
-
-
 def test_its_list_leaves_as_csv_as_it_is_filtered(study: Experiment) -> None:
     client = client_of(factories.person("ada", "viewer"), scope="read")
     prediction = factories.prediction(study)

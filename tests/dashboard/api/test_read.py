@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.api.experiments.rows import ExperimentViewSet
 from dashboard.api.protocol import pagination
-from dashboard.api.trials.rows import TrialViewSet
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -211,15 +208,6 @@ def test_it_answers_404_in_json(client: Client, address: str) -> None:
     assert answer.json()["errors"][0]["path"] == ""
 
 
-@pytest.mark.parametrize("method", ["patch", "delete"])
-@pytest.mark.parametrize("address", [EXPERIMENTS, f"{EXPERIMENTS}water/", TRIALS])
-def test_it_answers_405_to_what_it_does_not_do(client: Client, method: str, address: str) -> None:
-    factories.experiment()
-    answer = getattr(client, method)(address)
-    assert answer.status_code == 405
-    assert answer.json()["errors"]
-
-
 def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert_num_queries: Any) -> None:
     factories.experiment()
     factories.finished()
@@ -232,17 +220,6 @@ def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert
     assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
     assert told["trials"][0]["metrics"]["packets"] == 1200
     assert Trial.objects.count() == 4
-
-
-@pytest.mark.parametrize(
-    ("place", "order"), [(EXPERIMENTS, "name"), (EXPERIMENTS, "-name"), (TRIALS, "ended_at"), (TRIALS, "-queued_at")]
-)
-def test_it_orders_ties_so_that_no_page_repeats_or_drops_a_row(place: str, order: str) -> None:
-    view = TrialViewSet if place == TRIALS else ExperimentViewSet
-    filters = view.filterset_class(QueryDict(f"ordering={order}"), view.queryset)
-    assert filters.is_valid()
-    assert filters.qs.query.order_by == (*filters.qs.query.order_by[:-1], "pk")
-    assert filters.qs.query.order_by[0].lstrip("-") == order.lstrip("-")
 
 
 @pytest.mark.parametrize("far", [500, 10])
@@ -298,10 +275,3 @@ def test_it_refuses_a_page_that_no_list_has(client: Client, asked: dict[str, str
     answer = client.get(TRIALS, asked)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == [path]
-
-
-@pytest.mark.parametrize(("name", "text"), [("limit", "ten"), ("offset", "1.5"), ("limit", "\u0663")])
-def test_it_refuses_a_place_in_a_list_that_is_no_whole_number(client: Client, name: str, text: str) -> None:
-    answer = client.get(EXPERIMENTS, {name: text})
-    assert answer.status_code == 400
-    assert [error["path"] for error in answer.json()["errors"]] == [name]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
@@ -60,16 +58,3 @@ def test_it_runs_failed_trials_again(client: Client, experiment: Experiment) -> 
     experiment.trials.filter(pk=first.pk).update(state=State.FAILED)
     assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 1}
     assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 0}
-
-
-def test_it_gives_the_findings(client: Client, experiment: Experiment, empty_redis: Any) -> None:
-    report = client.get(address(experiment, "findings/")).json()
-    assert set(report) >= {"verdict", "findings", "cannot_tell"}
-
-
-@pytest.mark.parametrize("action", ["repetitions/", "rerun-failed/"])
-def test_it_lets_only_owners_and_maintainers_change(experiment: Experiment, action: str) -> None:
-    other = client_of(factories.person("bob", "submitter"))
-    assert other.post(address(experiment, action), {"count": 1}, "application/json").status_code == 403
-    maintainer = client_of(factories.person("eve", "maintainer"))
-    assert maintainer.post(address(experiment, action), {"count": 1}, "application/json").status_code == 200

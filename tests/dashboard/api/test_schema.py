@@ -35,6 +35,7 @@ from schemathesis.specs.openapi.checks import (
 from experiments.models import ApiToken, Prediction, ShareLink, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.api.refusals import unexplained
+from tests.dashboard.people.table import TABLE
 from tests.experiments import factories
 from tests.kept_rows import PUBLISHED_STUDIES
 from workers import queue
@@ -57,79 +58,11 @@ CHECKS = [
     use_after_free,
     ensure_resource_availability,
 ]
-ADDRESSES = {
-    "/api/v1/clusters/": {"get"},
-    "/api/v1/clusters/{slug}/": {"get"},
-    "/api/v1/clusters/{slug}/test/": {"post"},
-    "/api/v1/programs/": {"get", "post"},
-    "/api/v1/programs/{slug}/": {"get", "put"},
-    "/api/v1/workloads/": {"get"},
-    "/api/v1/workloads/{slug}/": {"get"},
-    "/api/v1/bundles/": {"post"},
-    "/api/v1/imports/": {"post"},
-    "/api/v1/compare/": {"get"},
-    "/api/v1/explore/": {"get"},
-    "/api/v1/explore/export/{form}/": {"get"},
-    "/api/v1/history/": {"get"},
-    "/api/v1/history/{configuration}/{cluster}/": {"get"},
-    "/api/v1/experiments/": {"get", "post"},
-    "/api/v1/experiments/{slug}/": {"get", "put"},
-    "/api/v1/experiments/{slug}/diagnosis/": {"get"},
-    "/api/v1/experiments/{slug}/charts/": {"get"},
-    "/api/v1/experiments/{slug}/charts/{name}/": {"get"},
-    "/api/v1/experiments/{slug}/efficiencies/": {"get"},
-    "/api/v1/experiments/{slug}/findings/": {"get"},
-    "/api/v1/experiments/{slug}/priority/": {"post"},
-    "/api/v1/experiments/{slug}/repetitions/": {"post"},
-    "/api/v1/experiments/{slug}/go-on/": {"post"},
-    "/api/v1/experiments/{slug}/rerun-failed/": {"post"},
-    "/api/v1/experiments/{slug}/cancel/": {"post"},
-    "/api/v1/experiments/{slug}/move/": {"post"},
-    "/api/v1/experiments/{slug}/result/": {"get"},
-    "/api/v1/quotas/": {"get"},
-    "/api/v1/changes/": {"get"},
-    "/api/v1/metrics/": {"get"},
-    "/api/v1/status/": {"get"},
-    "/api/v1/validate/": {"post"},
-    "/api/v1/trials/{id}/wire/": {"get"},
-    "/api/v1/trials/{id}/series/": {"get"},
-    "/api/v1/trials/{id}/charts/": {"get"},
-    "/api/v1/trials/{id}/charts/{name}/": {"get"},
-    "/api/v1/trials/{id}/histograms/": {"get"},
-    "/api/v1/trials/{id}/flows/": {"get"},
-    "/api/v1/trials/{id}/matrices/": {"get"},
-    "/api/v1/trials/{id}/profile/": {"get"},
-    "/api/v1/trials/{id}/environment/": {"get"},
-    "/api/v1/events/": {"get"},
-    "/api/v1/networks/": {"get", "put"},
-    "/api/v1/predictions/": {"get", "post"},
-    "/api/v1/predictions/export/": {"get"},
-    "/api/v1/predictions/{id}/": {"get"},
-    "/api/v1/predictions/{id}/check/": {"post"},
-    "/api/v1/published/": {"get"},
-    "/api/v1/published/{slug}/": {"get"},
-    "/api/v1/people/": {"get", "post"},
-    "/api/v1/people/me/": {"get"},
-    "/api/v1/people/{name}/": {"get"},
-    "/api/v1/people/{name}/password-link/": {"post"},
-    "/api/v1/people/{name}/{change}/": {"post"},
-    "/api/v1/projects/": {"get"},
-    "/api/v1/projects/{slug}/": {"delete", "get"},
-    "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},
-    "/api/v1/reports/": {"get", "post"},
-    "/api/v1/reports/{id}/": {"get", "put"},
-    "/api/v1/shares/": {"get", "post"},
-    "/api/v1/shares/{id}/": {"delete"},
-    "/api/v1/tasks/": {"get"},
-    "/api/v1/tasks/{id}/": {"delete", "get"},
-    "/api/v1/tasks/{id}/file/": {"get"},
-    "/api/v1/tokens/": {"get"},
-    "/api/v1/tokens/{id}/": {"delete", "get"},
-    "/api/v1/trials/": {"get"},
-    "/api/v1/trials/{id}/": {"get"},
-    "/api/v1/trials/{id}/cancel/": {"post"},
-    "/api/v1/trials/{id}/artifacts/{name}/": {"get"},
-}
+ADDRESSES = collections.defaultdict[str, set[str]](set)
+for _method, _, _route in (row.partition(" ") for row in TABLE):
+    if _route.startswith("api/v1/") and _route not in ("api/v1/", "api/v1/schema/"):
+        _path = _route.replace("<pk>", "{id}").replace("<", "{").replace(">", "}")
+        ADDRESSES[f"/{_path}"].add(_method.lower())
 
 
 def test_it_is_complete_and_valid(tmp_path: Any) -> None:

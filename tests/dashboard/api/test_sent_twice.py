@@ -52,13 +52,6 @@ def test_it_repeats_once_for_two_requests_with_one_key(experiment: Experiment, c
     assert experiment.spec.repetitions == before + 6, "another key is another request"
 
 
-def test_it_answers_a_second_rerun_with_the_number_of_the_first(experiment: Experiment, client: Client) -> None:
-    failed, address = experiment.trials.count(), f"{experiment.slug}/rerun-failed/"
-    answers = [post(client, address, "retry") for _ in range(2)]
-    assert [told(answer) for answer in answers] == [(200, {"queued": failed})] * 2
-    assert experiment.trials.filter(state=State.QUEUED).count() == failed
-
-
 def test_it_submits_one_experiment_for_two_requests_with_one_key(experiment: Experiment, client: Client) -> None:
     first, again = (post(client, "", "retry", experiment.specification) for _ in range(2))
     assert told(first) == told(again)

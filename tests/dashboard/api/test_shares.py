@@ -41,32 +41,6 @@ def test_a_link_opens_the_experiment_until_it_is_ended(person: User, experiment:
     assert visitor.get(experiment.get_absolute_url()).status_code == 302
 
 
-def test_a_link_opens_a_comparison_as_its_page_asks_for_it(
-    person: User, experiment: Experiment, submit: Callable[..., Experiment], run: Callable[..., None]
-) -> None:
-    another = submit(name="Another")
-    run()
-    made = post(client_of(person), compare=f"of=e:{experiment.slug},e:{another.slug}")
-    assert made.status_code == 201
-    visitor = Client()
-    assert "Another" in visitor.get(made.json()["address"], follow=True).content.decode()
-    assert visitor.get(experiment.get_absolute_url()).status_code == 302
-
-
-def test_who_may_make_and_end_them(person: User, experiment: Experiment) -> None:
-    made = {
-        role: post(client_of(factories.person(f"a-{role}", role)), experiment=experiment.slug).status_code
-        for role in ("viewer", "submitter", "maintainer")
-    }
-    assert made == {"viewer": 403, "submitter": 201, "maintainer": 201}
-    link = ShareLink.objects.get(made_by__username="a-submitter")
-    assert client_of(person).get(SHARES).json()["results"] == []
-    assert client_of(person).delete(f"{SHARES}{link.pk}/").status_code == 404
-    assert client_of(factories.person("mia", "maintainer")).delete(f"{SHARES}{link.pk}/").status_code == 204
-    assert post(client_of(factories.person("eve")), experiment=experiment.slug).status_code == 400
-    assert post(client_of(person, scope="read"), experiment=experiment.slug).status_code == 403
-
-
 def test_a_token_for_one_project_shares_and_sees_nothing_of_others(experiment: Experiment) -> None:
     root = factories.person("root", is_superuser=True)
     other = Project.objects.create(slug="other", name="Other")

@@ -8,10 +8,8 @@ import scipy.stats
 
 from dashboard import charts
 from dashboard.charts import Line, Published
-from dashboard.charts.panel import Chart
 from dashboard.charts.wire import MOST_ROWS
 from tests.dashboard.charts.figures import checked
-from tests.words import plain
 
 ELAPSED = Line("Elapsed", [2, 4, 6], [[228.4, 227.0, 233.0], [183.1, 180.6], []])
 PUBLISHED = Published("Published 2007", [2, 4, 6], [245.99, 200.4, 227.58])
@@ -73,33 +71,10 @@ def test_it_starts_the_axis_at_zero_and_names_quantity_and_prefixed_unit():
     assert figure["layout"]["yaxis"]["range"][0] == 0
 
 
-def test_it_shows_large_counts_in_thousands():
-    figure = over_hosts([Line("Packets", [2, 4], [[201361], [191377]])], (), unit="packets")
-    assert figure["layout"]["yaxis"]["title"]["text"] == "Time (thousands)"
-    assert figure["data"][1]["y"] == pytest.approx([201.361, 191.377])
-
-
 def test_it_marks_the_fastest_point():
     layout = over_hosts(mark_fastest=True)["layout"]
     assert layout["shapes"][0]["x0"] == 4
     assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
-
-
-@pytest.mark.parametrize(
-    ("parameter", "xs", "words"),
-    [("Bandwidth (Gbit/s)", [0.1, 1.0], "bandwidth 1 Gbit/s"), ("MTU (B)", [1500, 9000], "MTU 9 000 B")],
-)
-def test_it_marks_the_fastest_setting_of_a_link_with_its_unit(parameter, xs, words):
-    figure = charts.over_parameter(
-        [Line("Elapsed", xs, [[2.0], [1.0]])], (), quantity="Time", unit="s", parameter=parameter, mark_fastest=True
-    )
-    assert f"fastest: {words}&" in plain(figure["layout"]["annotations"][0]["text"])
-
-
-def test_it_says_that_words_on_the_axis_are_not_to_scale():
-    figure = over_hosts([Line("Elapsed", ["cubic", "reno"], [[1.0], [2.0]])], ())
-    assert figure["layout"]["xaxis"]["type"] == "category"
-    assert figure["layout"]["xaxis"]["title"]["text"] == "Hosts, not to scale"
 
 
 def test_it_gives_every_series_its_own_colour_marker_and_dash_and_stops_at_six():
@@ -155,17 +130,6 @@ def test_it_draws_a_fit_as_scipy_computes_it(fit):
     expected = distribution.sf(x, *([] if shape is None else [shape]), scale=scale)
     curve = charts.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
     assert curve["y"] == pytest.approx(list(expected))
-
-
-def test_it_leaves_traffic_empty_where_nothing_was_sent():
-    heat = charts.traffic_matrix([0, 1, 2], [[0, 5e6, 0], [2e6, 0, 0], [0, 0, 0]], of="rank")["data"][0]
-    assert heat["z"] == [[None, 5.0, None], [2.0, None, None], [None, None, None]]
-    assert heat["name"] == "From rank to rank (MB)"
-
-
-def test_colours_of_traffic_begin_at_zero_so_that_like_pairs_look_alike():
-    heat = charts.traffic_matrix([0, 1], [[0, 3_331_000], [3_332_000, 0]], of="rank")["data"][0]
-    assert (heat["zmin"], heat["zmax"]) == (0, 3.332)  # Plotly heeds neither alone
 
 
 def test_gaps_have_a_number_for_each_power_of_ten():
@@ -236,19 +200,3 @@ def test_it_spreads_a_dot_strip_between_lowest_and_highest():
     assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)
     assert charts.dot_strip(2.0, []) is None
     assert charts.dot_strip(2.0, [2.0]).this == 50.0
-
-
-def test_bars_whose_names_have_no_room_leave_them_to_the_pointer():
-    few, many = ([f"{hosts}, bandwidth 100 Mbit/s" for hosts in range(1, count + 1)] for count in (4, 24))
-    shown = [charts.time_parts(names, {"Computing": [1.0] * len(names)}) for names in (few, many)]
-    assert [figure["layout"]["xaxis"].get("showticklabels", True) for figure in shown] == [True, False]
-    assert [figure["data"][0]["textposition"] for figure in shown] == ["inside", "none"]
-
-
-def test_a_legend_of_many_long_names_makes_its_panel_taller():
-    long, short = ([{"name": name} for name in names] for names in (["delay 0 ms, loss 1 %"] * 5, ["2 hosts"] * 5))
-    assert [Chart("time", "Time", {"data": data}).is_named_at_length for data in (long, short, [])] == [
-        True,
-        False,
-        False,
-    ]

@@ -8,7 +8,7 @@ from math import log10
 import pytest
 
 from dashboard.charts import Scale
-from dashboard.charts.maps import apart_map, contour, heat_map, ratio_map
+from dashboard.charts.maps import apart_map, heat_map, ratio_map
 from dashboard.parts import Measured
 from dashboard.parts.grid import grid_part
 from experiments.library import load_defaults
@@ -36,14 +36,6 @@ def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shar
     }
 
 
-def test_a_map_of_many_cells_has_no_numbers_over_each_other() -> None:
-    columns = [f"{kib} KiB" for kib in range(1, 101)]
-    cells = [[0.1 * kib for kib in range(1, 101)] for _ in Y]
-    figure = heat_map(columns, Y, cells, **TITLES, scale=Scale.of([0.1], "s"), ends=(0.1, 10.0))
-    assert "annotations" not in figure["layout"]
-    assert figure["data"][0]["text"][0][:2] == ["100", "200"]  # for the pointer and the table
-
-
 def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_colours() -> None:
     reference = [[0.2, 0.2], [0.2, None]]
     percent = apart_map(X, Y, CELLS, reference, **TITLES)["data"][0]
@@ -52,12 +44,6 @@ def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_
     ratio = ratio_map(X, Y, CELLS, reference, **TITLES)["data"][0]
     assert ratio["text"] == [["0.5×", "1×"], ["", ""]]
     assert ratio["zmin"] == pytest.approx(-ratio["zmax"])
-
-
-def test_a_contour_has_the_values_themselves_on_its_lines() -> None:
-    trace = contour(X, Y, CELLS, **TITLES, scale=Scale.of([0.1], "s"))["data"][0]
-    assert (trace["type"], trace["z"]) == ("contour", [[100.0, 200.0], [None, 400.0]])
-    assert trace["contours"]["showlabels"]
 
 
 def wide_area(**fields: object) -> Experiment:

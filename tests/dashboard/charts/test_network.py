@@ -5,16 +5,9 @@ from __future__ import annotations
 import pytest
 
 from analysis import sensitivity
-from analysis.sensitivity import Link
 from dashboard.charts import Scale
-from dashboard.charts.network import Named, Timed, network_map, over_delay
+from dashboard.charts.network import Timed, network_map, over_delay
 from tests.analysis.sensitivity.programs import HERE, Program
-
-
-def test_names_of_networks_reach_inwards_from_the_edges_of_the_map() -> None:
-    named = [Named("near", Link(2e-6, 100e9)), Named("far", Link(10e-3, 1e9))]
-    drawn = network_map(sensitivity.fit(Program().runs(0.01)), HERE, named)["data"][-1]
-    assert (drawn["text"], drawn["textposition"]) == (["near", "far"], ["top right", "bottom left"])
 
 
 def test_a_cell_of_the_map_leads_to_the_answer_for_its_link() -> None:

@@ -10,16 +10,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis.mpi.timeline import Timeline
 from analysis.numbers import rounded
 from analysis.traffic.matrices import LARGEST_MATRIX
-from dashboard.charts import Figure, Line, over_parameter, throughput_over_time, traffic_matrix
-from dashboard.charts.hosts import HostLine, hosts_over_time
+from dashboard.charts import Figure, Line, over_parameter, traffic_matrix
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
-from dashboard.charts.ranks import ranks_over_time
 from dashboard.templatetags.rankwire import figure
-from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS
-from dashboard.trial.rank_timeline import MOST_CELLS, MOST_RANKS
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer
 from experiments.spec import parse
@@ -58,23 +53,9 @@ def test_a_chart_of_ten_thousand_trials_keeps_its_ends_and_its_numbers() -> None
         assert [min(at_first), max(at_first)] == ends[0]
 
 
-def test_a_long_run_is_drawn_in_few_steps() -> None:
-    assert size_of(throughput_over_time([10**9 // 7 + i for i in range(2000)], 0.1)) < MOST_BYTES
-
-
 def uneven(*shape: int) -> np.ndarray:
     """Numbers with all their digits over ten powers of ten, the same in every run."""
     return 10 ** (10 * np.random.default_rng(19).random(shape))
-
-
-@pytest.mark.parametrize("ranks", [1, 35, MOST_RANKS])
-def test_ranks_over_time_are_small_with_as_many_steps_as_a_page_gives(ranks: int) -> None:
-    steps = min(2_000, MOST_CELLS // ranks)
-    inside = np.log10(uneven(ranks, steps)) / 10
-    edges_ns = np.rint(np.linspace(0, 123.456789e9, steps + 1)).astype(np.int64)
-    drawn = ranks_over_time(Timeline(tuple(range(ranks)), edges_ns, inside, inside / 3), 0)
-    assert size_of(drawn) < MOST_BYTES
-    assert np.shape(drawn["data"][0]["customdata"]) == (ranks, steps, 3)
 
 
 @pytest.mark.parametrize("rows", [64, 128, 160, LARGEST_MATRIX])
@@ -86,19 +67,6 @@ def test_a_full_matrix_of_the_largest_kept_holds_all_traffic(rows: int) -> None:
     heat = drawn["data"][0]
     assert heat["name"] == "From host to host (GB)"
     assert 1e9 * np.sum(heat["z"]) == pytest.approx(sent.sum(), rel=1e-4)
-
-
-@pytest.mark.parametrize("hosts", [6, MOST_HOSTS])
-def test_hosts_over_time_are_small_as_lines_and_as_a_map(hosts: int) -> None:
-    values = uneven(3, hosts, MOST_STEPS)
-    lines = [
-        HostLine(
-            f"node-{number}.cluster.example.org", own.tolist(), [(a, b, 30) for a, b in zip(low, high, strict=True)]
-        )
-        for number, (own, low, high) in enumerate(zip(*values, strict=True))
-    ]
-    drawn = hosts_over_time((uneven(MOST_STEPS) / 1e6).tolist(), lines, quantity="Sent", unit="B/s")
-    assert size_of(drawn) < MOST_BYTES
 
 
 def test_the_explorer_at_its_most_is_small_and_every_point_still_leads() -> None:
@@ -130,15 +98,6 @@ def figures_of(page: Client, experiment: Experiment) -> dict[str, int]:
     addresses = (experiment.get_absolute_url(), reverse("experiment-parts", args=[experiment.slug]))
     found = [each for address in addresses for each in FIGURE.findall(page.get(address).content.decode())]
     return {name: len(text.strip().encode()) for name, text in found}
-
-
-def test_every_figure_of_the_published_studies_is_small(page) -> None:
-    seen = 0
-    for study in Experiment.objects.filter(published=True):
-        sizes = figures_of(page, study)
-        assert {name: size for name, size in sizes.items() if size >= MOST_BYTES} == {}, study.slug
-        seen += len(sizes)
-    assert seen > 20
 
 
 def test_every_figure_of_a_large_experiment_is_small(page, library) -> None:

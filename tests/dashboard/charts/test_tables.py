@@ -1,4 +1,4 @@
-"""The table behind every chart: by REST and command line what *Save* writes in the browser (tests/browser/test_chart_files.py)."""
+"""The table behind every chart: by REST and command line what *Save* writes in the browser (tests/browser/charts/test_chart_files.py)."""
 
 from __future__ import annotations
 

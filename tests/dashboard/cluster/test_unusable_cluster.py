@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
-from django.test import Client
-from django.urls import reverse
 
 from experiments.models import Cluster, Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
@@ -24,29 +22,6 @@ def experiment(submit: Any) -> Experiment:
     experiment: Experiment = submit()
     Cluster.objects.filter(slug="testbed").update(enabled=False)
     return experiment
-
-
-def plain(response: Any) -> str:
-    return str(response.content.decode().replace("&#x27;", "'"))
-
-
-def test_a_study_it_does_not_start(experiment: Experiment, page: Client) -> None:
-    text = plain(page.post(reverse("study-run", args=["water-quick"]), follow=True))
-    assert f"cannot run: {SENTENCE}." in text
-    assert Experiment.objects.filter(published=False).count() == 1
-
-
-def test_repetitions_it_does_not_add(experiment: Experiment, page: Client) -> None:
-    text = plain(page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "1"}, follow=True))
-    assert SENTENCE in text
-    assert experiment.trials.count() == 6
-
-
-def test_an_edit_it_refuses_at_the_field(experiment: Experiment, page: Client) -> None:
-    form = {"name": experiment.name, "workload": "water", "sweep_name": "hosts", "sweep_values": "1, 2"}
-    response = page.post(reverse("experiment-edit", args=[experiment.slug]), form)
-    assert response.status_code == 422
-    assert SENTENCE in plain(response).partition('id="err-cluster"')[2].partition("</p>")[0]
 
 
 @pytest.mark.parametrize("kind", ["post", "put"])

@@ -128,8 +128,12 @@ def measured(person: User, name: str) -> Experiment:
             factories.stored_file(trial, "capture.pcapng.zst", capture, "capture"),
         ]
         values = {"all": {"elapsed_s": 1.5 + number / 3, "packets": 5.0}, "mpi": {"packets": 4.0}}
+        absent = {"rtt_mean_s": "no segment was acknowledged"}
+        told = {"Breakdown": [{"section": "Comm", "share": 0.25}]}
         trial.finish(
-            TrialResult(values, {}, "degraded", ["2 packets were dropped"], {"kernel": "6.1"}, artifacts=files)
+            TrialResult(
+                values, absent, "degraded", ["2 packets were dropped"], {"kernel": "6.1"}, artifacts=files, tables=told
+            )
         )
     return experiment
 
@@ -187,12 +191,18 @@ def test_two_installations_exchange_experiments(
         same(here, there, experiment, tmp_path / str(number))
 
 
+def measurements(installation: Installation, experiment: Experiment) -> list[list[object]]:
+    names = ("metrics", "mpi_metrics", "not_available", "trust_reasons", "environment", "tables")
+    return [[trial[name] for name in names] for trial in installation.client.result(experiment.slug)["trials"]]
+
+
 def same(here: Installation, there: Installation, experiment: Experiment, place: Path) -> None:
     """Whatever either tells of the experiment, the other tells too."""
     place.mkdir()
     theirs = there.client.experiment(experiment.slug)
     assert theirs["origin"]["installation"], "where it was measured"
     assert theirs["specification"] == here.client.experiment(experiment.slug)["specification"]
+    assert measurements(there, experiment) == measurements(here, experiment)
     files = here.files(experiment.slug, place / "here")
     assert len(files) == 8
     assert all(hashlib.sha256(content).hexdigest() == digest for digest, content in files.values())

@@ -41,15 +41,7 @@ def test_it_does_not_let_the_page_wait_for_models(page, measured, monkeypatch):
 def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment, django_assert_num_queries):
     with django_assert_num_queries(16):
         html = page.get(measured.get_absolute_url()).content.decode()
-    assert "Stop at 2 hosts" in html
     assert 'hx-trigger="rankwire:diagnose' in html
-
-
-def test_it_shows_the_change_by_part(fragment):
-    table = fragment[fragment.index('id="change-by-part"') :].split("</table>")[0]
-    assert [name for name in ("Off the CPU", "On the CPU", "Not explained", "Sum") if name in table] == [
-        *("Off the CPU", "On the CPU", "Not explained", "Sum")
-    ]
 
 
 def test_it_says_answer_facts_figures_and_limits(fragment):
@@ -74,7 +66,6 @@ def test_it_splits_the_time_of_every_size_as_pop_does(fragment):
     assert one[0] == "1"
     assert one[1].endswith("10\u202f%")
     assert one[4] == "90\u202f%"
-    assert "What the wire can explain" not in fragment  # packets alone do not tell
 
 
 def test_it_tells_what_the_wire_can_explain(page, measured):
@@ -103,14 +94,6 @@ def test_it_points_every_finding_to_something_on_the_page(page, measured, fragme
     assert all(f'id="{target}"' in html for target in targets)
 
 
-def test_three_sizes_choose_no_model_and_draw_none(fragment):
-    speed_up = fragment.partition('id="figure-speedup"')[2].partition("</script>")[0]
-    assert "USL" not in speed_up
-    assert "predicted best" not in speed_up
-    assert "No model predicts a size that it has not seen: from 3 sizes" in fragment
-    assert "Universal Scalability Law" in fragment  # the table keeps every fit
-
-
 def speed_up_of(page, slug: str) -> str:
     html = page.get(reverse("experiment-diagnosis", args=[slug])).content.decode()
     return html.partition('id="figure-speedup"')[2].partition("</script>")[0].replace("\\u0026", "&")
@@ -125,7 +108,6 @@ def test_it_brings_a_model_that_predicts_into_the_charts(page, submit, empty_red
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
     speed_up = speed_up_of(page, experiment.slug)
     assert "USL, chosen" in speed_up
-    assert "predicted best: 6&" in speed_up
 
 
 def test_it_chooses_no_model_of_the_published_water_that_predicts_worse_than_the_mean(page, empty_redis):
@@ -166,10 +148,3 @@ def test_it_diagnoses_published_results_as_well(page, empty_redis, slug):
     answer = page.get(reverse("experiment-diagnosis", args=[slug]))
     assert answer.status_code == 200
     assert 'class="verdict"' in answer.content.decode()
-
-
-def test_it_reads_the_published_water_table_like_its_reader(page, empty_redis):
-    html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
-    assert "Stop at 4 hosts" in html
-    assert "As printed" in html
-    assert "What would settle it" not in html

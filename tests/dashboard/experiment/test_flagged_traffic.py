@@ -5,11 +5,8 @@ from django.db import connection
 from django.urls import reverse
 
 from analysis.catalogue import METRICS
-from dashboard.experiment.text_report import configurations_table
 from experiments.models import Configuration, Experiment, Summary, Trial
 from experiments.selectors import configuration_rows
-from experiments.selectors.comparison import compare
-from experiments.selectors.history import history_of
 from experiments.selectors.study import study_of
 from experiments.traffic import in_statistics
 from tests.dashboard.api.clients import client_of
@@ -71,17 +68,6 @@ def test_their_traffic_stays_in_sight(measured, page):
     assert "Flagged, not counted" in html
 
 
-def test_it_says_how_many_trials_a_comparison_leaves_out(measured, submit, run, person, page):
-    other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
-    run()
-    compared = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
-    n = {row.metric: tuple(s.n for s in row.summaries) for row in compared.rows}
-    assert (n["elapsed_s"], n["packets"]) == ((4, 4), (3, 4))
-    assert [member["flagged"] for member in compared.to_dict()["members"]] == [1, 0]
-    html = page.get(f"{reverse('compare')}?of=e:{measured.slug},e:{other.slug}").content.decode()
-    assert "1 flagged, not in the traffic" in html
-
-
 def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page):
     assert [cell.trials for cell in pivoted(person, text="doubtful", y="packets").cells] == [3]
     assert [cell.trials for cell in pivoted(person, text="doubtful").cells] == [4]
@@ -90,28 +76,6 @@ def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page)
     assert "The traffic of 1 flagged trial is left out" in html
     told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
     assert told["flagged_left_out"] == 1
-
-
-def test_it_says_which_trials_a_history_leaves_out(measured, configuration, person, page):
-    first = measured.trials.get(trust="degraded")
-    assert len(history_of(person, configuration.hash, "testbed", "elapsed_s").entries) == 4
-    traffic = history_of(person, configuration.hash, "testbed", "packets")
-    assert (len(traffic.entries), traffic.flagged) == (3, [first.pk])
-    html = page.get(reverse("history", args=[configuration.hash, "testbed"]), {"metric": "packets"}).content.decode()
-    assert "The traffic of 1 flagged trial is left out" in html
-    assert first.get_absolute_url() in html
-
-
-def test_it_says_below_the_table_of_a_run_how_many_are_left_out(measured):
-    assert configurations_table(measured).caption == "The traffic of 1 flagged trial is left out; their times count."
-
-
-def test_of_a_flagged_warm_up_the_table_of_a_run_says_nothing(submit, run):
-    experiment = submit(warmups=1, repetitions=1, sweep={"hosts": [2]})
-    run(most=1, trust="degraded")
-    run()
-    assert experiment.trials.get(trust="degraded").kind == "warmup"
-    assert configurations_table(experiment).caption is None
 
 
 def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page):

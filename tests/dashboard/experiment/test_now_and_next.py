@@ -56,26 +56,6 @@ def test_it_names_the_next_trials_with_when_they_start(page, submit, run):
     assert running.get_absolute_url() in page.get(experiment.get_absolute_url()).content.decode()
 
 
-def test_it_waits_for_a_worker_before_anything_ran(page, submit):
-    assert "6 trials queued next: 1 host, repetition 1" in (text := said(page, submit()))
-    assert "starts as soon as a worker is free" in text
-    assert "left" not in text
-
-
-def test_it_names_the_experiment_that_is_ahead(page, submit, run):
-    first, second = submit(name="Before it"), submit(name="Second")
-    assert (
-        "cannot be estimated: no trial like those ahead of it has ended here yet, after 6 trials of Before it"
-        in said(page, second)
-    )
-    run(most=1)
-    let_them_have_held_s(100)
-    assert "starts in about 8 min 20 s, after 5 trials of Before it" in said(page, second)
-    third = submit(name="Third")
-    assert "after 11 trials of 2 other experiments" in said(page, third)
-    assert "after" not in said(page, first)
-
-
 def test_it_counts_an_experiment_of_others_without_its_name(page, submit):
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
@@ -86,19 +66,12 @@ def test_it_counts_an_experiment_of_others_without_its_name(page, submit):
     assert "after 1 trial of Secret plan" in said(page, Experiment.objects.get(name="Water in miniature"))
 
 
-def test_it_says_that_a_cluster_is_off(page, submit):
-    experiment = submit()
-    Cluster.objects.update(enabled=False)
-    assert "is switched off: nothing starts before it is on again" in said(page, experiment)
-
-
 def test_it_leaves_an_experiment_that_is_over_without_a_queue(page, submit, run):
     experiment = submit()
     submit(name="Still waiting")
     run(most=6)
     text = said(page, experiment)
     assert "queued" not in text
-    assert "6 of 6 trials complete" in text
 
 
 def test_it_says_on_both_pages_what_a_trial_waits_for(page, submit):
@@ -110,12 +83,3 @@ def test_it_says_on_both_pages_what_a_trial_waits_for(page, submit):
     trial.start_running(command=["mpirun"], conditions={})
     assert "PENDING" not in said(page, experiment)
     assert "PENDING" not in page.get(reverse("home")).content.decode()
-
-
-def test_it_calls_a_trial_that_takes_longer_than_others_about_to_end(page, submit, run):
-    experiment = submit(sweep={"hosts": [1]}, repetitions=2)
-    run(most=1)
-    let_them_have_held_s(5)
-    Trial.objects.filter(pk=claim().pk).update(preparing_at=timezone.now() - timedelta(seconds=60))
-    assert "1 of 2 trials complete · about to end" in said(page, experiment)
-    assert "about to end" in page.get(reverse("home")).content.decode()

@@ -34,13 +34,6 @@ def test_it_draws_the_band_of_a_model_only_where_the_data_give_one():
     assert not any("fill" in trace for trace in speed_up([MEASURED], [MODEL])["data"])
 
 
-@pytest.mark.parametrize(("best", "kind"), [(Best(4.2, 3.9, 4.6), "rect"), (Best(4.2, 3.9, None), "line")])
-def test_it_draws_the_predicted_best_as_wide_as_its_interval(best, kind):
-    layout = speed_up([MEASURED], best=best)["layout"]
-    assert layout["shapes"][0]["type"] == kind
-    assert "predicted best: 4&" in layout["annotations"][0]["text"]
-
-
 def test_it_gives_efficiency_in_per_cent_of_every_trial():
     dots = efficiency([Line("Measured", [2, 4], [[1.0], [0.8, 0.9]])])["data"][0]
     assert dots["y"] == pytest.approx([100, 80, 90])
@@ -63,12 +56,6 @@ def test_it_draws_the_model_of_a_metric_in_the_unit_of_the_axis():
         models=[Fitted("Model", [2, 8], [20_000, 80_000], [None] * 2, [None] * 2, (2, 8))],
     )
     assert named(figure, "Model")["y"] == [20, 80]
-
-
-@pytest.mark.parametrize("figure", [speed_up([]), efficiency([]), time_parts([], {})])
-def test_it_shows_axes_alone_without_trials(figure):
-    assert figure["data"] == []
-    assert figure["layout"]["yaxis"]["title"]["text"]
 
 
 def test_its_figures_they_are_what_plotly_takes():

@@ -11,7 +11,7 @@ from django.test import Client
 
 from dashboard.filters import ConfigurationFilter, ExperimentFilter, HistoryFilter, ListFilter, TrialFilter
 from dashboard.requests.explore import AXES
-from experiments.models import Cluster, Experiment
+from experiments.models import Experiment
 from tests.dashboard.api.clients import client_of
 
 PAGE = {"limit", "offset"}
@@ -75,11 +75,6 @@ def test_rest_takes_nothing_but_true_and_false(person: Any, address: str, name: 
         assert client_of(person).get(address, {name: text}).status_code == 200
 
 
-def test_a_page_tells_a_source_that_is_none(three: list[Experiment], page: Client) -> None:
-    assert listed(page, source="elsewhere") == set()
-    assert "Say true or false" in page.get("/experiments/", {"source": "elsewhere"}).content.decode()
-
-
 @pytest.mark.parametrize(
     ("address", "names"),
     [
@@ -99,13 +94,6 @@ def test_it_draws_what_the_address_asks_for_besides(page: Client) -> None:
     assert re.search(r'name="owner" value="okafor"', html)
     assert re.search(r'<option value="elsewhere" selected>', html)
     assert re.search(r'name="q" value="a &amp; b"', html)
-
-
-def test_it_offers_the_clusters_that_there_are(page: Client) -> None:
-    Cluster.objects.create(slug="annex", name="Annex", kind="local")
-    html = page.get("/history/", {"cluster": "annex"}).content.decode()
-    assert '<option value="annex" selected>Annex</option>' in html
-    assert '<option value="testbed">' in html
 
 
 @pytest.mark.parametrize(

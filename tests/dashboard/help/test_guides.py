@@ -82,20 +82,6 @@ def test_pictures_of_a_guide_are_served() -> None:
     assert image.get("alt") == "What it shows"
 
 
-def test_the_text_of_a_section_goes_on_after_a_table() -> None:
-    text = "# A\n\n## B\n\nbefore\n\n| id | label | what |\n|---|---|---|\n| `one` | One | first |\n\nafter"
-    found = {each.anchor: each.text for each in read(text, address).sections}
-    assert found["b"].split() == ["before", "id", "label", "what", "after"]
-    assert "first" in found["one"]
-    assert "first" not in found["b"]
-
-
-def test_words_in_titles_come_first() -> None:
-    hits = search("Conditions")
-    assert hits[0].section.title == "Conditions"
-    assert any("conditions" not in hit.section.title.casefold() for hit in hits)
-
-
 def test_all_words_must_be_there() -> None:
     (hit,) = [hit for hit in search("mean over ranks cpu_mean_rank_s") if hit.section.anchor == "cpu_mean_rank_s"]
     assert "mean over ranks" in hit.excerpt

@@ -69,15 +69,5 @@ def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
     assert anchor in html.fromstring(page.get(address).content.decode()).xpath("//section/@id")
 
 
-def test_words_that_are_defined_nowhere_are_shown_as_they_are() -> None:
-    assert shown("<p>{% explain name %}</p>", name="<b>Own</b>").text == "<b>Own</b>"
-
-
-def test_a_chip_says_what_its_state_means_and_only_an_explained_one_is_a_link() -> None:
-    row, head = shown('{% chip "lost" %}'), shown('{% chip "lost" explained=True %}')
-    assert (row.tag, head.tag) == ("span", "a")
-    assert row.get("data-explains") == head.get("data-explains") == term("state.lost").meaning  # type: ignore[union-attr]
-
-
 def test_the_terms_are_a_guide_of_their_own() -> None:
     assert guides()["terms"].purpose

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 from typing import Any
 
 import pytest
@@ -61,15 +60,6 @@ def test_it_exists_from_the_start_where_its_class_says_so(pods: Cluster) -> None
     assert not Cluster.objects.filter(kind="cloud").exists()
 
 
-def test_the_clusters_are_listed_with_their_kind_and_their_hosts(page: Client, rented: Cluster, pods: Cluster) -> None:
-    html = page.get(reverse("clusters")).content.decode()
-    rows = re.findall(
-        r'<span class="faint mono">([\w-]+)</span>.*?</td><td>([^<]*)</td><td class="num of-metric" data-name="Hosts">([^<]*)<',
-        html,
-    )
-    assert {("rented", "Rented hosts", "up to 2"), ("pods", "Pods", "3")} <= set(rows)
-
-
 def test_the_form_offers_it_and_proposes_no_more_hosts_than_it_has(
     page: Client, rented: Cluster, pods: Cluster
 ) -> None:
@@ -86,15 +76,6 @@ def test_the_preview_shows_the_command_of_its_launcher_and_what_is_recorded(page
     assert "of every packet on the gateway." in html
 
 
-def test_the_preview_warns_of_more_hosts_than_it_is_known_to_have(page: Client, rented: Cluster) -> None:
-    assert "Rented is known to have 2 hosts: the cloud may refuse trials with 3." in preview(page, sweep_values="1, 3")
-
-
-def test_the_preview_says_which_of_its_settings_is_wrong(page: Client, rented: Cluster) -> None:
-    Cluster.objects.filter(pk=rented.pk).update(settings={**REGION, "zone": "a"})
-    assert "the settings of Rented are wrong: zone is not a known field" in preview(page)
-
-
 def test_rest_refuses_more_hosts_than_it_has_at_the_field_and_takes_what_it_has(pods: Cluster, person: User) -> None:
     client = client_of(person)
     wanted = specification(cluster="pods", sweep={"hosts": [2, 4]})
@@ -105,12 +86,6 @@ def test_rest_refuses_more_hosts_than_it_has_at_the_field_and_takes_what_it_has(
     wanted["sweep"] = {"hosts": [2, 3]}
     answer = client.post(EXPERIMENTS, json.dumps(wanted), "application/json")
     assert (answer.status_code, answer.json()["cluster"]) == (201, "pods")
-
-
-def test_the_administration_offers_it(client: Client, library: Project) -> None:
-    client.force_login(User.objects.create_superuser("root"))
-    html = client.get("/admin/experiments/cluster/add/").content.decode()
-    assert '<option value="cloud">Rented hosts</option>' in html
 
 
 def test_trials_take_what_its_hosts_share(rented: Cluster, pods: Cluster) -> None:
@@ -150,12 +125,6 @@ def test_it_makes_of_a_link_what_its_class_says_and_refuses_the_rest() -> None:
         str(refused.value)
         == "Only the test-bed can set these properties of a link; here the network is taken as it is: loss."
     )
-
-
-def test_the_other_kinds_name_it_among_those_that_can_make_a_link() -> None:
-    delayed = dataclasses.replace(PlainLink(), delay_s=0.004)
-    (sentence,) = launchers.get("local").refusals(delayed)
-    assert sentence.startswith("Only the test-bed and the cloud can set these properties of a link")
 
 
 def test_its_launcher_is_found_by_its_name() -> None:

@@ -70,7 +70,6 @@ def test_it_pages_the_list(page, submit):
     for number in range(26):
         submit(name=f"Study {number}", repetitions=1, sweep={"hosts": [1]})
     first = page.get(reverse("experiments") + "?source=own").content.decode()
-    assert "page 1 of 2" in first
     assert "Study 25" in first
     second = page.get(reverse("experiments") + "?source=own&page=2").content.decode()
     assert "Study 0" in second

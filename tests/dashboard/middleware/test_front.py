@@ -31,7 +31,6 @@ def test_a_body_beyond_the_limit_is_refused_unread(db, settings):
         answer = Client().post(address, "x" * (settings.MAX_BODY_BYTES + 1), content_type="text/plain")
         assert answer.status_code == 413
         assert said in answer.content.decode()
-        assert "larger than 1 MiB" in answer.content.decode()
 
 
 def test_a_name_is_locked_for_an_address_after_ten_wrong_passwords_and_for_no_other(db, empty_redis):
@@ -41,7 +40,6 @@ def test_a_name_is_locked_for_an_address_after_ten_wrong_passwords_and_for_no_ot
     assert statuses == [200] * 9 + [429] * 2
     locked = Client().post(SIGN_IN, right)
     assert locked.status_code == 429
-    assert "Wait 15 minutes" in locked.content.decode()
     assert Client().post(SIGN_IN, right, REMOTE_ADDR="192.0.2.7").status_code == 302
 
 
@@ -69,7 +67,6 @@ def test_of_many_sign_ins_at_once_a_few_are_tried_and_the_others_told_to_come_ag
     try:
         refused = client.post(SIGN_IN, WRONG)
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
-        assert "Try again in a moment" in refused.content.decode()
         assert client.get("/healthz").status_code == 200
     finally:
         free.set()

@@ -36,7 +36,6 @@ def test_rest_answers_503_and_stores_nothing(person: User, kind: str) -> None:
     )
     answer = client_of(person).post(EXPERIMENTS, body, kind)
     assert answer.status_code == 503
-    assert "more than 10 seconds of a processor" in answer.json()["errors"][0]["message"]
     assert not Experiment.objects.filter(published=False).exists()
 
 
@@ -44,7 +43,6 @@ def test_rest_answers_503_and_stores_nothing(person: User, kind: str) -> None:
 def test_a_page_says_so_in_a_page(page: Client) -> None:
     answer = page.post("/experiments/new/apply/", {"yaml": LONG})
     assert answer.status_code == 503
-    assert "Ask for less at once" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("hasty")

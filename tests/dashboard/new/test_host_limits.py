@@ -8,7 +8,6 @@ import re
 
 import pytest
 import yaml
-from django.contrib.messages import get_messages
 from django.urls import reverse
 
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
@@ -78,11 +77,6 @@ def test_it_proposes_another_cluster_and_what_that_can_run_without_the_test_bed(
 
 
 @pytest.mark.usefixtures("clusters")
-def test_it_does_not_take_an_unknown_cluster_for_a_choice(page):
-    assert draft_on(page.get(reverse("new"), {"cluster": "\x00nowhere"}))["sweep"] == {"hosts": [1, 2, 4]}
-
-
-@pytest.mark.usefixtures("clusters")
 def test_it_fills_a_new_row_with_no_more_than_each_cluster_has(page):
     Cluster.objects.filter(slug="lab-3").update(facts={"cores_per_host": 1})
     html = page.get(reverse("new")).content.decode()
@@ -92,15 +86,6 @@ def test_it_fills_a_new_row_with_no_more_than_each_cluster_has(page):
     assert values["alone"]["hosts"] == "1"
     assert values["alone"]["ranks_per_host"] == ", ".join(map(str, [1, 2][:CORES]))
     assert values["stated"]["hosts"] == "1, 2"
-
-
-@pytest.mark.usefixtures("clusters")
-def test_it_warns_of_more_hosts_than_slurm_is_known_to_have(page):
-    wanted = {"name": "w", "workload": "water", "cluster": "stated", "sweep_name": "hosts", "repetitions": "5"}
-    html = page.post(reverse("new-preview"), {**wanted, "sweep_values": "1, 3"}).content.decode()
-    assert "stated is known to have 2 hosts: Slurm may refuse trials with 3." in html
-    html = page.post(reverse("new-preview"), {**wanted, "sweep_values": "1, 2"}).content.decode()
-    assert "is known to have" not in html
 
 
 @pytest.mark.usefixtures("clusters")
@@ -118,14 +103,6 @@ def test_it_lists_the_clusters_with_the_hosts_that_are_known(page):
     assert shown["lab-3"] == "3"
     assert (shown["alone"], shown["virtual"]) == ("1", "as asked")
     assert (shown["stated"], shown["unstated"]) == ("2", "as allocated")
-
-
-def test_it_does_not_start_a_study_that_its_cluster_has_no_hosts_for(page, library):
-    Cluster.objects.filter(slug="testbed").update(**hosts("n1", "n2"))
-    response = page.post(reverse("study-run", args=["water-quick"]), follow=True)
-    assert response.status_code == 200
-    assert "has 2 hosts, not 4" in " ".join(map(str, get_messages(response.wsgi_request))) + response.content.decode()
-    assert not Experiment.objects.filter(published=False).exists()
 
 
 @pytest.fixture
@@ -159,8 +136,7 @@ def test_it_does_not_queue_next_points_once_the_cluster_has_lost_the_hosts(page,
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
     stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
     Cluster.objects.filter(slug="lab-3").update(settings={"hosts": ["n1", "n2", "n3", "n4"]})
-    answer = page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp}, follow=True)
-    assert "The suggestion has changed" in answer.content.decode()
+    page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp}, follow=True)
     assert not experiment.trials.filter(state=State.QUEUED).exists()
     experiment.refresh_from_db()
     assert experiment.version == 1

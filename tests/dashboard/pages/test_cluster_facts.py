@@ -3,10 +3,8 @@
 import pytest
 from django.urls import reverse
 
-from experiments.cluster_kinds import facts as cluster_facts
 from experiments.models import Cluster
-from tests.dashboard.studies_measured import LADDER, measured, solve
-from tests.dashboard.texts import text_of, words_of
+from tests.dashboard.texts import text_of
 
 FORM = {"hosts": "8", "cores_per_host": "1", "clock_hz": "1.756 GHz", "operations_per_cycle": "2", "watts": "0.9 kW"}
 ADDRESS = "/clusters/testbed/facts/"
@@ -47,12 +45,6 @@ def test_it_writes_what_it_keeps_back_into_the_form(maintainer):
     assert f'href="{reverse("cluster", args=["testbed"])}">Cancel</a>' in text
 
 
-def test_it_asks_for_every_fact(maintainer):
-    text = text_of(maintainer.get(ADDRESS))
-    for name in cluster_facts.fields():
-        assert f'name="{name}"' in text
-
-
 @pytest.mark.parametrize(
     ("name", "wrong", "words"),
     [
@@ -80,25 +72,3 @@ def test_it_leaves_what_the_administration_holds_besides(maintainer):
     Cluster.objects.get(slug="testbed").describe({"room": "B 12", "hosts": 3})
     maintainer.post(ADDRESS, {"hosts": ""})
     assert stored() == {"room": "B 12"}
-
-
-def test_it_lets_others_read_and_not_change(page):
-    assert page.get(ADDRESS).status_code == 403
-    assert page.post(ADDRESS, FORM).status_code == 403
-    assert ADDRESS not in text_of(page.get(reverse("clusters")))
-    assert stored() == {}
-
-
-def test_it_does_not_find_an_unknown_cluster(maintainer):
-    assert maintainer.get("/clusters/moon/facts/").status_code == 404
-
-
-def test_it_compares_a_measured_rate_with_them(maintainer, library):
-    experiment = measured(library, LADDER, solve)
-    assert f'href="{ADDRESS}"' in maintainer.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
-    stated = {"hosts": "2", "cores_per_host": "1", "clock_hz": "1 GHz", "operations_per_cycle": "4"}
-    maintainer.post(ADDRESS, {**stated, "price": "1200", "currency": "€", "watts": "300"})
-    words = words_of(maintainer, experiment)
-    assert "theoretical peak 8 GFLOP/s" in words
-    assert "Price € per GFLOP/s" in words
-    assert "3 37.5 400 10" in words

@@ -21,16 +21,6 @@ def study(library: Project) -> Experiment:
     return measured(library, NETWORK, needing)
 
 
-def test_it_lists_what_has_the_data_and_says_how_to_get_it(page: Client, submit: Any, library: Project) -> None:
-    submit()
-    assert "Measure water on ten links" in page.get("/network/").text
-    study = measured(library, NETWORK, needing)
-    listed = page.get("/network/").text
-    assert f"/network/{study.slug}/" in listed
-    assert "It stays within 10" in listed
-    assert "Water in miniature" not in listed
-
-
 def test_it_shows_answer_prediction_and_what_other_links_buy(page: Client, study: Experiment) -> None:
     shown = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
@@ -52,17 +42,6 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert contours == [1.05, 1.1, 1.25, 1.5]
     box = next(trace for trace in drawn["data"] if trace["name"] == "Measured")
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
-
-
-def test_it_tells_how_each_measured_link_was_foretold_from_the_others(page: Client, study: Experiment) -> None:
-    shown = page.get(f"/network/{study.slug}/")
-    held_out = shown.context["held_out"]
-    assert (len(held_out["rows"]), held_out["trials"]) == (10, 20)
-    assert held_out["inside"] >= 16
-    error, unit = held_out["error"].split("\u202f")
-    assert unit == "%"
-    assert float(error) < 2
-    assert "inside their 90 % interval" in " ".join(shown.text.split())
 
 
 def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
@@ -92,18 +71,6 @@ def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library:
     ]
     drawn = _carried(shown.text, "figure-stops")
     assert (drawn["data"][0]["x"], drawn["data"][1]["y"]) == ([1, 2, 4], [])
-
-
-def test_one_size_says_nothing_of_scaling(page: Client, study: Experiment) -> None:
-    assert page.get(f"/network/{study.slug}/").context["stops"] is None
-
-
-def test_an_experiment_without_links_says_what_it_takes(page: Client, submit: Any, run: Any) -> None:
-    experiment = submit()
-    run()
-    shown = page.get(f"/network/{experiment.slug}/")
-    assert "These trials do not tell it." in re.sub(r"\s+", " ", shown.text)
-    assert shown.context["fits"] == []
 
 
 def _carried(text: str, element: str) -> Any:

@@ -55,13 +55,6 @@ def test_it_refuses_what_is_no_network_and_keeps_the_others(
     assert Network.objects.count() == 6
 
 
-def test_others_see_the_table_without_fields(page: Client) -> None:
-    text = page.get("/networks/").text
-    assert "Wide area" in text
-    assert 'name="delay"' not in text
-    assert page.post("/networks/", sent(("Ours", "1 ms", "1 Gbit/s"))).status_code == 403
-
-
 def test_the_map_draws_them(page: Client, library: Project) -> None:
     study = measured(library, NETWORK, needing)
     drawn = page.get(f"/network/{study.slug}/").context["maps"][0]["data"][-1]

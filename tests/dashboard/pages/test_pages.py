@@ -7,12 +7,9 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from lxml.html import fromstring
 
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.spec import parse
-from tests.dashboard.laboratory import specification
 from tests.dashboard.texts import text_of
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]
@@ -31,23 +28,11 @@ def test_it_opens_the_laboratory_after_sign_in(client, person, library):
     assert response.url == reverse("home")
 
 
-def test_it_says_that_a_password_is_wrong(client, person):
-    response = client.post(reverse("login"), {"username": "okafor", "password": "wrong"})
-    assert "do not match" in text_of(response)
-
-
 @pytest.mark.parametrize("name", PLACES)
 def test_it_shows_an_empty_laboratory_without_error(client, person, db, name):
     client.force_login(person)
     Cluster.objects.all().delete()
     text_of(client.get(reverse(name)))
-
-
-def test_it_offers_ways_to_begin_on_the_first_visit(page):
-    text = text_of(page.get(reverse("home")))
-    assert "No experiments yet" in text
-    assert "library=water-quick" in text
-    assert reverse("experiment", args=["guster-2007-water"]) in text
 
 
 def test_it_shows_running_waiting_and_recent_at_home(page, submit, run):
@@ -56,7 +41,6 @@ def test_it_shows_running_waiting_and_recent_at_home(page, submit, run):
     trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     text = text_of(page.get(reverse("home")))
     assert f"{trial.get_absolute_url()}" in text
-    assert "2 of 6 trials over, 0 failed" in text
     assert "Second study" in text
     assert second.get_absolute_url() in text
     assert first.get_absolute_url() in text
@@ -76,18 +60,6 @@ def test_it_says_at_home_when_what_waits_will_start(page, submit, run):
     assert first.pk < second.pk
 
 
-def test_it_promises_no_start_at_home_before_a_trial_has_ended(page, submit):
-    submit(name="First study"), submit(name="Second study")
-    starts = [row["starts_in_s"] for row in page.get(reverse("home")).context["queue"]]
-    assert starts == [0, None]
-
-
-def test_it_says_at_home_that_a_cluster_is_off(page, submit):
-    submit()
-    Cluster.objects.update(enabled=False)
-    assert "cluster is off" in text_of(page.get(reverse("home")))
-
-
 def test_it_refreshes_home_by_its_panels_alone(page, submit):
     submit()
     text = text_of(page.get(reverse("home"), headers={"HX-Request": "true"}))
@@ -101,14 +73,6 @@ def test_it_counts_in_the_bezel(page, submit):
     text = text_of(page.get(reverse("pulse")))
     assert "<b>1</b> running" in text
     assert "<b>5</b> queued" in text
-
-
-def test_it_shows_empty_charts_of_an_experiment_before_its_first_trial(page, submit):
-    experiment = submit()
-    text = text_of(page.get(experiment.get_absolute_url()))
-    assert "No trial has finished yet" in text
-    assert 'hx-trigger="every 2s"' in text
-    assert "Cancel" in text
 
 
 def test_it_shows_a_finished_experiment_and_stops_asking(page, submit, run):
@@ -135,8 +99,6 @@ def test_it_shows_a_published_experiment_read_only_with_its_source(page):
     published = Experiment.objects.get(slug="guster-2007-water")
     text = text_of(page.get(published.get_absolute_url()))
     assert "Published" in text
-    assert "Guster, Sultanov, Nordby, Slattery" in text
-    assert "Stop at 4 hosts: 200.4" in text_of(page.get(reverse("experiment-diagnosis", args=[published.slug])))
     assert reverse("experiment-cancel", args=[published.slug]) not in text
     page.post(reverse("experiment-cancel", args=[published.slug]))
     assert not published.trials.exclude(state="finished").exists()
@@ -162,8 +124,7 @@ def test_it_stops_polling_when_nothing_runs(page, submit, run):
 def test_it_keeps_what_was_measured_when_it_cancels_an_experiment(page, submit, run):
     experiment = submit()
     run(most=2)
-    response = page.post(reverse("experiment-cancel", args=[experiment.slug]), follow=True)
-    assert "Cancelled 4 trials" in text_of(response)
+    page.post(reverse("experiment-cancel", args=[experiment.slug]))
     assert sorted(set(experiment.trials.values_list("state", flat=True))) == ["cancelled", "finished"]
 
 
@@ -178,16 +139,6 @@ def test_it_shows_a_finished_trial_with_tiles_and_dots(page, submit, run):
     assert "mpirun -np 4 lmp" in text
     assert "no handshake captured" in text
     assert 'rel="prev"' in text
-
-
-def test_it_counts_no_repetition_of_a_point_that_a_revision_dropped(page, submit, run):
-    experiment = submit()
-    run()
-    experiment.revise(parse(specification(sweep={"hosts": [1, 2]})))
-    text = text_of(page.get(experiment.trials.filter(configuration__hosts=4).last().get_absolute_url()))
-    assert text.count("no repetition of this point is counted") == 6
-    assert "from the median of" not in text
-    assert "the only counted repetition" not in text
 
 
 def test_it_polls_a_waiting_trial_and_reloads_once_it_is_over(page, submit, run):
@@ -268,17 +219,8 @@ def test_it_lets_a_viewer_read_only(page, person, submit):
 def test_it_answers_an_unknown_address_in_its_own_style(page):
     response = page.get("/experiments/nowhere/")
     assert response.status_code == 404
-    assert "Nothing is here" in response.content.decode()
     for way in (f'action="{reverse("search")}"', f'href="{reverse("experiments")}"', f'href="{reverse("projects")}"'):
         assert way in response.content.decode()
-
-
-def test_it_says_to_whom_a_role_does_not_suffice_where_to_ask(page, person, submit):
-    experiment = submit()
-    person.memberships.update(role="viewer")
-    text = page.post(reverse("experiment-cancel", args=[experiment.slug])).content.decode()
-    assert "Nothing was changed" in text
-    assert f'href="{reverse("projects")}"' in text
 
 
 def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
@@ -310,15 +252,6 @@ def test_the_address_says_which_part_of_an_experiment_is_open(page, submit, addr
     assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [shown]
 
 
-def test_a_design_that_does_not_scale_has_no_speed_up(page, submit, run):
-    experiment = submit(parameters={"molecules": 216, "steps": 10, "hosts": 2}, sweep={"link.mtu": [1500, 9000]})
-    run()
-    text = text_of(page.get(reverse("experiment-diagnosis", args=[experiment.slug])))
-    assert "Karp" not in text
-    assert "at 2 hosts" not in text
-    assert "2 hosts, " not in text
-
-
 def test_home_and_studies_say_the_same_head_line_as_the_experiment(page, submit, run):
     experiment = submit()
     run()
@@ -333,10 +266,3 @@ def test_it_shows_an_experiment_that_another_version_wrote(page, submit):
     later = {**experiment.specification, "of_tomorrow": 1}
     type(experiment).objects.filter(pk=experiment.pk).update(specification=later)
     assert page.get(experiment.get_absolute_url()).status_code == 200
-
-
-def test_no_cell_of_the_workloads_is_empty(page):
-    main = fromstring(page.get(reverse("workloads")).content.decode()).find(".//main")
-    empty = [" ".join(row.text_content().split()) for row in main.xpath(".//tr[td[not(normalize-space())]]")]
-    assert empty == []
-    assert "over 0 to 2\u202f000" in main.text_content()

@@ -11,9 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
-from django.utils.html import escape
 
-from dashboard.requests.explore_leads import condition_of
 from experiments.library import load_defaults
 from experiments.models import Configuration, Experiment, Measurement, Project, Trial
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
@@ -137,17 +135,6 @@ def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> Non
         for one, other in zip(first, second, strict=True):
             assert [key for key in one["of"] if key] == [key for key in other["of"] if key]
         assert set(first[0]["of"]).isdisjoint({*first[1]["of"]} - {""})
-
-
-@pytest.mark.parametrize("value", [None, [1], {"a": 1}, float("nan"), 2**60 + 1, "x" * 1000])
-def test_it_says_no_condition_for_what_has_none(value: object) -> None:
-    assert condition_of("said", value) is None
-
-
-def test_the_list_of_trials_tells_a_metric_that_is_none(page: Client) -> None:
-    answer = page.get("/trials/", {"counted": "50% of <it>"})
-    assert escape("'50% of <it>' is not a metric.") in answer.content.decode()
-    assert LISTED.findall(answer.content.decode()) == []
 
 
 def test_the_short_address_of_a_configuration_keeps_what_is_counted(page: Client) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from experiments.models import Experiment, Project, Usage
+from experiments.models import Experiment, Project
 from experiments.models.states import Priority
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.reader import Reader
@@ -52,25 +52,3 @@ def test_maintainers_set_the_priority_and_submitters_do_not(experiment: Experime
     experiment.refresh_from_db()
     assert experiment.priority == Priority.LOW
     assert "Priority low" in words_of(page.get(experiment.get_absolute_url()))
-
-
-def test_the_page_says_that_the_month_of_the_project_is_used_up(experiment: Experiment) -> None:
-    project = experiment.project
-    Project.objects.filter(pk=project.pk).update(most_machine_hours=1)
-    Usage.objects.create(project=project, day=experiment.created_at.date(), machine_s=3600)
-    page = Reader()
-    page.force_login(experiment.owner)
-    assert "nothing starts while the machine-hours of its project are used up" in words_of(
-        page.get(experiment.get_absolute_url())
-    )
-
-
-def test_the_page_begins_with_what_is_nearest_to_its_limit(experiment: Experiment, settings) -> None:
-    settings.QUOTA_QUEUED_TRIALS, settings.QUOTA_DISK_GIB, settings.QUOTA_CAPTURE_GIB = 8, 0, 0
-    page = Reader()
-    page.force_login(experiment.owner)
-    said = words_of(page.get(reverse("quotas")))
-    assert "Nothing is used up. Nearest to its limit is" in said
-    assert "with 4 of 8 trials (waiting), 50" in said
-    settings.QUOTA_QUEUED_TRIALS = settings.QUOTA_MACHINE_HOURS = 0
-    assert "Nothing is limited: no project of yours has a quota." in words_of(page.get(reverse("quotas")))

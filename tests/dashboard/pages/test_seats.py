@@ -45,7 +45,6 @@ def test_exports_beyond_those_being_made_wait_in_the_background_and_beyond_that_
     assert (accepted.status_code, accepted.json()["state"]) == (202, "waiting")
     for answer in (page.get("/explore/export.jsonl"), rest.get("/api/v1/explore/export/jsonl/")):
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
-        assert "wait or run for you already" in answer.content.decode()
     assert client_of(factories.person("ada")).get("/api/v1/explore/export/csv/").status_code == 200
     others[0].leave()
     for _ in range(3):

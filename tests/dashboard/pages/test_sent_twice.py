@@ -54,31 +54,11 @@ def test_a_double_click_on_repeat_adds_the_repetitions_once(page: Client, experi
     assert experiment.spec.repetitions == before + 5, "a page that is newly loaded asks anew"
 
 
-def test_a_double_click_on_rerun_queues_the_failed_trials_once(page: Client, experiment: Experiment) -> None:
-    address, failed = reverse("experiment-rerun", args=[experiment.slug]), experiment.trials.count()
-    twice(page, address, {"once": token(page, experiment.get_absolute_url(), address)})
-    assert experiment.trials.filter(state=State.QUEUED).count() == failed
-
-
-def test_a_double_click_on_run_again_leads_to_the_one_new_attempt(page: Client, experiment: Experiment) -> None:
-    trial = experiment.trials.first()
-    assert trial is not None
-    address = reverse("trial-again", args=[trial.pk])
-    twice(page, address, {"once": token(page, trial.get_absolute_url(), address)})
-    assert experiment.trials.filter(attempt=2).count() == 1
-
-
 def test_a_double_click_on_start_makes_one_experiment(page: Client, experiment: Experiment) -> None:
     sent = {"name": "Water, twice", "workload": "water", "cluster": "testbed", "repetitions": "1"}
     sent |= {"parameters.molecules": "216", "parameters.steps": "50", "sweep_name": "hosts", "sweep_values": "1, 2"}
     twice(page, "/experiments/new/", sent | {"once": token(page, "/experiments/new/", "/experiments/new/")})
     assert Experiment.objects.filter(name="Water, twice").count() == 1
-
-
-def test_a_double_click_on_a_study_starts_it_once(page: Client, experiment: Experiment) -> None:
-    address, before = reverse("study-run", args=["water-quick"]), Experiment.objects.count()
-    twice(page, address, {"once": token(page, reverse("studies"), address)})
-    assert Experiment.objects.count() == before + 1
 
 
 def test_a_form_that_was_refused_may_be_sent_again(page: Client, experiment: Experiment) -> None:

@@ -5,8 +5,6 @@ import pytest
 from dashboard.parts import Measured
 from dashboard.parts.curves import curves_part
 from experiments import workloads
-from experiments.models import Experiment
-from experiments.selectors import published_like
 from tests.dashboard.studies_measured import measured
 from tests.dashboard.texts import words_of
 from tests.experiments.workloads.samples import sample
@@ -53,17 +51,6 @@ def test_it_draws_times_on_logarithmic_axes_with_every_trial(page, library):
     assert part["time"]["layout"]["xaxis"]["type"] == part["time"]["layout"]["yaxis"]["type"] == "log"
     assert part["bandwidth"]["data"][1]["y"][-1] == pytest.approx(12.498, rel=1e-3)
     assert part["time"]["layout"]["xaxis"]["ticktext"][:3] == ["1", "4", "16"]
-
-
-def test_it_draws_no_curve_of_single_sizes(page, library):
-    one = {"Transfer times": [{"bytes": 8, "time_s": 1e-5}]}
-    assert "By message size" not in words_of(page, measured(library, NETPIPE, values, lambda parameters: one))
-
-
-def test_it_takes_what_prints_a_figure_of_the_workload_for_published_about_it(library):
-    experiment = measured(library, NETPIPE, values)
-    assert [study.slug for study in published_like(experiment)] == ["eadline-2006-hpl"]
-    assert not published_like(Experiment.objects.get(slug="eadline-2006-hpl")).exists()
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,6 @@ def test_it_draws_the_tree_over_the_ranks(page, library):
     assert medians["Global efficiency"] == pytest.approx([100, 100 * 0.85 * 8 / 9, 40])
 
 
-def test_it_tells_what_counting_cost_at_each_size(page, library):
-    assert "Cost of counting 0.2 % 0.2 % 0.2 %" in words_of(page, measured(library, SIZES, profiled))
-
-
 def test_rest_has_the_same_numbers(page, library):
     slug = measured(library, SIZES, profiled).slug
     (table,) = page.get(f"{EXPERIMENTS}{slug}/efficiencies/").json()["tables"]
@@ -60,25 +56,3 @@ def test_it_colours_what_asks_for_attention(page, library):
 
 def test_it_stays_away_where_nothing_was_counted(page, library):
     assert "Inside MPI" not in words_of(page, measured(library, LADDER, solve))
-
-
-MANY = {**SIZES, "sweep": {"hosts": [1, 2, 4], "link.delay": ["0 ms", "1 ms", "2 ms"]}}
-POINTS = {**SIZES, "parameters": {"molecules": 64, "hosts": 2}, "sweep": {"link.delay": [f"{k} ms" for k in range(8)]}}
-
-
-@pytest.mark.parametrize("specification", [SIZES, MANY, POINTS])
-def test_what_a_line_means_stands_once(page, library, specification):
-    experiment = measured(library, specification, profiled)
-    markup = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
-    assert markup.count("Time inside MPI on a processor / windows of all ranks.") == 1
-    named = re.findall(r'data-explained-by="([^"]+)"', markup)
-    assert len(set(named)) >= 8
-    assert all(markup.count(f'id="{name}"') == 1 for name in named), "each names the one place that says it"
-
-
-def test_points_of_one_size_are_lines_of_one_table(page, library):
-    experiment = measured(library, POINTS, profiled)
-    words = words_of(page, experiment)
-    assert "of these tables are in the REST answer" not in words
-    for delay in range(8):
-        assert f"Delay {delay} ms 85 % 100 % 85 % 50 % 10 % 30 % 10 % 0.2 % 4 s" in words

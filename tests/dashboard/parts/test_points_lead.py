@@ -6,27 +6,17 @@ from typing import Any
 
 from dashboard.experiment.results import Results
 from dashboard.parts import Measured
-from dashboard.parts.curves import curves_part
 from dashboard.parts.envelope import envelope_part
 from dashboard.parts.grid import grid_part
 from dashboard.parts.inside_mpi import inside_mpi_part
-from dashboard.parts.ladder import ladder_part
-from dashboard.parts.phases import phases_part
 from experiments.models import Experiment
-from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
+from tests.dashboard.studies_measured import READERS, measured, read
 
 GRID: dict[str, Any] = {
     "name": "Grid",
     "workload": "water",
     "parameters": {"hosts": 2},
     "sweep": {"link.delay": ["0 ms", "4 ms"], "link.loss": ["0 %", "1 %"]},
-    "repetitions": 2,
-}
-CURVE: dict[str, Any] = {
-    "name": "Curve",
-    "workload": "netpipe",
-    "parameters": {"hosts": 2},
-    "sweep": {"link.delay": ["0 ms", "1 ms"]},
     "repetitions": 2,
 }
 PROFILED: dict[str, Any] = {"name": "Profiled", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "repetitions": 2}
@@ -53,20 +43,6 @@ def test_jobs_over_a_link_lead_to_their_trials(library) -> None:
     assert all(set(trace["of"]) <= known for trace in published)
 
 
-def test_steps_of_a_ladder_lead_to_their_trials(library) -> None:
-    experiment = measured(library, LADDER, solve)
-    bars = named(ladder_part(Measured.of(experiment), {})["chart"], "Measured")
-    assert bars["x"] == [1, 2, 3]
-    assert bars["of"] == keys(experiment, "ns", "nb")
-
-
-def test_phases_lead_to_their_trials(library) -> None:
-    experiment = measured(library, STAGING, stage)
-    chart = phases_part(Measured.of(experiment), {})["measured"]["chart"]
-    of = [key for method in ("multicast", "pull") for key in named(chart, method)["of"]]
-    assert of == keys(experiment, "staging", "hosts")
-
-
 def test_lines_and_dots_over_the_link_lead_to_their_trials(library) -> None:
     experiment = measured(
         library, GRID, lambda parameters: {"elapsed_s": 1 + parameters["link.delay"] + parameters["link.loss"]}
@@ -78,25 +54,6 @@ def test_lines_and_dots_over_the_link_lead_to_their_trials(library) -> None:
     assert sorted(dots["trials"]) == sorted(
         experiment.trials.filter(configuration__in=set(lines[0]["of"])).values_list("pk", flat=True)
     )
-
-
-def test_cells_of_maps_lead_to_their_trials(library) -> None:
-    experiment = measured(
-        library, GRID, lambda parameters: {"elapsed_s": 1 + parameters["link.delay"] + parameters["link.loss"]}
-    )
-    (maps,) = grid_part(Measured.of(experiment), {})["maps"]
-    for _, figure in maps["panels"][0]["views"]:
-        assert [key for row in figure["data"][0]["of"] for key in row] == keys(experiment, "link.loss", "link.delay")
-
-
-def test_sizes_of_a_curve_lead_to_their_trials(library) -> None:
-    times = {"Transfer times": [{"bytes": size, "Mbps": 0.0, "time_s": 1e-5 * size} for size in (1, 1000, 1_000_000)]}
-    experiment = measured(library, CURVE, lambda _: {"netpipe.latency_s": 1e-5}, lambda _: times)
-    shown = curves_part(Measured.of(experiment), {})
-    for figure in (shown["time"], shown["bandwidth"]):
-        measured_ones = [trace for trace in figure["data"] if not trace["name"].endswith(", trials")]
-        assert sorted({key for trace in measured_ones for key in trace["of"]}) == keys(experiment, "link.delay")
-        assert all(len(trace["of"]) == 3 for trace in measured_ones)
 
 
 def test_efficiencies_lead_to_their_trials(library) -> None:

@@ -88,8 +88,8 @@ def test_an_account_is_closed_and_opened_again_and_both_are_written_down(rest: C
     answer = rest.post(f"{PEOPLE}ada/close/")
     assert (answer.status_code, answer.json()["open"]) == (200, False)
     assert own.get(f"{PEOPLE}me/").status_code == 401
-    assert "as it is" in sentence(rest.post(f"{PEOPLE}ada/close/"), 409)
-    assert "open it again first" in sentence(rest.post(f"{PEOPLE}ada/password-link/"), 409)
+    assert rest.post(f"{PEOPLE}ada/close/").status_code == 409
+    assert rest.post(f"{PEOPLE}ada/password-link/").status_code == 409
     assert rest.post(f"{PEOPLE}ada/reopen/").json()["open"] is True
     assert own.get(f"{PEOPLE}me/").status_code == 200
     who_and_what = [(who, what["is_active"]) for who, what in logged(ada)[:2]]

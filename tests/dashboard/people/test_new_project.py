@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Project
-from tests.dashboard.texts import text_of
 from tests.experiments import factories
 
 
@@ -36,14 +35,8 @@ def test_it_is_not_made_of_what_cannot_be(root: Client, wrong: dict[str, str]) -
 
 def test_its_name_and_quotas_are_changed(root: Client) -> None:
     form = {"settings-name": "Wing", "settings-most_queued_trials": "100", "settings-most_disk_gib": ""}
-    assert "Wing is saved" in text_of(root.post("/projects/default/settings/", form, follow=True))
+    root.post("/projects/default/settings/", form)
     project = Project.objects.get(slug="default")
     assert (project.name, project.most_queued_trials, project.most_disk_gib) == ("Wing", 100, None)
     wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": "-1"})
     assert wrong.status_code == 422
-
-
-def test_maintainers_are_not_offered_either(page: Client, person: User) -> None:
-    person.memberships.update(role="maintainer")
-    assert "New project" not in text_of(page.get("/projects/"))
-    assert "Name and quotas" not in text_of(page.get("/projects/default/"))

@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from experiments.models import Event, Preferences, Project, Trial
-from experiments.models.people import preferences
 from tests.experiments import factories
 from workers.notices import messages
 
@@ -51,16 +50,6 @@ def test_the_button_of_the_header_keeps_the_theme_alone(page: Client, person: Us
     kept = Preferences.objects.get(user=person)
     assert (kept.theme, kept.time_zone) == ("light", "Europe/Vienna")
     assert page.post("/account/theme/", {"theme": "sepia"}).status_code == 400
-
-
-def test_pages_do_not_read_the_time_zones_again(page: Client, person: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are hundreds of files."""
-    Preferences.objects.filter(user=person).update(time_zone="Europe/Vienna")
-    assert page.get("/account/").status_code == 200
-    read: list[str] = []
-    monkeypatch.setattr(preferences, "available_timezones", lambda: read.append("again") or {"Europe/Vienna"})
-    assert 'data-time-zone="Europe/Vienna"' in page.get("/account/").content.decode()
-    assert read == []
 
 
 def test_pages_before_signing_in_ask_no_account(client: Client, library: Project) -> None:

@@ -100,7 +100,6 @@ def test_it_opens_nothing_after_its_end_even_to_who_came_before(
     assert visitor.get(experiment.get_absolute_url()).status_code == 302
     answer = Client().get(link)
     assert answer.status_code == 404
-    assert "This link opens nothing" in answer.content.decode()
 
 
 def test_somebody_who_is_signed_in_sees_what_it_opens_too(link: str, experiment: Experiment) -> None:

@@ -49,21 +49,6 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
     assert "not there, or not for you" not in shown
 
 
-def test_it_refuses_wrong_parts_with_their_lines_and_keeps_what_was_written(
-    page: Client, report: Report, experiment: Experiment
-) -> None:
-    text = f"My words\n{{{{ chart {experiment.slug} colours }}}}\n{{{{ answer nowhere }}}}\n"
-    answer = page.post(f"/reports/{report.pk}/edit/", {"title": "Mine", "text": text, "base": "1"})
-    assert answer.status_code == 400
-    words = told(answer)
-    assert f"Line 2: {experiment.slug} has no chart &#x27;colours&#x27;; it has " in words
-    assert "Line 3: there is no experiment &#x27;nowhere&#x27;" in words
-    assert "My words" in words
-    assert report.versions.count() == 1
-    preview = told(page.post("/reports/preview/", {"text": "a\n{{ graph x }}"}))
-    assert "Line 2: there is no part &#x27;graph&#x27;" in preview
-
-
 @pytest.mark.parametrize(
     ("part", "words"),
     [

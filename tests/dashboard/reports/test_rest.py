@@ -38,7 +38,6 @@ def test_it_does_not_overwrite_a_newer_version(page: Client, report: Report) -> 
     assert page.put(address, {"version": 1, "text": "One"}, **JSON).status_code == 200
     again = page.put(address, {"version": 1, "text": "Two"}, **JSON)
     assert again.status_code == 409
-    assert "Version 2 was saved after version 1" in again.json()["errors"][0]["message"]
     assert report.versions.latest("number").text == "One"
 
 

@@ -93,5 +93,4 @@ def test_a_bucket_that_is_away_is_told_with_a_hint_to_come_again(
     settings.STORAGES = {**settings.STORAGES, "artifacts": {**settings.STORAGES["artifacts"], "OPTIONS": away}}
     answer = client.get(address(artifact))
     assert answer.status_code == 503
-    assert "the store of files does not answer" in answer.json()["detail"]
     assert answer["Retry-After"]

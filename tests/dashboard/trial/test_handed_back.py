@@ -40,17 +40,3 @@ def test_its_page_says_why_until_it_is_taken_again(page: Client, trial: Trial) -
         assert said(page, address, "//*[@id='live']/p[contains(@class, 'note')]") == [WHY]
     assert claimed().pk == trial.pk
     assert WHY not in page.get(live).content.decode()
-
-
-def test_the_table_of_its_experiment_says_why(page: Client, trial: Trial) -> None:
-    address, own = trial.experiment.get_absolute_url(), trial.get_absolute_url()
-    squares = said(page, address, f"//*[@id='table']//*[@class='strip']/a[@href='{own}']/@aria-label")
-    assert squares == [f"2 hosts, repetition 1: waiting ({WHY})"]
-    assert said(page, address, f"//*[@id='table']/footer//a[@href='{own}']") == [f"2 hosts, repetition 1: {WHY}"]
-    claimed()
-    assert said(page, address, f"//*[@id='table']/footer//a[@href='{own}']") == []
-
-
-def test_the_list_of_trials_says_why(page: Client, trial: Trial) -> None:
-    states = said(page, f"{reverse('trials')}?experiment={trial.experiment.slug}", "//main//tbody/tr/td[4]")
-    assert sorted(states) == ["Waiting", f"Waiting{WHY}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from dashboard.charts.ranks import message_sizes, time_per_rank
+from dashboard.charts.ranks import time_per_rank
 from experiments.models import Trial
 from tests.dashboard.texts import plain_text, text_of
 from tests.dashboard.trial.profiles import with_profile
@@ -30,25 +30,8 @@ def test_it_shows_functions_and_ranks(page: Client, trial: Trial) -> None:
     assert "2 ranks together" in words
 
 
-def test_it_says_where_a_rank_was_ended(page: Client, trial: Trial) -> None:
-    ended = json.loads(json.dumps(RECORDED))
-    ended["ranks"][1] |= {"end": "killed", "inside": "Recv"}
-    words = plain_text(text_of(page.get(with_profile(trial, ended).get_absolute_url())))
-    assert "Rank 1 was ended inside MPI_Recv." in words
-
-
-def test_it_stays_away_without_a_profile(page: Client, trial: Trial) -> None:
-    assert "Inside MPI, rank by rank" not in plain_text(text_of(page.get(trial.get_absolute_url())))
-
-
 def test_its_bars_add_up_to_the_window() -> None:
     bars = time_per_rank(RECORDED["ranks"])["data"]
     assert len(bars) == 4
     total_ms = sum(bar["y"][0] for bar in bars)
     assert total_ms == pytest.approx(1000 * RECORDED["ranks"][0]["window_s"], rel=0.01)
-
-
-def test_its_size_classes_double() -> None:
-    figure = message_sizes({"point_to_point": [0] * 10 + [20, 0, 5] + [0] * 53, "collective": [0] * 66})
-    assert figure["data"][0]["x"] == ["512 B", "1 KiB", "2 KiB"]
-    assert figure["data"][0]["y"] == [20, 0, 5]

@@ -132,19 +132,6 @@ def test_without_a_capture_there_is_no_inspector(page, trial):
     assert ask(page, trial).status_code == 404
 
 
-def test_it_labels_and_qualifies_the_report_of_2011(page, trial):
-    html = page.get(trial.get_absolute_url()).content.decode()
-    block = html.partition("As published in 2011")[2]
-    assert "Number of packets" in block
-    assert "Is 1/8." in block
-
-
-def test_it_shows_the_observer_effect_with_both_times(page, trial):
-    block = page.get(trial.get_absolute_url()).content.decode().partition("<h3>Observer effect")[2]
-    assert "With capture" in block
-    assert "n = 1" in block
-
-
 def test_it_shows_an_environment_beside_that_of_a_sibling(page, trial):
     sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
     for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):

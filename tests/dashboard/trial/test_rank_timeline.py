@@ -16,7 +16,6 @@ from experiments.files import MPI_CALLS_NAME
 from experiments.models import Artifact, Trial
 from tests.analysis.mpi.scenes import EPOCH, MS, Scene
 from tests.dashboard.charts.figures import checked
-from tests.dashboard.texts import plain_text, text_of
 from tests.dashboard.trial.samples import captured
 from tests.experiments.factories import experiment, finished, stored_file
 
@@ -53,15 +52,6 @@ def test_the_server_draws_as_many_steps_as_asked_within_bounds(page: Client, tra
     assert len(figure_of(page, traced, steps="many")["x"]) == 400
 
 
-def test_many_ranks_have_fewer_steps(page: Client, traced: Trial, scene: Scene) -> None:
-    for rank in range(2, 70):
-        scene.call(rank, "Barrier", 0, 100)
-    more = finished()
-    stored_file(more, MPI_CALLS_NAME, to_bytes(scene.calls), Artifact.Kind.OTHER).save()
-    figure = figure_of(page, more, steps=2_000)
-    assert (len(figure["y"]), len(figure["x"])) == (64, 218)
-
-
 def test_a_step_leads_to_the_packets_of_its_time_where_they_are_kept(page: Client, traced: Trial) -> None:
     assert "leads" not in figure_of(page, traced, steps=10)
     capture = captured(traced, began_s=EPOCH / 1e9 + 0.035)
@@ -81,16 +71,3 @@ def test_a_part_of_the_run_is_computed_anew(page: Client, traced: Trial) -> None
     part = figure_of(page, traced, **{"from": "0.08", "to": "0.1", "steps": 10})
     assert part["z"][0] == [0] * 5 + [1] * 5
     assert len(figure_of(page, traced, **{"from": "nan", "to": "-5", "steps": 10})["x"]) == 10
-
-
-def test_its_buttons_lead_to_other_parts(page: Client, traced: Trial) -> None:
-    address = reverse("trial-rank-timeline", args=[traced.pk])
-    text = page.get(address, {"from": "0.04", "to": "0.06"}).content.decode()
-    assert f"{address}?from=0.045&amp;to=0.055" in text
-    assert f"{address}?from=0.0&amp;to=0.1" in text
-
-
-def test_a_trial_without_kept_calls_says_so(page: Client, library: object) -> None:
-    experiment()
-    words = plain_text(text_of(page.get(reverse("trial-rank-timeline", args=[finished().pk]))))
-    assert "The calls of the ranks were not kept with this trial" in words

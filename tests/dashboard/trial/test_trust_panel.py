@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lxml import html
-
 from analysis.catalogue import METRICS
 from dashboard.trial.trust_panel import TrustRow, trust_rows
 from experiments.models import Trial
@@ -36,16 +34,3 @@ def test_it_tells_values_and_why_others_are_missing() -> None:
 def test_it_tells_the_observer_effect_where_a_control_ran() -> None:
     rows = trust_rows(judged(), {}, {}, {"difference": "+2.1 %"})
     assert rows[-1] == TrustRow("observer_effect", "Observer effect", "+2.1 %")
-
-
-def test_without_a_capture_there_is_nothing_to_trust() -> None:
-    assert trust_rows(judged(trust=""), {}, {}, None) == []
-
-
-def test_the_trial_page_shows_it(page: Any, submit: Any, run: Any) -> None:
-    trial = submit(repetitions=1).trials.filter(configuration__hosts=2).get()
-    run()
-    document = html.fromstring(page.get(trial.get_absolute_url()).content.decode())
-    (panel,) = document.xpath("//section[header/h3[normalize-space()='Trust']]")
-    cells = [tuple(" ".join(cell.text_content().split()) for cell in row.xpath("td")) for row in panel.xpath(".//tr")]
-    assert ("Observer effect", "no run without capture") in cells

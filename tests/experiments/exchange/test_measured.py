@@ -17,11 +17,9 @@ from experiments.files import read_analysis
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial, Usage
 from experiments.reparse import candidates
-from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
-from tests.experiments import factories
 from tests.experiments.workloads.samples import sample
 
 DESCRIPTION = """
@@ -91,19 +89,6 @@ def test_it_is_marked_and_never_run(described: Path) -> None:
     assert (experiment.is_imported, experiment.cluster, cluster.name, cluster.enabled) == (True, cluster, "Hawk", False)
     assert not Usage.objects.exists()
     assert not candidates().exists(), "its outputs are not read again"
-
-
-def test_it_stands_beside_own_trials(described: Path) -> None:
-    bring_in_measured(described, project=load_defaults())
-    own = factories.experiment(name="Own", sweep={"hosts": [2, 4]}, repetitions=1)
-    factories.finished()
-    factories.finished()
-    imported = Experiment.objects.exclude(pk=own.pk).get()
-    person = factories.person("root", is_superuser=True)
-    compared = compare(person, [f"e:{imported.slug}", f"e:{own.slug}"])
-    assert len(compared.members) == 2
-    assert len(compared.points) == 2
-    assert diagnosis_of(imported).answer.sentence
 
 
 def test_the_same_again_is_here_already(described: Path) -> None:

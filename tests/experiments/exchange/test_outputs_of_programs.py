@@ -13,9 +13,7 @@ from experiments import metrics
 from experiments.errors import InvalidSpec
 from experiments.exchange.elsewhere import bring_in_measured
 from experiments.library import load_defaults
-from experiments.models import Experiment, TrialResult
-from experiments.selectors.comparison import compare
-from tests.experiments import factories
+from experiments.models import Experiment
 from tests.experiments.workloads.samples import sample
 
 OSU = """\
@@ -163,21 +161,6 @@ def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brough
         "Hawk",
     )
     assert {each.name for each in trial.artifacts.all()} == {brought.file, *brought.beside}
-
-
-@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
-def test_it_stands_beside_own_trials(directory: Path, brought: Brought) -> None:
-    theirs = stored(directory, brought)
-    name, (value, unit) = next(iter(brought.figures.items()))
-    fixed = {key: each for key, each in brought.parameters.items() if key != "hosts"}
-    swept = {"hosts": [brought.parameters["hosts"]]}
-    own = factories.experiment(name="Own", workload=brought.workload, parameters=fixed, sweep=swept, repetitions=1)
-    factories.finished(TrialResult({"all": {name: 2 * value}}, {}, "good"))
-    person = factories.person("root", is_superuser=True)
-    compared = compare(person, [f"e:{theirs.slug}", f"e:{own.slug}"])
-    (row,) = (each for each in compared.rows if each.metric == name)
-    assert [each.median for each in row.summaries if each is not None] == [value, 2 * value]
-    assert row.unit == unit
 
 
 @pytest.mark.parametrize("brought", CASES.values(), ids=CASES)

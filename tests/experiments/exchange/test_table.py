@@ -62,24 +62,6 @@ def test_each_row_becomes_a_trial_beside_own_ones(table: Path) -> None:
     assert len(compare(person, [f"e:{imported.slug}", f"e:{own.slug}"]).points) == 2
 
 
-def test_the_same_again_is_here_already_and_another_row_is_not(table: Path) -> None:
-    call_command("import", str(table), stdout=StringIO())
-    output = StringIO()
-    call_command("import", str(table), stdout=output)
-    assert "it is here already" in output.getvalue()
-    table.write_text(TABLE + "8,5,,,\n")
-    call_command("import", str(table), stdout=StringIO())
-    assert sorted(each.trials.count() for each in Experiment.objects.all()) == [3, 4]
-
-
-def test_a_dry_run_stores_nothing(table: Path) -> None:
-    output = StringIO()
-    call_command("import", str(table), dry_run=True, stdout=output)
-    assert "Would be created" in output.getvalue()
-    assert "3 trials with 2 files" in output.getvalue()
-    assert not Experiment.objects.exists()
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [

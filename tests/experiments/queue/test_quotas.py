@@ -12,10 +12,8 @@ from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment, Project, State, Usage
 from experiments.selectors import quotas
-from tests.dashboard.api.clients import EXPERIMENTS, client_of
-from tests.experiments import factories
 from tests.experiments.races import at_once
-from tests.experiments.specifications import specification, written
+from tests.experiments.specifications import specification
 from workers import queue
 
 FOUR = {"sweep": {"hosts": [1, 2]}, "repetitions": 2}
@@ -131,11 +129,3 @@ def test_more_ranks_and_time_than_any_trial_needs_are_refused_with_the_reason(
     errors = refused(**changes)
     assert list(errors) == [field]
     assert words in errors[field][0]
-
-
-def test_a_submission_of_the_same_project_by_rest_is_refused_at_the_field(project: Project, settings: Any) -> None:
-    settings.QUOTA_QUEUED_TRIALS = 1
-    client = client_of(factories.person("ada", "submitter"))
-    answer = client.post(EXPERIMENTS, written(**FOUR), "application/json")
-    assert answer.status_code == 400
-    assert [each["path"] for each in answer.json()["errors"]] == ["repetitions"]

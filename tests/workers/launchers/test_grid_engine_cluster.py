@@ -99,11 +99,6 @@ def test_it_says_that_grid_engine_took_the_job_away_and_leaves_nothing_running(
     eventually(lambda: scratch not in grid_engine.ask("pgrep", "-af", "rank.py"))
 
 
-def test_it_names_an_unknown_parallel_environment(grid_engine: GridEngine) -> None:
-    sentence = refusal(grid_engine.settings(parallel_environment="mpi"))
-    assert 'Grid Engine did not accept the job: the requested parallel environment "mpi" does not exist' in sentence
-
-
 def test_it_says_that_the_slots_of_a_host_are_wrong(grid_engine: GridEngine, eventually: Callable[..., object]) -> None:
     sentence = refusal(grid_engine.settings(slots_per_host=1), host_count=2)
     assert "Grid Engine gave 1 host to job" in sentence

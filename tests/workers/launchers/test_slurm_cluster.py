@@ -119,16 +119,6 @@ def test_it_names_an_unknown_partition(slurm: Slurm) -> None:
     assert "gpu" in sentence
 
 
-def test_it_names_a_limit_that_waiting_does_not_cure(slurm: Slurm) -> None:
-    settings = slurm.settings(partition="tiny", time_limit="5:00:00")
-    assert "PartitionTimeLimit" in refusal(settings)
-    assert slurm.ask("squeue", "-h") == ""
-
-
-def test_it_names_an_impossible_request(slurm: Slurm) -> None:
-    assert "Slurm did not accept the job: " in refusal(slurm.settings(constraint="no-such-feature"))
-
-
 def test_it_names_a_login_host_that_cannot_be_reached(slurm: Slurm) -> None:
     settings = slurm.settings()
     sentence = refusal({**settings, "login": {**settings["login"], "port": 2299}})

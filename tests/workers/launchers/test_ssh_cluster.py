@@ -155,11 +155,6 @@ def test_it_names_an_unreachable_host(ssh_hosts: SshHosts) -> None:
     assert refusal(ssh_hosts.settings(port=2299)) == "Host n1 cannot be used: Connection refused."
 
 
-def test_it_names_a_host_whose_name_nobody_knows(ssh_hosts: SshHosts) -> None:
-    sentence = refusal({"hosts": ["no-such-host.invalid"]})
-    assert sentence == "Host no-such-host.invalid cannot be used: its name cannot be resolved."
-
-
 def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
@@ -170,10 +165,6 @@ def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> N
     config = tmp_path / "config"
     config.write_text(ssh_hosts.config.read_text().replace("known_hosts\n", "nobody\n"))
     assert "its host key is not the known one" in refusal(ssh_hosts.settings(config=str(config)))
-
-
-def test_it_names_a_host_without_python(ssh_hosts: SshHosts) -> None:
-    assert "Host n1 cannot be used: it has no python9" in refusal(ssh_hosts.settings(python="python9"))
 
 
 def test_it_names_a_missing_program_and_its_host(session: Session, make_job: Callable[..., Job]) -> None:

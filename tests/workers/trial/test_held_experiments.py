@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -71,16 +67,6 @@ def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., l
     assert [trial.state for trial in trials] == [State.FAILED, State.FAILED]
 
 
-def test_the_page_asks_and_its_buttons_answer(held: Experiment, admin_client: Client) -> None:
-    page = admin_client.get(held.get_absolute_url()).content.decode()
-    assert "3 trials on hold:" in " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "Go on with 3" in page
-    admin_client.post(reverse("experiment-go-on", args=[held.slug]))
-    held.refresh_from_db()
-    assert held.hold == Hold.RELEASED
-    assert "Go on with" not in admin_client.get(held.get_absolute_url()).content.decode()
-
-
 def test_cancelling_gives_the_rest_up(held: Experiment, admin_client: Client) -> None:
     admin_client.post(reverse("experiment-cancel", args=[held.slug]))
     held.refresh_from_db()
@@ -108,22 +94,6 @@ def test_other_figures_of_a_command_are_read_without_a_new_run(
     tasks.read_again(experiment.pk)
     assert trial.measurements.get(metric="command.rate").value == 12.0
     assert experiment.configurations.count() == experiment.trials.count() == 1
-
-
-def test_the_command_says_that_the_rest_is_held_and_how_to_go_on(
-    open_path: Path, transactional_db: None, empty_redis: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = open_path / "first.yaml"
-    fields = {"name": "first", **FAILING, "parameters": failing(open_path / "there"), "repetitions": 3}
-    file.write_text(yaml.safe_dump(fields))
-    # The command waits for a worker: here it is one.
-    monkeypatch.setattr(queue, "_send", lambda task, key: tasks.work(key))
-    with pytest.raises(CommandError) as told:
-        call_command("run_experiment", str(file), stdout=StringIO())
-    assert "2 trials on hold" in str(told.value)
-    assert f"script/run --go-on {file}" in str(told.value)
-    with pytest.raises(CommandError, match="3 of 3 trials did not finish"):
-        call_command("run_experiment", str(file), "--go-on", stdout=StringIO())
 
 
 def test_three_identical_failures_in_succession_hold_the_rest(

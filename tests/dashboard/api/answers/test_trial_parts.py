@@ -159,22 +159,6 @@ def test_it_says_why_mpich_is_known_by_host_alone(
     assert answer["ranks_missing"] == (None if why is None else f"The MPI library does not say on a connection {why}")
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"connections_without_ranks": 2}, None),
-        ({"labels": []}, "The capture does not tell the ranks of its connections."),
-    ],
-)
-def test_it_says_what_else_is_missing_of_the_ranks(
-    client: Client, trial: Trial, analysed: dict[str, Any], change: dict[str, Any], why: str | None
-) -> None:
-    ranks = {**analysed["matrices"]["ranks"], **change}
-    every = {**analysed, "matrices": {**analysed["matrices"], "ranks": ranks}}
-    keep(trial, ANALYSIS_NAME, every, Artifact.Kind.ANALYSIS)
-    assert told(client, trial, "matrices/")["ranks_missing"] == why
-
-
 def test_ranks_of_a_capture_without_mpi_are_none(client: Client, trial: Trial) -> None:
     keep(trial, ANALYSIS_NAME, {"series": {"packets": [1]}, "matrices": {}}, Artifact.Kind.ANALYSIS)
     answer = told(client, trial, "matrices/")

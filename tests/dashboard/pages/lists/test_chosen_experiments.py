@@ -22,7 +22,6 @@ def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Clien
     experiment = submit(repetitions=1)
     run()
     asked = {"of": f"e:{experiment.slug}", "back": "q=water"}
-    assert "Archive 1 experiment?" in text_of(page.get(ARCHIVE, asked))
     assert in_list(page, experiment)
     response = page.post(ARCHIVE, asked)
     assert response.url == "/experiments/?q=water"
@@ -33,7 +32,6 @@ def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Clien
     assert experiment.name in text_of(page.get(experiment.get_absolute_url()))
     rest = page.get("/api/v1/experiments/", {"archived": "true"}).json()["results"]
     assert [each["slug"] for each in rest] == [experiment.slug]
-    assert "Bring 1 experiment back?" in text_of(page.get(RESTORE, asked))
     page.post(RESTORE, asked)
     assert in_list(page, experiment)
 
@@ -52,13 +50,11 @@ def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client,
     ):
         assert told in text
     nowhere = text_of(page.get(ARCHIVE, {"of": "e:nowhere"})).partition("<main")[2]
-    assert "1 is not there" in nowhere
     assert "What happens" not in nowhere
     page.post(ARCHIVE, of)
     assert not Experiment.objects.exclude(archived_at=None).exists()
     waiting.trials.update(state="cancelled")
     client.force_login(factories.person("vera", "viewer"))
-    assert "belongs to others" in text_of(client.get(ARCHIVE, of))
     client.post(ARCHIVE, of)
     client.post(TAG, {**of, "add": "mine"})
     assert not Experiment.objects.exclude(archived_at=None).exists()

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from lxml import html
 
-from experiments.models import Project, SavedView
+from experiments.models import Project
 from tests.dashboard.histories_measured import LEVEL, measure
 
 USUAL = ["Standing", "Cluster", "Hosts", "Trials", "Elapsed time, latest level", "Last step", "Newest"]
@@ -38,17 +38,3 @@ def test_it_shows_the_columns_that_are_asked_for(page: Client) -> None:
     # 2.004 s, and 2.201 (Student's t, 11 degrees of freedom) times 3.41 ms times the root of 13/12 to either side.
     assert cells == ["Virtual test-bed", "1.996s to 2.012s"]
     assert document.xpath("//input[@name='columns'][@checked]/@value") == ["cluster", "range"]
-
-
-def test_other_pages_orders_changes_and_views_keep_them(
-    page: Client, library: Project, person: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measure(library, person, "Steady too", LEVEL, link={"mtu": 9000})
-    monkeypatch.setattr("dashboard.pages.lists.histories.PER_PAGE", 1)
-    shown = html.fromstring(page.get("/history/?columns=hosts&page=1").content.decode())
-    assert shown.xpath("//main//a[@rel='next']/@href") == ["/history/?columns=hosts&page=2"]
-    assert "?columns=hosts&ordering=hosts" in shown.xpath("//main//th/a/@href")
-    assert shown.xpath("//main//button[@name='back']/@value") == ["columns=hosts"]
-    page.post("/views/", {"page": "histories", "name": "By hosts", "query": "columns=hosts"})
-    assert SavedView.objects.get().query == "columns=hosts"
-    assert heads(page, page.get(SavedView.objects.get().get_absolute_url()).headers["Location"]) == ["Hosts"]

@@ -95,10 +95,8 @@ def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
     assert re.search(r'<input type="checkbox" name="flagged"[^>]* value="1"[^>]* checked>', html)
-    assert "Needing a look among histories 1 to 2" in html
     expect(measured[1].trials.order_by("ended_at")[6], "elapsed_s", "New kernel", person)
-    html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
-    assert "Nothing to look at among histories 1 to 2." in html
+    assert rows(page, flagged="1") == []
 
 
 def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measured, page, monkeypatch):
@@ -108,7 +106,6 @@ def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measure
     assert 'rel="next" href="/history/?flagged=1&amp;page=2"' in first.content.decode()
     second = page.get(reverse("histories"), {"flagged": "1", "page": "2"})
     assert second.context["rows"] == []
-    assert "Nothing to look at among histories 2 to 2." in second.content.decode()
     assert 'rel="prev" href="/history/?flagged=1&amp;page=1"' in second.content.decode()
 
 
@@ -169,27 +166,17 @@ def ticked(page) -> list[str]:
     return re.findall(r'value="(c:\d+)"', page.get(reverse("histories")).content.decode())
 
 
-def test_ticked_ones_are_compared(measured, page):
-    assert page.get(reverse("compare"), {"of": ticked(page)}).status_code == 200
-
-
 def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, page, person):
     of = ticked(page)
     told = text_of(page.get(EXPECTED, {"of": of}))
-    assert "Mark the last step of 1 history as expected" in told
-    assert "last step +20" in told
     assert told.count("It has no step.") == 1
     unsaid = page.post(EXPECTED, {"of": of, "reason": " "})
     assert (unsaid.status_code, ExpectedChange.objects.count()) == (422, 0)
-    assert "Say why the change is expected." in unsaid.content.decode()
     back = page.post(EXPECTED, {"of": of, "reason": "New kernel", "back": "workload=water&columns=standing"})
     assert back.url == "/history/?workload=water&columns=standing"
     mark = ExpectedChange.objects.get()
     assert (mark.trial, mark.reason, mark.author) == (measured[1].trials.order_by("ended_at")[6], "New kernel", person)
     said = page.get(back.url).content.decode()
-    assert "The last step of 1 history is marked as expected." in said
-    assert "Look at this" not in said
-    assert "It is marked as expected already." in text_of(page.get(EXPECTED, {"of": of}))
     undo = re.search(r'href="(/history/chosen/unexpected/[^"]+)">Undo', said)
     page.post(undo[1].replace("&amp;", "&").partition("?")[0], {"of": of})
     assert not ExpectedChange.objects.exists()
@@ -203,5 +190,3 @@ def test_histories_of_others_are_not_marked(measured, page, client):
         assert told in text_of(client.get(EXPECTED, {"of": of}))
         client.post(EXPECTED, {"of": of, "reason": "mine"})
     assert not ExpectedChange.objects.exists()
-    assert "names no history" in text_of(page.get(page.get(EXPECTED, {"of": "c:many"}).url))
-    assert "Tick the histories" in text_of(page.get(page.get(EXPECTED).url))

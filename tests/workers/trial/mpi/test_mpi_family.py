@@ -56,15 +56,6 @@ def sentence(libraries: list[str], mpi: str | None, ranks: int = 3, *, setting: 
     return why_singletons(environment, program="solver", ranks=ranks, setting=setting)
 
 
-def test_it_says_what_would_happen_and_what_mends_it() -> None:
-    said = sentence(["libmpi.so.40.30.4"], "Hydra 4.0.2") or ""
-    assert said.startswith("solver is built with Open MPI (libmpi.so.40.30.4), and the launch command is that of MPICH")
-    assert "as 3 programs of one rank each" in said
-    assert "set “mpi” of the cluster to openmpi, or build it with" in said
-    fixed = sentence(["libmpich.so.12.2.2"], "mpirun (Open MPI) 4.1.4", setting=False) or ""
-    assert fixed.endswith("To mend it, build it with the compiler of Open MPI.")
-
-
 def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
     assert sentence(["libmpi.so.40.30.4"], "mpirun (Open MPI) 4.1.4") is None
     assert sentence(["libmpi.so.12.1.8"], "Hydra 4.0.2") is None

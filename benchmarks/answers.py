@@ -1,0 +1,242 @@
+"""How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to five minutes.
+
+python -m benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
+python -m benchmarks.answers --drift [--trials 100] [--seconds 180]
+
+--order: the order of the trials is known to the answer. --drift: conclusive and false answers of experiments without any effect whose
+trials are slower, each by so much than the one before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import fmean
+from time import perf_counter
+from typing import Final, get_args
+
+import numpy as np
+
+from analysis.answers import Claims
+from analysis.answers.checks import check
+from analysis.statistics import compare_groups
+from tests.analysis.answers.truth import (
+    EFFECTS,
+    QUESTIONS,
+    REPETITIONS,
+    SCATTERS,
+    Design,
+    Order,
+    answered,
+    flat,
+)
+
+DRIFTS = (0.0, 0.002, 0.005, 0.01, 0.02)
+
+WRONG: Final = 0.05
+
+COMPARED: Final = (1.0, 1.05, 1.2, 2.0, 10.0)
+"""Ratios of two sides that are compared."""
+
+
+def tally(
+    question: str,
+    effect: float,
+    sd: float,
+    repetitions: int,
+    trials: int,
+    *,
+    prior: bool = False,
+    order: Order | None = None,
+    drift: float = 0.0,
+) -> tuple[Counter[str], int]:
+    """Return the verdicts of so many experiments, and how many answers break a check."""
+    random = np.random.default_rng([sum(map(ord, question)), round(100 * effect), round(1000 * sd), repetitions, prior])
+    design, verdicts, broken = QUESTIONS[question](effect), Counter[str](), 0
+    for _ in range(trials):
+        asked = design.asked(sd, repetitions, random, prior=prior, order=order, drift=drift)
+        given, verdict = answered(design, asked)
+        verdicts[verdict] += 1
+        verdicts[f"conclusive, {verdict}"] += given.strength == "firm"
+        broken += bool(check(given, asked))
+    return verdicts, broken
+
+
+def drifts(trials: int, seconds: float) -> int:
+    """Print how many experiments of 100 without any effect are conclusive and false; return 1 if over 5 are, on average of an order."""
+    start, head = perf_counter(), [f"{drift:.1%}" for drift in DRIFTS]
+    means: dict[Order, list[float]] = defaultdict(list)
+    print("conclusive and false of 100 experiments, mean (largest) over 3 to 6 sizes, by drift per trial\n")
+    print(f"| question | order | scatter | repetitions | {' | '.join(head)} |")
+    print("|---" * (len(head) + 4) + "|")
+    for kind in (("sizes",), ("treatment", "growth", "network", "steps", "message size", "scale and treatment")):
+        for order in get_args(Order):
+            for sd in SCATTERS[:2]:
+                for repetitions in REPETITIONS[1:]:
+                    if perf_counter() - start > seconds:
+                        print("time is up")
+                        return 1
+                    designs = (
+                        [flat(n) for n in range(3, 7)] if kind == ("sizes",) else [QUESTIONS[q](1.0) for q in kind]
+                    )
+                    false = [_false(designs, sd, repetitions, trials, order, drift) for drift in DRIFTS]
+                    means[order] += map(fmean, false)
+                    row = [f"{fmean(shares):.1f} ({max(shares):.0f})" for shares in false]
+                    name = "size" if kind == ("sizes",) else "six others"
+                    print(f"| {name} | {order} | {sd:.0%} | {repetitions} | {' | '.join(row)} |", flush=True)
+    return int(max(map(fmean, means.values())) > 100 * WRONG)
+
+
+def _false(
+    designs: Sequence[Design], sd: float, repetitions: int, trials: int, order: Order, drift: float
+) -> list[float]:
+    shares = []
+    for number, design in enumerate(designs):
+        random, false = np.random.default_rng([number, round(1000 * sd), repetitions, round(1e4 * drift)]), 0
+        for _ in range(trials):
+            given, verdict = answered(design, design.asked(sd, repetitions, random, order=order, drift=drift))
+            false += given.strength == "firm" and verdict == "wrong"
+        shares.append(100 * false / trials)
+    return shares
+
+
+def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
+    """Share of experiments without any effect, one of whose points scatters by 20 % and the others by 1 %, that claim one."""
+    random, wrong = np.random.default_rng([points, repetitions]), 0
+    for _ in range(trials):
+        scatters = [*[0.01] * (points - 1), 0.2]
+        claims = Claims([list(np.exp(random.normal(0, sd, repetitions))) for sd in scatters])
+        wrong += any(claims.differ(i, j) for i in range(points) for j in range(i))
+    return wrong / trials
+
+
+def disturbed(
+    points: int, repetitions: int, sd: float, *, effect: float, trials: int = 300, factor: float = 0.0
+) -> float:
+    """Share of experiments, of whose trials one in 20 takes ``factor`` times as long (0: 1.5 to 3 times), that do not claim that the last
+    point takes ``effect`` times as long as the first; without an effect, that claim any difference.
+    """
+    random, count = np.random.default_rng([points, repetitions, round(1000 * sd), round(10 * factor)]), 0
+    for _ in range(trials):
+        middles = effect ** (np.arange(points) / max(points - 1, 1))
+        values = middles[:, None] * np.exp(random.normal(0, sd, (points, repetitions)))
+        slower = np.full(values.shape, factor) if factor else random.uniform(1.5, 3, values.shape)
+        claims = Claims(list(np.where(random.random(values.shape) < 0.05, values * slower, values)))
+        if effect == 1:
+            count += any(claims.differ(i, j) for i in range(points) for j in range(i))
+        else:
+            count += not claims.larger(points - 1, 0)
+    return count / trials
+
+
+def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float:
+    """Share of the points' intervals that hold the true median of times with an exponential tail (on the logarithm)."""
+    random, truth, held = np.random.default_rng([points, repetitions]), 2**sd, 0
+    for _ in range(trials):
+        claims = Claims(list(np.exp(random.exponential(sd, (points, repetitions)))))
+        intervals = [claims.value(i) for i in range(points)]
+        held += sum((each.low or 0) <= truth <= (each.high or 0) for each in intervals if each is not None)
+    return held / trials / points
+
+
+def compared(ratio: float, repetitions: int, sd: float, trials: int = 300) -> float:
+    """Share of comparisons of two sides, one of which takes ``ratio`` times as long, that claim a difference."""
+    random, claimed = np.random.default_rng([repetitions, round(100 * ratio), round(1000 * sd)]), 0
+    for _ in range(trials):
+        sides = {
+            name: {"s": list(r * np.exp(random.normal(0, sd, repetitions)))} for name, r in (("a", 1.0), ("b", ratio))
+        }
+        claimed += compare_groups(sides, baseline="a")[0].verdict in ("higher", "lower")
+    return claimed / trials
+
+
+def robust_tables() -> None:
+    """Print how claims hold with outliers, with skewed times, and between two sides."""
+    print(
+        "\none trial in 20 takes 1.5 to 3 times as long, at 2/3/5 repetitions: effect of 2.3 unclaimed; no effect, claimed"
+    )
+    print("| points | scatter | unclaimed, 1.5 to 3 times | 1.5 | 2 | 3 | claimed |")
+    for points in (2, 4, 12):
+        for sd in SCATTERS:
+            rows = [
+                [100 * disturbed(points, n, sd, effect=2.3, factor=f) for n in (2, 3, 5)] for f in (0.0, 1.5, 2.0, 3.0)
+            ]
+            rows.append([100 * disturbed(points, n, sd, effect=1) for n in (2, 3, 5)])
+            print(f"| {points} | {sd:.0%} | {' | '.join(map(_words, rows))} |", flush=True)
+    print("\ntimes with an exponential tail: intervals that hold the true median, of 100, at 2/3/5 repetitions")
+    for points in (2, 4, 12):
+        print(f"{points} points | {'/'.join(f'{100 * skewed(points, n, 0.05):.1f}' for n in (2, 3, 5))}", flush=True)
+    print("\ntwo sides compared: claimed of 100, at 3/5 repetitions a side")
+    print("| scatter | " + " | ".join(f"{ratio:g}" for ratio in COMPARED) + " |")
+    for sd in SCATTERS:
+        rows = [[100 * compared(ratio, n, sd) for n in (3, 5)] for ratio in COMPARED]
+        print(f"| {sd:.0%} | {' | '.join(map(_words, rows))} |", flush=True)
+
+
+def _words(shares: Sequence[float]) -> str:
+    return "/".join(f"{share:.0f}" for share in shares)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--questions", nargs="*", default=list(QUESTIONS))
+    parser.add_argument("--order", choices=get_args(Order))
+    parser.add_argument("--drift", action="store_true")
+    given = parser.parse_args()
+    if given.drift:
+        return drifts(given.trials, given.seconds)
+    start = perf_counter()
+    total: Counter[str] = Counter()
+    means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
+    cells = " | ".join(["1", "1, known scatter", "2", "3", "5"])
+    print("right/silent/wrong of 100 experiments, by repetitions\n")
+    print(f"| question | effect | scatter | {cells} |")
+    print("|---" * 8 + "|")
+    for question in given.questions:
+        for effect in EFFECTS:
+            for sd in SCATTERS:
+                if perf_counter() - start > given.seconds:
+                    print("time is up")
+                    return 1
+                row: list[str] = []
+                shown: list[tuple[float, ...]] = []
+                for repetitions in REPETITIONS:
+                    for prior in (False, True) if repetitions == 1 else (False,):
+                        verdicts, broken = tally(
+                            question, effect, sd, repetitions, given.trials, prior=prior, order=given.order
+                        )
+                        total.update({**verdicts, "all": given.trials, "broken": broken})
+                        if effect == 1:
+                            total.update({"false": verdicts["wrong"], "no effect": given.trials})
+                        shown.append(tuple(100 * verdicts[v] / given.trials for v in ("right", "silent", "wrong")))
+                        row.append(_words(shown[-1]) + (f" !{broken}" if broken else ""))
+                large = " *" if QUESTIONS[question](effect).margin > 3 * sd else ""
+                print(f"| {question} | {effect:g}{large} | {sd:.0%} | {' | '.join(row)} |", flush=True)
+                means["effect above 3 x scatter" if large else "no effect" if effect == 1 else "", question].append(
+                    shown
+                )
+    for (kind, question), rows in means.items():
+        if kind:
+            columns = [tuple(fmean(parts) for parts in zip(*column, strict=True)) for column in zip(*rows, strict=True)]
+            print(f"{kind} | {question} | {' | '.join(map(_words, columns))} |")
+    print("\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter")
+    print(f"order of trials: {given.order or 'not known'}; {dict(total)}; {perf_counter() - start:.0f} s")
+    print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
+    for points in (4, 6, 12):
+        print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")
+    robust_tables()
+    return broken_bounds(total)
+
+
+def broken_bounds(total: Counter[str]) -> int:
+    """Return the exit status: 1 if over 5 % of the head lines, or of the claims without an effect, are wrong, or one breaks a check."""
+    shares = (total["wrong"] / max(total["all"], 1), total["false"] / max(total["no effect"], 1))
+    return int(max(shares) > WRONG or total["broken"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

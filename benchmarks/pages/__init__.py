@@ -1,0 +1,1 @@
+"""What pages cost while trials run and when an experiment is large."""
