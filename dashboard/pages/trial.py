@@ -37,7 +37,6 @@ from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
-from experiments.models.disturbed import repeats_among
 from experiments.selectors import neighbours, repetitions_of
 from experiments.selectors.outlook import length_of
 from experiments.spec import design
@@ -190,7 +189,7 @@ def _title(trial: Trial) -> str:
     total = trial.experiment.specification.get("repetitions", 3)
     of = f" of {total}" if trial.kind == Kind.MEASURED and not trial.experiment.published else ""
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    again += ", repeated after a disturbed trial" if repeats_among([trial]) else ""
+    again += ", repeated after a disturbed trial" if Trial.repeats_among([trial]) else ""
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.contrib.postgres.functions import RandomUUID
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.text import slugify
@@ -22,7 +22,7 @@ from experiments.models.keeping.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
-from experiments.models.states import FAILED, Hold, Kind, Priority, State
+from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -173,7 +173,7 @@ class Experiment(models.Model):
                 self.trials.update(superseded=True)
             queued = self.add_design(plan) + self.queue_further(further)
             if not queued:
-                Event.note_end(self)
+                self.note_end()
             return queued
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
@@ -378,9 +378,29 @@ class Experiment(models.Model):
             self.wait_for_others()
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled:
-                Event.note_end(self)
+                self.note_end()
         note(self, "cancelled trials", str(cancelled))
         return cancelled
+
+    def note_end(self) -> None:
+        """Store the event that the experiment ended, if no trial is left, as the last statement of a transaction that ended some.
+
+        Trials that run later make it end once more. An experiment of which all trials were cancelled stores no event.
+        """
+        # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{self.pk}"])
+        if self.trials.filter(state__in=UNFINISHED).exists():
+            return
+        ended = self.trials.filter(superseded=False, state__in=(State.FINISHED, *FAILED))
+        newest = ended.aggregate(pk=models.Max("pk"))["pk"]
+        if newest is not None:
+            Event.note(Event.Kind.ENDED, f"{self.pk}:{newest}", experiment=self)
+
+    def note_imported(self) -> None:
+        """Store the event that the experiment, or trials of it, were imported."""
+        newest = self.trials.aggregate(pk=models.Max("pk"))["pk"]
+        Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
 
 
 def free_slug(wanted: str, project: Project) -> str:
