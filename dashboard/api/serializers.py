@@ -11,7 +11,7 @@ from rest_framework.reverse import reverse
 
 from dashboard.api.protocol.fields import Sparse
 from dashboard.api.protocol.in_place import told
-from dashboard.experiment.not_counted import why_apart
+from dashboard.panels.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
 from workers.testbed.certificate import Certificate

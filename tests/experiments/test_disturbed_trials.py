@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from dashboard.experiment.not_counted import why_apart
+from dashboard.panels.experiment.not_counted import why_apart
 from experiments.models import Cluster, Event, Experiment, Measurement, State, Summary, Trial
 from experiments.selectors import apart, configuration_rows
 from experiments.selectors.compared_members import chosen_members, load_trials

@@ -18,8 +18,8 @@ from rest_framework.request import Request
 
 from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
-from dashboard.experiment.not_counted import why_apart
-from dashboard.network.predictions import own_predictions
+from dashboard.panels.experiment.not_counted import why_apart
+from dashboard.panels.network.predictions import own_predictions
 from experiments import selectors
 from experiments.models import Experiment, Trial
 from experiments.selectors.diagnosis import answers_of

@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import plural
-from dashboard.experiment.list_rows import chip_state
 from dashboard.labels import workload_title
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.panels.experiment.list_rows import chip_state
 from experiments import deletion
 from experiments.access import may_cancel, visible_experiments, visible_reports
 from experiments.models import Experiment, ReportVersion

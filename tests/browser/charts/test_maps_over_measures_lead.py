@@ -18,9 +18,9 @@ from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment, Trial
 from tests.analysis.mpi.scenes import EPOCH, Scene
 from tests.browser.accessibility import violations
+from tests.dashboard.panels.trial.profiles import with_profile
+from tests.dashboard.panels.trial.samples import captured, row
 from tests.dashboard.studies_measured import NETWORK, measured, needing
-from tests.dashboard.trial.profiles import with_profile
-from tests.dashboard.trial.samples import captured, row
 from tests.experiments.factories import stored_file
 
 ONE: dict[str, Any] = {"name": "Captured", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}

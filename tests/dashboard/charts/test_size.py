@@ -17,9 +17,9 @@ from dashboard.charts import Figure, Line, over_parameter, throughput_over_time,
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.charts.ranks import ranks_over_time
+from dashboard.panels.trial.host_samples import MOST_HOSTS, MOST_STEPS
+from dashboard.panels.trial.rank_timeline import MOST_CELLS, MOST_RANKS
 from dashboard.templatetags.rankwire import figure
-from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS
-from dashboard.trial.rank_timeline import MOST_CELLS, MOST_RANKS
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer
 from experiments.spec import parse

@@ -1,0 +1,120 @@
+"""Of a trial with a flagged capture only times count, on every page and in the database alike; what is left out is counted and said."""
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from analysis.catalogue import METRICS
+from dashboard.panels.experiment.text_report import configurations_table
+from experiments.models import Configuration, Experiment, Summary, Trial
+from experiments.selectors import configuration_rows
+from experiments.selectors.comparison import compare
+from experiments.selectors.history import history_of
+from experiments.selectors.study import study_of
+from experiments.traffic import in_statistics
+from tests.dashboard.api.clients import client_of
+from tests.dashboard.explorer import left_out, pivoted
+
+
+@pytest.fixture
+def measured(submit, run) -> Experiment:
+    """Two hosts, four trials, the first of them with a degraded capture."""
+    experiment = submit(name="Doubtful", repetitions=4, sweep={"hosts": [2]})
+    run(most=1, trust="degraded")
+    run()
+    connection.check_constraints()  # fires the triggers that summarise
+    return experiment
+
+
+@pytest.fixture
+def configuration(measured) -> Configuration:
+    return measured.configurations.get()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("trust", ["", "good", "degraded", "unusable"])
+def test_the_database_and_python_agree_on_every_metric(trust):
+    with connection.cursor() as cursor:
+        for scope in ("all", "mpi"):
+            for metric in (*METRICS, "water.ns_per_day"):
+                cursor.execute("SELECT experiments_in_statistics(%s, %s, %s)", [trust, metric, scope])
+                assert cursor.fetchone()[0] == in_statistics(trust, metric, scope), (metric, scope)
+
+
+def test_it_keeps_summaries_without_their_traffic(configuration):
+    counts = dict(Summary.objects.filter(configuration=configuration).values_list("metric", "n"))
+    assert (counts["elapsed_s"], counts["packets"]) == (4, 3)
+    Trial.objects.filter(configuration=configuration).update(trust="unusable")
+    connection.check_constraints()
+    counts = dict(Summary.objects.filter(configuration=configuration).values_list("metric", "n"))
+    assert counts["elapsed_s"] == 4
+    assert "packets" not in counts
+
+
+def test_it_gives_only_times_to_an_experiment_and_its_findings(measured):
+    (row,) = configuration_rows(measured, ["elapsed_s", "packets"])
+    assert {metric: len(values) for metric, values in row.values.items()} == {"elapsed_s": 4, "packets": 3}
+    (point,) = study_of(measured).points
+    assert (len(point.array("elapsed_s")), len(point.array("packets"))) == (4, 3)
+    assert point.trust["degraded"] == 1
+
+
+def test_their_traffic_stays_in_sight(measured, page):
+    charts = {c.element: c for s in page.get(measured.get_absolute_url()).context["sections"] for c in s.charts}
+    marks = {
+        element: [t["x"] for t in charts[element].figure["data"] if t.get("name") == "Flagged, not counted"]
+        for element in ("packets", "time")
+    }
+    assert marks == {"packets": [[2]], "time": []}
+    measured.trials.update(trust="unusable")
+    html = page.get(measured.get_absolute_url()).content.decode()
+    assert "Flagged, not counted" in html
+
+
+def test_it_says_how_many_trials_a_comparison_leaves_out(measured, submit, run, person, page):
+    other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
+    run()
+    compared = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
+    n = {row.metric: tuple(s.n for s in row.summaries) for row in compared.rows}
+    assert (n["elapsed_s"], n["packets"]) == ((4, 4), (3, 4))
+    assert [member["flagged"] for member in compared.to_dict()["members"]] == [1, 0]
+    html = page.get(f"{reverse('compare')}?of=e:{measured.slug},e:{other.slug}").content.decode()
+    assert "1 flagged, not in the traffic" in html
+
+
+def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page):
+    assert [cell.trials for cell in pivoted(person, text="doubtful", y="packets").cells] == [3]
+    assert [cell.trials for cell in pivoted(person, text="doubtful").cells] == [4]
+    assert (left_out(person, text="doubtful", y="packets"), left_out(person, text="doubtful")) == (1, 0)
+    html = page.get(reverse("explore"), {"text": "doubtful", "y": "packets"}).content.decode()
+    assert "The traffic of 1 flagged trial is left out" in html
+    told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
+    assert told["flagged_left_out"] == 1
+
+
+def test_it_says_which_trials_a_history_leaves_out(measured, configuration, person, page):
+    first = measured.trials.get(trust="degraded")
+    assert len(history_of(person, configuration.hash, "testbed", "elapsed_s").entries) == 4
+    traffic = history_of(person, configuration.hash, "testbed", "packets")
+    assert (len(traffic.entries), traffic.flagged) == (3, [first.pk])
+    html = page.get(reverse("history", args=[configuration.hash, "testbed"]), {"metric": "packets"}).content.decode()
+    assert "The traffic of 1 flagged trial is left out" in html
+    assert first.get_absolute_url() in html
+
+
+def test_it_says_below_the_table_of_a_run_how_many_are_left_out(measured):
+    assert configurations_table(measured).caption == "The traffic of 1 flagged trial is left out; their times count."
+
+
+def test_of_a_flagged_warm_up_the_table_of_a_run_says_nothing(submit, run):
+    experiment = submit(warmups=1, repetitions=1, sweep={"hosts": [2]})
+    run(most=1, trust="degraded")
+    run()
+    assert experiment.trials.get(trust="degraded").kind == "warmup"
+    assert configurations_table(experiment).caption is None
+
+
+def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page):
+    for trial in measured.trials.order_by("pk"):
+        tiles = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
+        assert (tiles["elapsed_s"].rpartition(" ")[2], tiles["packets"].rpartition(" ")[2]) == ("4", "3"), trial.trust
