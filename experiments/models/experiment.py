@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -12,12 +12,13 @@ from django.contrib.postgres.functions import RandomUUID
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.text import slugify
 
+from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
-from experiments.models.keeping import holding
 from experiments.models.keeping.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
@@ -27,6 +28,10 @@ from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
+LONGEST_TAG: Final = 40
+"""As the specification has it."""
+MOST_IDENTICAL: Final = 3
+"""Failures in succession with the same message that put the remaining trials on hold."""
 _SLUG_ATTEMPTS: Final = 20
 _LONGEST_SLUG: Final = 90
 """Without the number of what is taken."""
@@ -247,8 +252,32 @@ class Experiment(models.Model):
         """
         if not self.trials.filter(state=State.QUEUED).exists():
             return
-        if holding.runs_new_program(trial) or holding.fails_repeatedly(self.trials):
+        if self._runs_new_program(trial) or self._fails_repeatedly():
             type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
+
+    def _runs_new_program(self, trial: Any) -> bool:
+        """Return whether a trial runs a program of the user of which no trial has finished."""
+        parameters = trial.configuration.parameters
+        known = workloads.find(self.workload, parameters)
+        if known is None or not known.brought:
+            return False
+        same = {f"configuration__parameters__{name}": parameters.get(name) for name in known.brought}
+        finished = type(trial).objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
+        return not finished.exists()
+
+    def _fails_repeatedly(self) -> bool:
+        """Return whether the last trials failed with one message, and not because of their configuration.
+
+        That is: their program did not start, they had several configurations, or no trial of the experiment has finished.
+        """
+        over = self.trials.exclude(state__in=(*UNFINISHED, State.CANCELLED)).order_by("-ended_at", "-pk")
+        last = list(over.values_list("state", "message", "running_at", "configuration_id")[:MOST_IDENTICAL])
+        if len(last) < MOST_IDENTICAL:
+            return False
+        states, messages, starts, configurations = zip(*last, strict=True)
+        if not set(states) <= set(FAILED) or len({message.partition("\n")[0] for message in messages}) > 1:
+            return False
+        return not any(starts) or len(set(configurations)) > 1 or not self.trials.filter(state=State.FINISHED).exists()
 
     def let_go(self) -> None:
         """Let held trials start; the next failure may hold them again."""
@@ -369,6 +398,47 @@ class Experiment(models.Model):
                 raise StaleTrial("Trials of this experiment wait or run: it can be moved when they are over.")
             self.project = project
             self.save(update_fields=["project"])
+
+    def archive(self) -> None:
+        """Take the experiment out of the lists; it stays under its address, and its trials count.
+
+        Raise ReadOnly for published results, StaleTrial while trials wait or run.
+        """
+        if self.published:
+            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
+        with transaction.atomic():
+            self.wait_for_others()
+            if self.trials.unfinished().exists():
+                raise StaleTrial(f"Trials of {self.name} wait or run: it can be archived when they are over.")
+            self.archived_at = timezone.now()
+            self.save(update_fields=["archived_at"])
+
+    def unarchive(self) -> None:
+        """Return the experiment to the lists."""
+        self.archived_at = None
+        self.save(update_fields=["archived_at"])
+
+    def retag(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, author: Any = None) -> bool:
+        """Add and remove tags, as a new version that queues no trial; return whether any tag changed.
+
+        Raise ReadOnly for published and imported results.
+        """
+        self.require_editable()
+        with transaction.atomic():
+            self.wait_for_others()
+            kept = [tag for tag in self.tags if tag not in remove]
+            tags = list(dict.fromkeys([*kept, *add]))
+            if tags == self.tags:
+                return False
+            spec = self.spec.model_copy(update={"tags": tuple(tags)})
+            self.tags, self.version = tags, self.version + 1
+            self.specification = {**self.specification, "tags": tags}
+            self.specification_hash = specification_hash(spec)
+            self.save(update_fields=["tags", "version", "specification", "specification_hash"])
+            self.versions.create(
+                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
+            )
+            return True
 
     def cancel(self) -> int:
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
