@@ -19,7 +19,7 @@ from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
-from experiments.models.keeping.deleted import Deleted
+from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
