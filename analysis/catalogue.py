@@ -51,6 +51,7 @@ def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = 
     return [Metric(*row, section=section, headline=row[0] in headline) for row in rows]
 
 
+_OWN = "own definition"
 _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
 _INSIDE = "every rank's calls, by a library loaded into it"
 _DELAY = f"{_INSIDE}; run delay: second number of /proc/thread-self/schedstat"
@@ -130,10 +131,10 @@ _VOLUME: Final[list[Row]] = [
     ("payload_bytes", "Payload", "B", "neutral", "Sum of transport payloads P: IP total length - IP header - TCP (or UDP) header; Ethernet padding never counts.", "tshark tcp.len, udp.length - 8"),
     ("duration_s", "Duration", "s", "neutral", "T = t_N - t_1, in file order.", "capinfos -u, where no stamp is earlier than the one before"),
     ("goodput_bytes", "Goodput volume", "B", "neutral", "Bytes of the union of the sequence ranges of every flow direction: each byte once.", f"{_TCPTRACE}: unique bytes sent"),
-    ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", "METRICS.md section 3"),
+    ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", _OWN),
     ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes/T, as in the published tables.", "capinfos -y"),
     ("throughput_bps", "Bit rate", "bit/s", "higher", "The throughput in bits: 8 wire_bytes/T.", "capinfos -i"),
-    ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes/T.", "METRICS.md section 3"),
+    ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes/T.", _OWN),
     ("line_rate_bps", "Line rate", "bit/s", "neutral", "8 sum(max(orig_len, 60) + 24)/T: with FCS, preamble and inter-frame gap.", "IEEE 802.3 framing"),
     ("peak_1ms_bps", "Peak rate, 1 ms", "bit/s", "neutral", "Largest rate in any window of 1 ms, windows sliding.", _WIRE),
     ("peak_10ms_bps", "Peak rate, 10 ms", "bit/s", "neutral", "Largest rate in any window of 10 ms, windows sliding.", _WIRE),
@@ -145,77 +146,77 @@ _VOLUME: Final[list[Row]] = [
     ("small_packet_share", "Small packets", SHARE, "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
     ("pure_ack_share", "Pure ACKs", SHARE, "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
     ("management_share", "Connection management", SHARE, "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
-    ("non_mpi_share", "Not MPI", SHARE, "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open as Open MPI, UCX or libfabric do).", "METRICS.md section 3"),
+    ("non_mpi_share", "Not MPI", SHARE, "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open as Open MPI, UCX or libfabric do).", _OWN),
 ]
 
 _INTERARRIVAL: Final[list[Row]] = [
-    ("interarrival_mean_s", "Inter-arrival, mean", "s", "neutral", "T/(N-1).", "METRICS.md section 4"),
+    ("interarrival_mean_s", "Inter-arrival, mean", "s", "neutral", "T/(N-1).", _OWN),
     ("interarrival_median_s", "Inter-arrival, median", "s", "neutral", "Median of d_i = t_(i+1) - t_i.", "Hyndman and Fan 1996, type 7"),
     ("interarrival_p95_s", "Inter-arrival, 95th percentile", "s", "neutral", "95 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
     ("interarrival_p99_s", "Inter-arrival, 99th percentile", "s", "neutral", "99 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
-    ("interarrival_cv", "Inter-arrival, variation", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", "METRICS.md section 4"),
-    ("iteration_period_s", "Iteration period", "s", "neutral", "Strongest peak of the autocorrelation of packets per bin, when significant.", "METRICS.md section 4"),
+    ("interarrival_cv", "Inter-arrival, variation", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", _OWN),
+    ("iteration_period_s", "Iteration period", "s", "neutral", "Strongest peak of the autocorrelation of packets per bin, when significant.", _OWN),
     ("hurst", "Hurst exponent", "1", "neutral", "Variance-time estimate; suppressed when a period is found.", "Leland et al. 1994"),
 ]
 
 _TCP: Final[list[Row]] = [
     ("connections", "Connections", "1", "neutral", "Connections (4-tuple and initial sequence number), aborted ones included.", f"{_TCPTRACE}: TCP connections traced"),
-    ("flows_without_handshake", "Flows without handshake", "1", "neutral", "Connections whose SYN was not captured.", "METRICS.md section 5"),
-    ("aborted_connections", "Aborted connections", "1", "lower", "Connections that Open MPI's simultaneous connects left behind after one handshake.", "METRICS.md section 5"),
+    ("flows_without_handshake", "Flows without handshake", "1", "neutral", "Connections whose SYN was not captured.", _OWN),
+    ("aborted_connections", "Aborted connections", "1", "lower", "Connections that Open MPI's simultaneous connects left behind after one handshake.", _OWN),
     ("retransmitted_segments", "Retransmitted segments", "1", "lower", "Segments whose range overlaps bytes already seen from that side; keep-alives and zero-window probes apart.", f"{_TCPTRACE}: rexmt data pkts"),
     ("retransmitted_bytes", "Retransmitted bytes", "B", "lower", "Overlap of retransmitted segments with bytes already seen.", f"{_TCPTRACE}: rexmt data bytes"),
     ("keep_alives", "Keep-alives", "1", "neutral", "Segments of at most one byte just below the next sequence number, with everything acknowledged.", "tshark tcp.analysis.keep_alive"),
     ("zero_window_probes", "Zero-window probes", "1", "lower", "Segments at the left edge of a closed window, or one below it.", "tshark tcp.analysis.zero_window_probe"),
     ("out_of_order_segments", "Out-of-order segments", "1", "lower", "Segments that start before a recorded one and fill a gap never seen before.", f"{_TCPTRACE}: outoforder pkts"),
-    ("ambiguous_segments", "Ambiguous segments", "1", "lower", "Out-of-order segments no sooner than one round trip after the gap: something sent again after a loss before the capture point looks the same.", "METRICS.md section 5"),
+    ("ambiguous_segments", "Ambiguous segments", "1", "lower", "Out-of-order segments no sooner than one round trip after the gap: something sent again after a loss before the capture point looks the same.", _OWN),
     ("duplicate_acks", "Duplicate ACKs", "1", "lower", "ACK = highest so far, no payload, same window, data outstanding.", "RFC 5681 section 2"),
     ("triple_duplicate_acks", "Triple duplicate ACKs", "1", "lower", "Third duplicate ACK in a row.", "RFC 5681 section 3.2"),
     ("zero_window_events", "Zero windows", "1", "lower", "Segments with window 0 without SYN, FIN or RST.", "tshark tcp.analysis.zero_window"),
     ("window_full_events", "Full windows", "1", "lower", "Times the outstanding bytes reached the peer's scaled window.", "tshark tcp.analysis.window_full"),
     ("window_mean_bytes", "Window, mean", "B", "higher", "Mean advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
     ("window_min_bytes", "Window, smallest", "B", "higher", "Smallest advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
-    ("bytes_in_flight_max", "Bytes in flight, largest", "B", "neutral", "Largest (highest end sent - highest ACK received).", "METRICS.md section 5"),
-    ("bytes_in_flight_p95", "Bytes in flight, 95th percentile", "B", "neutral", "95 % quantile of (highest end sent - highest ACK received) over data segments.", "METRICS.md section 5"),
-    ("rtt_handshake_s", "Round trip, handshake", "s", "lower", "t(final ACK) - t(SYN): independent of the capture point.", "METRICS.md section 5"),
+    ("bytes_in_flight_max", "Bytes in flight, largest", "B", "neutral", "Largest (highest end sent - highest ACK received).", _OWN),
+    ("bytes_in_flight_p95", "Bytes in flight, 95th percentile", "B", "neutral", "95 % quantile of (highest end sent - highest ACK received) over data segments.", _OWN),
+    ("rtt_handshake_s", "Round trip, handshake", "s", "lower", "t(final ACK) - t(SYN): independent of the capture point.", _OWN),
     ("rtt_min_s", "Round trip, smallest", "s", "lower", "Smallest time from data to its pure ACK; ACKs of a host next to the capture point are left out.", "Karn and Partridge 1987"),
     ("rtt_median_s", "Round trip, median", "s", "lower", "Median time from the newest never-retransmitted byte that a pure ACK covers to that ACK, unless a later retransmission is covered too.", "Karn and Partridge 1987"),
     ("rtt_p95_s", "Round trip, 95th percentile", "s", "lower", "95 % quantile of the same.", "Karn and Partridge 1987"),
-    ("rtt_samples", "Round trip, samples", "1", "neutral", "Number of round-trip samples.", "METRICS.md section 5"),
-    ("rtt_half_a_s", "Half round trip, side A", "s", "lower", "Median from the capture point to the first endpoint and back.", "METRICS.md section 5"),
-    ("rtt_half_b_s", "Half round trip, side B", "s", "lower", "Median from the capture point to the second endpoint and back.", "METRICS.md section 5"),
-    ("response_latency_s", "Response latency", "s", "lower", "Median from data to a piggybacked ACK; includes the peer's computing.", "METRICS.md section 5"),
-    ("bdp_bytes", "Bandwidth-delay product", "B", "neutral", "Goodput x rtt_min of the flow, largest of all flows.", "METRICS.md section 5"),
+    ("rtt_samples", "Round trip, samples", "1", "neutral", "Number of round-trip samples.", "Karn and Partridge 1987"),
+    ("rtt_half_a_s", "Half round trip, side A", "s", "lower", "Median from the capture point to the first endpoint and back.", _OWN),
+    ("rtt_half_b_s", "Half round trip, side B", "s", "lower", "Median from the capture point to the second endpoint and back.", _OWN),
+    ("response_latency_s", "Response latency", "s", "lower", "Median from data to a piggybacked ACK; includes the peer's computing.", _OWN),
+    ("bdp_bytes", "Bandwidth-delay product", "B", "neutral", "Goodput x rtt_min of the flow, largest of all flows.", _OWN),
 ]
 
 _TRUST: Final[list[Row]] = [
     ("captured", "Captured packets", "1", "neutral", "Packets that the capture tool says it wrote.", "report of the capture tool"),
     ("received_by_filter", "Received packets", "1", "neutral", "Packets that passed the capture filter.", "report of the capture tool, else pcapng statistics block (isb_ifrecv)"),
     ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else of each pcapng interface the larger of statistics block (isb_osdrop, isb_ifdrop) and packets (epb_dropcount)"),
-    ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "METRICS.md section 7"),
-    ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", "METRICS.md section 7"),
-    ("super_segment_share", "Super-segments, share", SHARE, "lower", "super_segments / TCP packets.", "METRICS.md section 7"),
-    ("wire_packets_estimated", "Packets on the wire, estimated", "1", "neutral", "Frames with every super-segment counted as ceil(P/MSS).", "METRICS.md section 7"),
-    ("duplicated_packets", "Duplicated packets", "1", "lower", "Frames whose IP and TCP headers and payload length were seen before within 1 ms.", "METRICS.md section 7"),
+    ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "report of the capture tool"),
+    ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", _OWN),
+    ("super_segment_share", "Super-segments, share", SHARE, "lower", "super_segments / TCP packets.", _OWN),
+    ("wire_packets_estimated", "Packets on the wire, estimated", "1", "neutral", "Frames with every super-segment counted as ceil(P/MSS).", _OWN),
+    ("duplicated_packets", "Duplicated packets", "1", "lower", "Frames whose IP and TCP headers and payload length were seen before within 1 ms.", _OWN),
     ("acked_unseen_segments", "ACKs for unseen data", "1", "lower", "ACKs for bytes that were never captured: loss in the capture.", "tshark tcp.analysis.ack_lost_segment"),
-    ("time_reversals", "Time reversals", "1", "lower", "Packets stamped earlier than the one before; order is never changed.", "METRICS.md section 2"),
-    ("truncated_tail", "Truncated tail", "1", "lower", "1 when the last record is incomplete.", "METRICS.md section 2"),
-    ("unread_bytes", "Unread bytes", "B", "lower", "Bytes behind the last record that could be read.", "METRICS.md section 2"),
-    ("observer_effect", "Observer effect", SHARE, "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "METRICS.md section 7"),
+    ("time_reversals", "Time reversals", "1", "lower", "Packets stamped earlier than the one before; order is never changed.", _OWN),
+    ("truncated_tail", "Truncated tail", "1", "lower", "1 when the last record is incomplete.", _OWN),
+    ("unread_bytes", "Unread bytes", "B", "lower", "Bytes behind the last record that could be read.", _OWN),
+    ("observer_effect", "Observer effect", SHARE, "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "control runs of the experiment"),
 ]
 
 _STRUCTURES: Final[list[Metric]] = [
     Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
-    Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", "METRICS.md section 4", "interarrival", shape="table"),
+    Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", _OWN, "interarrival", shape="table"),
     Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
     Metric("chain_volume_s", "Volume in a row", "s", "lower", "Time that the links need, at the rate asked for, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
     Metric("chain_latency_s", "Latency in a row", "s", "lower", "Sum over the same chain of the unloaded path from the capture point to the host that answers and back; at most this: a host may have had no need to wait.", _CHAIN, "matrices"),
     Metric("chain_messages", "Messages in a row", "1", "lower", "Times that a host on the same chain had waited for a message, or for the ACK of a full window.", _CHAIN, "matrices"),
     Metric("chain_retransmission_s", "Retransmissions in a row", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
-    Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
-    Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
+    Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", _OWN, "matrices", shape="table"),
+    Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "handshakes of Open MPI (BTL)", "matrices", shape="table"),
     Metric("roce", "RoCEv2", "1", "neutral", "Packets, bytes, rates, operations, retransmitted packets (PSN), congestion notifications and ECN marks of InfiniBand over UDP, in total and per queue pair. In roce.", "InfiniBand Architecture Specification, annex A17", "matrices", shape="table"),
-    Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),
-    Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "METRICS.md section 8", "legacy", shape="table"),
+    Metric("trust", "Trust", "1", "neutral", "good, estimated, degraded or unusable, with reasons.", _OWN, "trust", shape="verdict"),
+    Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "shell script of 2011", "legacy", shape="table"),
 ]
 
 # fmt: on

@@ -71,7 +71,7 @@ class PacketTable:
 
     ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` where the format records none), ``orig_len`` the length on the
     wire in bytes (captured link layer included), ``cap_len`` what was captured of it. ``payload`` is the transport payload
-    in bytes, by the rule for super-segments where the IP length field is 0 (METRICS.md section 2). ``src``/``dst`` index
+    in bytes, by the rule for super-segments where the IP length field is 0. ``src``/``dst`` index
     ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered 5-tuple (a connection that reuses its ports is
     split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN options (``NO_SCALE``, 0
     when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
@@ -106,7 +106,7 @@ class PacketTable:
     flow_strays: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
     """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings; METRICS.md section 6)."""
+    """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings)."""
     clock_unit_ns: int = 1
     """Every stamp of the file so far is a multiple of it."""
     source: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How far a capture is to be trusted, in one word (METRICS.md section 7)."""
+"""How far a capture is to be trusted, in one word."""
 
 from __future__ import annotations
 

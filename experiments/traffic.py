@@ -1,4 +1,4 @@
-"""Which values are about packets, and whose enter statistics: of a trial with a flagged capture (METRICS.md section 7) only times do.
+"""Which values are about packets, and whose enter statistics: of a trial with a flagged capture only times do.
 
 Python and PostgreSQL have to agree on it, because summaries are made by a trigger: the database's function is written from the
 catalogue after every ``migrate``, and a test compares both.

@@ -1,7 +1,7 @@
 """What a result costs: money per GFLOP/s, MFLOP/s per watt, and what waiting throws away.
 
-Amounts are in the currency of the facts that are given; nothing is converted. Formulas are those of the published studies D
-(Eadline and Layton 2006) and E (White Rose Grid e-Science Centre), STUDIES.md.
+Amounts are in the currency of the facts that are given; nothing is converted. Formulas are those of the published studies
+``eadline-2006-hpl`` and ``york-staging`` (docs/studies.md, Peak, price and power).
 """
 
 from __future__ import annotations

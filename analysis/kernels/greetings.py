@@ -1,6 +1,6 @@
 """What MPI libraries say first on a TCP connection of theirs: who speaks, or at least that it carries MPI.
 
-Open MPI since 3   jobid, rank, "OPAL-TCP-BTL" (METRICS.md section 6); 24 bytes from either side
+Open MPI since 3   jobid, rank, "OPAL-TCP-BTL" (docs/metrics.md, Matrices); 24 bytes from either side
 Open MPI 1.8 to 2  jobid, rank; 8 bytes from either side, so known only by the other side's answer (``packets.Handshakes``)
 UCX                the magic number of its TCP transport, 0xCAFEBABE12345678, before what its connection manager says
 libfabric          a request of its TCP provider: version 3, type 0, how much data follows the header (MPICH 8 bytes, Intel MPI 24), and

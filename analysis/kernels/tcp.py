@@ -1,4 +1,4 @@
-"""One pass over the packets: every connection's state machine. Definitions: METRICS.md section 5, docstring of analysis.traffic.tcp."""
+"""One pass over the packets: every connection's state machine. Definitions: analysis.traffic.tcp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions fitted to inter-arrival times by maximum likelihood, location fixed at 0 (METRICS.md section 4).
+"""Distributions fitted to inter-arrival times by maximum likelihood, location fixed at 0.
 
 Samples are values x with weights w (how often each occurs), all x > 0. Estimators: Johnson, Kotz, Balakrishnan,
 Continuous Univariate Distributions, volume 1.

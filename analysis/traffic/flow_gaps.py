@@ -1,4 +1,4 @@
-"""Inter-arrival times of every connection and each of its directions (METRICS.md section 4).
+"""Inter-arrival times of every connection and each of its directions.
 
 Needs the stamps of all packets at once, 13 bytes each, which is why it is asked for and no part of every analysis.
 """

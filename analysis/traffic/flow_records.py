@@ -13,7 +13,7 @@ from analysis.kernels import tcp_state as state
 from analysis.packets import NO_TIME
 
 BTL_HANDSHAKE_BYTES: Final = 24
-"""What Open MPI's TCP BTL sends first on a connection: jobid, vpid, "OPAL-TCP-BTL" (METRICS.md section 6)."""
+"""What Open MPI's TCP BTL sends first on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/metrics.md, Matrices)."""
 
 _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
@@ -125,7 +125,7 @@ def _fill(
 
 
 def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:
-    """One BTL handshake, nothing else, then closed: the loser of two simultaneous connects (METRICS.md section 5)."""
+    """One BTL handshake, nothing else, then closed: the loser of two simultaneous connects."""
     payload = records["payload_bytes_ab"] + records["payload_bytes_ba"]
     closed = sum(records[f"{name}_{way}"] for name in ("fins", "rsts") for way in ("ab", "ba")) > 0
     aborted: npt.NDArray[np.bool_] = (records["btl_handshakes"] == 1) & (payload == BTL_HANDSHAKE_BYTES) & closed

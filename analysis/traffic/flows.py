@@ -1,4 +1,4 @@
-"""Connections and what they measured: one row per TCP connection, and the sums of any set of them (METRICS.md section 5).
+"""Connections and what they measured: one row per TCP connection, and the sums of any set of them.
 
 A connection is a 4-tuple and an initial sequence number: ports used again make a new one, idleness never does. ``a`` is the
 side that sent the SYN, or, where no handshake was captured, the sender of the first packet. ``_ab`` is what a sent.

@@ -1,4 +1,4 @@
-"""Inter-arrival times of one scope (METRICS.md section 4)."""
+"""Inter-arrival times of one scope."""
 
 from __future__ import annotations
 

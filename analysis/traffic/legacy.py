@@ -1,4 +1,4 @@
-"""The report of the 2011 shell script, digit by digit (METRICS.md section 8): published figures stay comparable.
+"""The report of the 2011 shell script, digit by digit: published figures stay comparable.
 
 The script used ``bc -l`` at scale 20, which truncates every division; its printed digits come back only in the same
 order of operations. What is wrong with the figures is said in ``CAVEATS``, which every face prints beside them.

@@ -1,4 +1,4 @@
-"""Who sent how much to whom: host x host over all IP packets, rank x rank over MPI connections (METRICS.md section 6).
+"""Who sent how much to whom: host x host over all IP packets, rank x rank over MPI connections.
 
 Rows send, columns receive. Messages between ranks of one host that use shared memory never reach the wire; the launchers pin
 ``--mca btl tcp,self`` against that, and the result says so.

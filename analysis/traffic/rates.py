@@ -1,4 +1,4 @@
-"""Volume and rate of all traffic and of MPI traffic, accumulated table by table (METRICS.md section 3)."""
+"""Volume and rate of all traffic and of MPI traffic, accumulated table by table."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ class ScopeRates:
         return None
 
     def result(self, sizes: tuple[Int64, Int64] | None = None) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) of METRICS.md section 3, without goodput and non_mpi_share.
+        """(metrics, not_available) of the section "volume" of the catalogue, without goodput and non_mpi_share.
 
         ``sizes`` is the ``size_histogram``, where that is known.
         """

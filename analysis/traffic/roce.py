@@ -4,7 +4,7 @@ Definitions: operations are counted where they begin (the first packet, or the o
 retransmission is a packet of a reliable connection whose number (PSN) is not above the highest of its queue pair so far; requests
 and READ responses number for themselves. ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers
 packets that a switch has marked (ECN 11). Packets whose header was not captured count in volume and rates alone. Rates are those of
-METRICS.md section 3, over the time from the first packet of RoCEv2 to the last.
+analysis.traffic.rates, over the time from the first packet of RoCEv2 to the last.
 """
 
 from __future__ import annotations

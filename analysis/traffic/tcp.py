@@ -1,6 +1,6 @@
 """The TCP pass: packet tables in, connections out, chunk by chunk.
 
-Definitions (METRICS.md section 5) and whose they are:
+Definitions and their origin:
 
 retransmission
     a segment whose payload range overlaps payload already seen from that side; bytes = the overlap (tcptrace). SYN and

@@ -1,4 +1,4 @@
-"""How far a capture may be believed (METRICS.md section 7)."""
+"""How far a capture may be believed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
 from dashboard.api.protocol.in_place import in_place
-from dashboard.pages.clusters import ClusterRow
+from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters
 from experiments.models import ACTIVE, Cluster, ClusterTest, State

@@ -28,8 +28,8 @@ from dashboard.api.protocol.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
-from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
-from dashboard.network.table import as_file
+from dashboard.panels.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
+from dashboard.panels.network.table import as_file
 from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments import access
 from experiments.errors import FieldError, InvalidSpec

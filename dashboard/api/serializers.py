@@ -11,10 +11,9 @@ from rest_framework.reverse import reverse
 
 from dashboard.api.protocol.fields import Sparse
 from dashboard.api.protocol.in_place import told
-from dashboard.experiment.not_counted import why_apart
+from dashboard.panels.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
-from experiments.models.disturbed import repeats_among
 from workers.testbed.certificate import Certificate
 
 Values = dict[str, float]
@@ -178,7 +177,7 @@ class TrialDetailSerializer(TrialSerializer):
 
     def get_repeats_disturbed(self, trial: Trial) -> bool:
         known: set[int] | None = self.context.get("repeats")
-        return trial.pk in (repeats_among([trial]) if known is None else known)
+        return trial.pk in (Trial.repeats_among([trial]) if known is None else known)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskViewSet
+from dashboard.api.bundles import BundlesView, ImportsView
 from dashboard.api.changes import ChangeViewSet
 from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
@@ -27,13 +28,12 @@ from dashboard.api.predictions import NetworksView, PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
+from dashboard.api.reports import ReportViewSet
 from dashboard.api.shares import ShareLinkViewSet
 from dashboard.api.status import StatusView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView
-from dashboard.exchange.rest import BundlesView, ImportsView
-from dashboard.reports.rest import ReportViewSet
 
 
 class Nowhere(APIView):

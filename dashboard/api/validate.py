@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
 from dashboard.api.specifications import project_of, specification_of
-from dashboard.new.preview import cautions
+from dashboard.panels.new.preview import cautions
 from experiments.errors import InvalidSpec
 from experiments.models.experiment import cluster_for
 from experiments.selectors import quotas

@@ -14,7 +14,7 @@ from analysis.replay.foretold import Check, Replayed
 from analysis.sensitivity import Link
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
-from dashboard.network.predictions import network_words
+from dashboard.panels.network.predictions import network_words
 from experiments.access import limited_to, may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, ReadOnly
 from experiments.models import BackgroundTask, Experiment

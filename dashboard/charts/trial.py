@@ -9,7 +9,7 @@ from math import ceil
 from analysis import numbers
 from dashboard.charts.parts import Figure, Scale, axis_title, hover
 
-# Frames below this many bytes carry little but headers (METRICS.md section 3).
+# Frames below this many bytes carry little but headers.
 SMALL_BYTES = 100
 MOST_STEPS = 500
 # Lowest frame length of each class: bare ACKs, small frames, then steps of 200 up to full size and jumbo frames.

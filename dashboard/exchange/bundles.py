@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import BundleForm
-from dashboard.pages.compare import members_asked
+from dashboard.requests.lookup import members_asked
 from experiments.access import visible_experiments
 from experiments.errors import CannotExport
 from experiments.exchange.choice import chosen_by

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
-from dashboard.api.protocol.errors import refusal, whole
+from dashboard.requests.problems import refusal, whole
 from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.spec import budget
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from rest_framework.views import APIView
 
-from dashboard.api.protocol.errors import entry, refusal
+from dashboard.requests.problems import entry, refusal
 from experiments.errors import FieldError
 from experiments.pure.storable import storable
 

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from analysis.numbers import plural
 from dashboard.background import changes
-from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
+from dashboard.panels.new.draft import draft_from_post
 from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.cluster.form import ClusterForm
-from dashboard.pages.clusters import ClusterRow, cluster_rows
+from dashboard.panels.cluster.form import ClusterForm
+from dashboard.panels.cluster.rows import ClusterRow, cluster_rows
 from dashboard.states import chip_of
 from experiments import cluster_kinds
 from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from analysis import numbers
-from dashboard.new.form import Field
+from dashboard.panels.cluster.rows import cluster_rows
+from dashboard.panels.new.form import Field
 from experiments.access import may_describe_clusters, may_set_up_clusters
 from experiments.cluster_kinds import facts as cluster_facts
-from experiments.cluster_kinds.facts import facts_of
 from experiments.errors import InvalidSpec
-from experiments.models import ACTIVE, Cluster, State, Trial
+from experiments.models import Cluster, Trial
 
 _GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
@@ -28,68 +26,6 @@ _GROUPS: Final = (
     ("Network", "What loads are held against on real hosts. A test of the cluster fills in what is not known.", 3),
 )
 """Headings of the form, each with so many facts in their order."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRow:
-    """One cluster with its trials."""
-
-    cluster: Cluster
-    active: int
-    queued: int
-    finished: int
-    last_end: object
-
-    @property
-    def state(self) -> str:
-        if self.cluster.elsewhere:
-            return "elsewhere"
-        if self.cluster.settings_errors:
-            return "wrong"
-        if not self.cluster.enabled:
-            return "off"
-        return "busy" if self.active else "ready"
-
-    @property
-    def words(self) -> str:
-        return f"Busy, {numbers.plural(self.active, 'trial')}" if self.state == "busy" else ""
-
-    @property
-    def hosts(self) -> str:
-        """How many there are, in words."""
-        if self.state == "elsewhere":
-            return str(self.cluster.most_hosts or "?")
-        return self.cluster.traits.hosts_in_words(self.cluster) if self.state != "wrong" else "?"
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """What is stated, in words, and the peak that follows."""
-        return facts_in_words(self.cluster.facts)
-
-
-def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (name, value) of every stated fact in the order of the form, the peak first; those of no known name last."""
-    known = cluster_facts.fields()
-    names = [*(name for name in known if name in facts), *(name for name in facts if name not in known)]
-    titles = {name: info.title or name for name, info in known.items()}
-    words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
-    peak = facts_of(facts).peak_flops
-    return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
-
-
-def cluster_rows(among: QuerySet[Cluster] | None = None) -> list[ClusterRow]:
-    """All clusters, or some, with counts of their trials; one query."""
-    rows = (
-        (Cluster.objects.all() if among is None else among)
-        .order_by("-enabled", "slug")
-        .annotate(
-            active=Count("trials", filter=Q(trials__state__in=ACTIVE)),
-            queued=Count("trials", filter=Q(trials__state=State.QUEUED)),
-            finished=Count("trials", filter=Q(trials__state=State.FINISHED)),
-            last_end=Max("trials__ended_at"),
-        )
-    )
-    return [ClusterRow(c, c.active, c.queued, c.finished, c.last_end) for c in rows]
 
 
 @require_GET

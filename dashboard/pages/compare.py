@@ -11,11 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analysis import numbers
-from dashboard.compare.charts import charts, not_drawn
-from dashboard.compare.sentences import answer, in_brief, point_name, point_words, setting
-from dashboard.compare.table import table, told_by
 from dashboard.labels import parameter_label
-from dashboard.requests.lookup import asked
+from dashboard.panels.compare.charts import charts, not_drawn
+from dashboard.panels.compare.sentences import answer, in_brief, point_name, point_words, setting
+from dashboard.panels.compare.table import table, told_by
+from dashboard.requests.lookup import asked, members_asked
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member
@@ -54,11 +54,6 @@ def page(request: HttpRequest) -> HttpResponse:
         "bundle_of": ",".join(member.token for member in compared.members),
     }
     return render(request, "compare/page.html", context)
-
-
-def members_asked(request: HttpRequest) -> list[str]:
-    """The tokens of `of`, in order."""
-    return [t for text in request.GET.getlist("of") for t in text.split(",") if t.strip()]
 
 
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:

@@ -13,15 +13,15 @@ from django_htmx.http import trigger_client_event
 
 from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
-from dashboard.experiment.diagnosis import panels_of, shown
-from dashboard.experiment.list_rows import chip_state, chip_words
-from dashboard.experiment.not_counted import swept_of, why_apart
-from dashboard.experiment.results import Results
-from dashboard.experiment.running import running_entry
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
-from dashboard.new.draft import as_yaml
-from dashboard.new.network_draft import asks_of_network
-from dashboard.parts import SHORT_TITLES
+from dashboard.panels.experiment.diagnosis import panels_of, shown
+from dashboard.panels.experiment.list_rows import chip_state, chip_words
+from dashboard.panels.experiment.not_counted import swept_of, why_apart
+from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.running import running_entry
+from dashboard.panels.new.draft import as_yaml
+from dashboard.panels.new.network_draft import asks_of_network
+from dashboard.panels.parts import SHORT_TITLES
 from dashboard.requests.lookup import asked, find_experiment
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, report_projects, role_in, visible_experiments

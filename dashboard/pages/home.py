@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.http import trigger_client_event
 
-from dashboard.experiment.list_rows import experiment_rows
-from dashboard.experiment.running import ended_among, header_of, running_entry
-from dashboard.pages.clusters import cluster_rows
 from dashboard.pages.lists.experiments import COLUMNS
+from dashboard.panels.cluster.rows import cluster_rows
+from dashboard.panels.experiment.list_rows import experiment_rows
+from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.people.happened import feed
 from dashboard.requests.lookup import asked
 from experiments.access import visible_experiments, visible_trials

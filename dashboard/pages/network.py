@@ -11,9 +11,9 @@ from django_htmx.http import HttpResponseClientRefresh
 from dashboard.background.replays import no_replay
 from dashboard.charts.network import Named
 from dashboard.labels import workload_title
-from dashboard.network.predictions import predictions_of
-from dashboard.network.what_if import what_if
-from dashboard.new.network_draft import asks_of_network
+from dashboard.panels.network.predictions import predictions_of
+from dashboard.panels.network.what_if import what_if
+from dashboard.panels.new.network_draft import asks_of_network
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_predict, may_run_more
 from experiments.models import Experiment, Network

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import plural
-from dashboard.network.form import read, rows_from, rows_of
+from dashboard.panels.network.form import read, rows_from, rows_of
 from experiments.access import may_describe_clusters
 from experiments.models import Network
 

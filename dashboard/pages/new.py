@@ -12,12 +12,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
-from dashboard.experiment.not_counted import Stale, stale_points
-from dashboard.new.draft import as_yaml, draft_from_post, without_foreign_figures
-from dashboard.new.form import Form
-from dashboard.new.network_draft import network_draft
-from dashboard.new.preview import Preview, make_preview
-from dashboard.new.proposal import starting_draft
+from dashboard.panels.experiment.not_counted import Stale, stale_points
+from dashboard.panels.new.draft import as_yaml, draft_from_post, without_foreign_figures
+from dashboard.panels.new.form import Form
+from dashboard.panels.new.network_draft import network_draft
+from dashboard.panels.new.preview import Preview, make_preview
+from dashboard.panels.new.proposal import starting_draft
 from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import asked
 from experiments import workloads

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from dashboard.parts import Measured, parts_of
+from dashboard.panels.parts import Measured, parts_of
 from experiments.access import may_describe_clusters, visible_experiments
 from experiments.selectors.diagnosis import answers_of
 

@@ -18,8 +18,8 @@ from analysis.numbers import plural
 from analysis.sensitivity import Link
 from dashboard.background import replays
 from dashboard.labels import workload_title
-from dashboard.network.predictions import one
-from dashboard.network.table import as_file
+from dashboard.panels.network.predictions import one
+from dashboard.panels.network.table import as_file
 from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_predict, may_run_more

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.new.form import Field
+from dashboard.panels.new.form import Field
 from experiments.access import may_register_programs
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program

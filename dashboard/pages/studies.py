@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from analysis.answers import Answer
 from analysis.numbers import plural
-from dashboard.experiment.list_rows import chip_state, chip_words
-from dashboard.experiment.results import published_name
-from dashboard.parts import Measured, summary_of
+from dashboard.panels.experiment.list_rows import chip_state, chip_words
+from dashboard.panels.experiment.results import published_name
+from dashboard.panels.parts import Measured, summary_of
 from dashboard.requests.idempotency import led_once
 from experiments import workloads
 from experiments.access import project_for, visible_experiments

@@ -17,27 +17,26 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from analysis import numbers
-from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.panels.experiment.not_counted import swept_of, why_apart
+from dashboard.panels.trial.inside_mpi import inside_mpi
+from dashboard.panels.trial.link_panel import link_panel
+from dashboard.panels.trial.live import left_s, live_charts
+from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
+from dashboard.panels.trial.packets import PacketQuery
+from dashboard.panels.trial.rank_timeline import rank_timeline
+from dashboard.panels.trial.siblings import environment_beside, observer_of
+from dashboard.panels.trial.tiles import published_here, tile_of
+from dashboard.panels.trial.trust_panel import trust_rows
+from dashboard.panels.trial.wire import wire_of
 from dashboard.requests import ranges
 from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import asked, find_trial
-from dashboard.trial.inside_mpi import inside_mpi
-from dashboard.trial.link_panel import link_panel
-from dashboard.trial.live import left_s, live_charts
-from dashboard.trial.metric_rows import metric_rows, missing_rows
-from dashboard.trial.packets import PacketQuery
-from dashboard.trial.rank_timeline import rank_timeline
-from dashboard.trial.siblings import environment_beside, observer_of
-from dashboard.trial.tiles import published_here, tile_of
-from dashboard.trial.trust_panel import trust_rows
-from dashboard.trial.wire import wire_of
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
-from experiments.models.disturbed import repeats_among
 from experiments.selectors import neighbours, repetitions_of
 from experiments.selectors.outlook import length_of
 from experiments.spec import design
@@ -190,7 +189,7 @@ def _title(trial: Trial) -> str:
     total = trial.experiment.specification.get("repetitions", 3)
     of = f" of {total}" if trial.kind == Kind.MEASURED and not trial.experiment.published else ""
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
-    again += ", repeated after a disturbed trial" if repeats_among([trial]) else ""
+    again += ", repeated after a disturbed trial" if Trial.repeats_among([trial]) else ""
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"
 
 

@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, changes, happened, invitations, notices, people, projects, shares, webhooks
+from dashboard.people import account, changes, happened, invitations, notices, people, projects, webhooks
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -18,11 +18,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-up/", views.signup, name="account_signup"),
     path("invitation/", invitations.invitation, name="invitation"),
     path("invitation/<str:key>/", invitations.come, name="invitation-come"),
-    path("shared/<str:key>/", shares.come, name="shared"),
-    path("shares/<int:pk>/end/", shares.end, name="share-end"),
-    path("experiments/<slug:slug>/share/", shares.experiment, name="experiment-share"),
-    path("reports/<int:pk>/share/", shares.report, name="report-share"),
-    path("compare/share/", shares.comparison, name="compare-share"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.page, name="project"),
     path("projects/<slug:slug>/settings/", projects.change, name="project-settings"),

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.answers import causes_of
-from dashboard.experiment.results import Results
 from dashboard.labels import fact_rows, parameter_label, value_words, workload_title
+from dashboard.panels.experiment.results import Results
 from dashboard.reports.markdown import plain
 from dashboard.reports.parts import Source
 from experiments.errors import InvalidSpec

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from analysis import numbers
 from dashboard.charts.panel import Chart
-from dashboard.compare import charts as compare_charts
-from dashboard.compare.sentences import amount
-from dashboard.compare.sentences import answer as compare_answer
-from dashboard.experiment.diagnosis import STRENGTH, shown
-from dashboard.experiment.results import Results
 from dashboard.labels import trial_role
-from dashboard.parts import Measured
-from dashboard.parts.efficiencies import efficiency_trees
+from dashboard.panels.compare import charts as compare_charts
+from dashboard.panels.compare.sentences import amount
+from dashboard.panels.compare.sentences import answer as compare_answer
+from dashboard.panels.experiment.diagnosis import STRENGTH, shown
+from dashboard.panels.experiment.results import Results
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
 from dashboard.states import chip_of
 from experiments.access import visible_experiments

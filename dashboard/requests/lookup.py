@@ -14,6 +14,11 @@ def asked(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").strip()
 
 
+def members_asked(request: HttpRequest) -> list[str]:
+    """The tokens of `of`, in order."""
+    return [token for text in request.GET.getlist("of") for token in text.split(",") if token.strip()]
+
+
 def without(given: QueryDict, *names: str) -> str:
     """The query string of a page without these names and without empty values."""
     kept = given.copy()

@@ -13,7 +13,7 @@ from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 
-from dashboard.api.protocol.errors import refusal, whole
+from dashboard.requests.problems import refusal, whole
 from experiments import store
 from experiments.errors import Tampered
 from experiments.models import Artifact

@@ -29,7 +29,6 @@ from experiments.models import (
     Cluster,
     Configuration,
     Environment,
-    Event,
     Experiment,
     ExperimentVersion,
     Measurement,
@@ -203,7 +202,7 @@ def _store(
         row = _trial(bundle.archive, experiment, trial, configurations, clusters)
         _files(bundle.archive, f"{directory}/files", row, trial, scratch)
     arrival.stored = experiment
-    Event.note_imported(experiment)
+    experiment.note_imported()
 
 
 def _free_slug(wanted: str, project: Project) -> str:

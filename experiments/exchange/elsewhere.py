@@ -32,7 +32,6 @@ from experiments.models import (
     Artifact,
     Cluster,
     Configuration,
-    Event,
     Experiment,
     Measurement,
     Project,
@@ -273,7 +272,7 @@ def _store(
             rows[key] = experiment.configurations.create(hash=key, position=len(rows), **told)
         repetitions[key] += 1
         _store_trial(experiment, rows[key], trial, read[number - 1], repetitions[key], number)
-    Event.note_imported(experiment)
+    experiment.note_imported()
     return experiment
 
 

@@ -5,12 +5,12 @@ from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
+from experiments.models.deleted import Deleted, DeletedRows
 from experiments.models.disturbed import DISTURBANCES
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
+from experiments.models.heartbeat import Heartbeat, LastSeen
 from experiments.models.installation import Installation
-from experiments.models.keeping.deleted import Deleted, DeletedRows
-from experiments.models.keeping.heartbeat import Heartbeat, LastSeen
 from experiments.models.measurement import Measurement, TrialValues, ValueNames
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey

@@ -1,17 +1,11 @@
-"""Trials that run once more: many by one statement, since ten thousand rows need not come here and go back; one that is handed back."""
+"""Trials that run once more, many by one statement: ten thousand rows are not read and written back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from django.db import connection, models, transaction
-from django.db.models import F
-
-from experiments.models.states import ACTIVE, State
-
-if TYPE_CHECKING:
-    from experiments.models.trial import Trial
+from django.db import connection, models
 
 _TAKEN: Final = frozenset({"experiment", "configuration", "cluster", "kind", "repetition", "position"})
 _ATTEMPT: Final = """
@@ -46,46 +40,5 @@ def insert_attempts(trial: type[models.Model], keys: Sequence[int]) -> None:
         cursor.execute(statement, [*defaults, list(keys)])
 
 
-def next_attempt(trial: Trial) -> Trial:
-    """Return an unsaved row for this trial once more."""
-    model = type(trial)
-    same = {"configuration": trial.configuration_id, "kind": trial.kind, "repetition": trial.repetition}
-    last = model._default_manager.filter(**same).aggregate(last=models.Max("attempt"))["last"] or trial.attempt
-    return model(
-        experiment_id=trial.experiment_id,
-        configuration_id=trial.configuration_id,
-        cluster_id=trial.cluster_id,
-        kind=trial.kind,
-        repetition=trial.repetition,
-        version=trial.experiment.version,
-        attempt=last + 1,
-        position=trial.position,
-    )
-
-
 def _default(field: Any) -> Any:
     return field.get_db_prep_save(field.get_default(), connection)
-
-
-def hand_back(trial: Trial, reason: str = "") -> bool:
-    """Let an active trial wait as if nobody had taken it, which counts as no attempt: its worker or its hosts end, through no fault of
-    the trial. The ``reason`` is its message until it is taken again.
-
-    Return False, and change nothing, where it is over, somebody else's by now, or to be cancelled.
-    """
-    untaken: dict[str, Any] = {"preparing_at": None, "running_at": None, "analysing_at": None, "worker": ""}
-    unknown: dict[str, Any] = {
-        "command": [],
-        "conditions": {},
-        "certificate": None,
-        "environment": None,
-        "progress": {},
-        "message": reason,
-    }
-    with transaction.atomic():
-        mine = type(trial).objects.filter(pk=trial.pk, worker=trial.worker, state__in=ACTIVE, cancel_requested_at=None)
-        if not mine.update(state=State.QUEUED, **untaken, **unknown, beats=F("beats") + 1, reaper_rounds=0):
-            return False
-        trial.leases.all().delete()
-    trial.refresh_from_db()
-    return True

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.contrib.postgres.functions import RandomUUID
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.text import slugify
 
+from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
-from experiments.models.keeping import holding
-from experiments.models.keeping.deleted import Deleted
+from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
-from experiments.models.states import FAILED, Hold, Kind, Priority, State
+from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
+LONGEST_TAG: Final = 40
+"""As the specification has it."""
+MOST_IDENTICAL: Final = 3
+"""Failures in succession with the same message that put the remaining trials on hold."""
 _SLUG_ATTEMPTS: Final = 20
 _LONGEST_SLUG: Final = 90
 """Without the number of what is taken."""
@@ -173,7 +178,7 @@ class Experiment(models.Model):
                 self.trials.update(superseded=True)
             queued = self.add_design(plan) + self.queue_further(further)
             if not queued:
-                Event.note_end(self)
+                self.note_end()
             return queued
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
@@ -247,8 +252,32 @@ class Experiment(models.Model):
         """
         if not self.trials.filter(state=State.QUEUED).exists():
             return
-        if holding.runs_new_program(trial) or holding.fails_repeatedly(self.trials):
+        if self._runs_new_program(trial) or self._fails_repeatedly():
             type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
+
+    def _runs_new_program(self, trial: Any) -> bool:
+        """Return whether a trial runs a program of the user of which no trial has finished."""
+        parameters = trial.configuration.parameters
+        known = workloads.find(self.workload, parameters)
+        if known is None or not known.brought:
+            return False
+        same = {f"configuration__parameters__{name}": parameters.get(name) for name in known.brought}
+        finished = type(trial).objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
+        return not finished.exists()
+
+    def _fails_repeatedly(self) -> bool:
+        """Return whether the last trials failed with one message, and not because of their configuration.
+
+        That is: their program did not start, they had several configurations, or no trial of the experiment has finished.
+        """
+        over = self.trials.exclude(state__in=(*UNFINISHED, State.CANCELLED)).order_by("-ended_at", "-pk")
+        last = list(over.values_list("state", "message", "running_at", "configuration_id")[:MOST_IDENTICAL])
+        if len(last) < MOST_IDENTICAL:
+            return False
+        states, messages, starts, configurations = zip(*last, strict=True)
+        if not set(states) <= set(FAILED) or len({message.partition("\n")[0] for message in messages}) > 1:
+            return False
+        return not any(starts) or len(set(configurations)) > 1 or not self.trials.filter(state=State.FINISHED).exists()
 
     def let_go(self) -> None:
         """Let held trials start; the next failure may hold them again."""
@@ -370,6 +399,47 @@ class Experiment(models.Model):
             self.project = project
             self.save(update_fields=["project"])
 
+    def archive(self) -> None:
+        """Take the experiment out of the lists; it stays under its address, and its trials count.
+
+        Raise ReadOnly for published results, StaleTrial while trials wait or run.
+        """
+        if self.published:
+            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
+        with transaction.atomic():
+            self.wait_for_others()
+            if self.trials.unfinished().exists():
+                raise StaleTrial(f"Trials of {self.name} wait or run: it can be archived when they are over.")
+            self.archived_at = timezone.now()
+            self.save(update_fields=["archived_at"])
+
+    def unarchive(self) -> None:
+        """Return the experiment to the lists."""
+        self.archived_at = None
+        self.save(update_fields=["archived_at"])
+
+    def retag(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, author: Any = None) -> bool:
+        """Add and remove tags, as a new version that queues no trial; return whether any tag changed.
+
+        Raise ReadOnly for published and imported results.
+        """
+        self.require_editable()
+        with transaction.atomic():
+            self.wait_for_others()
+            kept = [tag for tag in self.tags if tag not in remove]
+            tags = list(dict.fromkeys([*kept, *add]))
+            if tags == self.tags:
+                return False
+            spec = self.spec.model_copy(update={"tags": tuple(tags)})
+            self.tags, self.version = tags, self.version + 1
+            self.specification = {**self.specification, "tags": tags}
+            self.specification_hash = specification_hash(spec)
+            self.save(update_fields=["tags", "version", "specification", "specification_hash"])
+            self.versions.create(
+                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
+            )
+            return True
+
     def cancel(self) -> int:
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
         self.require_editable()
@@ -378,9 +448,29 @@ class Experiment(models.Model):
             self.wait_for_others()
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled:
-                Event.note_end(self)
+                self.note_end()
         note(self, "cancelled trials", str(cancelled))
         return cancelled
+
+    def note_end(self) -> None:
+        """Store the event that the experiment ended, if no trial is left, as the last statement of a transaction that ended some.
+
+        Trials that run later make it end once more. An experiment of which all trials were cancelled stores no event.
+        """
+        # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{self.pk}"])
+        if self.trials.filter(state__in=UNFINISHED).exists():
+            return
+        ended = self.trials.filter(superseded=False, state__in=(State.FINISHED, *FAILED))
+        newest = ended.aggregate(pk=models.Max("pk"))["pk"]
+        if newest is not None:
+            Event.note(Event.Kind.ENDED, f"{self.pk}:{newest}", experiment=self)
+
+    def note_imported(self) -> None:
+        """Store the event that the experiment, or trials of it, were imported."""
+        newest = self.trials.aggregate(pk=models.Max("pk"))["pk"]
+        Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
 
 
 def free_slug(wanted: str, project: Project) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models
@@ -14,9 +14,6 @@ from analysis.trust_level import FLAGGED
 from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.states import Kind, counted
 from experiments.traffic import TRAFFIC
-
-if TYPE_CHECKING:
-    from experiments.models.trial import Trial
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
@@ -59,16 +56,14 @@ class Measurement(models.Model):
         return f"{self.metric} = {self.value:g}"
 
     @classmethod
-    def rows(cls, trial: Trial, values: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
-        """Return the rows to store of ``values`` (by scope and metric) and, for those that are no finite number, why there is
-        none: they are not results.
-        """
+    def rows(cls, trial_id: int, values: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
+        """Return the rows of ``values`` (by scope and metric) of a trial, and the reason for each that is not a finite number."""
         rows: list[Measurement] = []
         not_finite: dict[str, str] = {}
         for scope, by_metric in values.items():
             for metric, value in by_metric.items():
                 if math.isfinite(value):
-                    rows.append(cls(trial=trial, scope=scope, metric=metric, value=value))
+                    rows.append(cls(trial_id=trial_id, scope=scope, metric=metric, value=value))
                 else:
                     not_finite.setdefault(metric, f"came out as {value}, which is not a number")
         return rows, not_finite

@@ -49,7 +49,7 @@ class Report(models.Model):
         with transaction.atomic():
             report = cls.objects.create(project=project, title=title, owner=by)
             report.versions.create(number=1, title=title, text=text, frozen=frozen, author=by, note=note)
-            Event.note_report(report, 1, by)
+            report._note_version(1, by)
         return report
 
     def revise(
@@ -68,7 +68,7 @@ class Report(models.Model):
             )
             current.title, current.version, current.changed_at = title, version.number, version.created_at
             current.save(update_fields=["title", "version", "changed_at"])
-            Event.note_report(current, version.number, by)
+            current._note_version(version.number, by)
         self.title, self.version, self.changed_at = current.title, current.version, current.changed_at
         return version
 
@@ -77,6 +77,10 @@ class Report(models.Model):
         earlier = self.versions.get(number=number)
         note = f"Version {number} again"
         return self.revise(earlier.title, earlier.text, earlier.frozen, by=by, base=self.version, note=note)
+
+    def _note_version(self, number: int, author: Any) -> None:
+        data = {"version": number, "by": author.get_username() if author is not None else ""}
+        Event.note(Event.Kind.REPORT, f"{self.pk}:{number}", report=self, data=data)
 
     @property
     def current(self) -> ReportVersion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
@@ -10,20 +10,21 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.urls import reverse
+from django.utils import timezone
 
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import hand_back, insert_attempts, next_attempt
+from experiments.models.attempts import insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
-from experiments.models.disturbed import DISTURBANCES, excluded_as_disturbed, queue_repeat
+from experiments.models.disturbed import DISTURBANCES, disturbed, excluded_as_disturbed
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
-from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted
-from experiments.models.turns import next_waiting
+from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted, measured
+from experiments.models.turns import in_turn
 from experiments.models.usage import Usage
 from experiments.pure.storable import storable
 
@@ -82,6 +83,27 @@ class TrialQuerySet(models.QuerySet["Trial"]):
     def without_result(self) -> TrialQuerySet:
         """The trials that ended and measured nothing."""
         return self.current().filter(state__in=WITHOUT_RESULT)
+
+    def next_waiting(self, cluster_id: int, rather: int | None = None) -> Trial | None:
+        """Lock and return, inside a transaction, the next trial of a cluster, past those that others have locked.
+
+        One of the experiment with the key ``rather`` comes first: hosts are held for it.
+        """
+        startable = self.startable().filter(cluster=cluster_id)
+        for experiment_id in sorted(in_turn(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather):
+            locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
+            if (trial := locked.order_by("position").first()) is not None:
+                return trial
+        return None
+
+    def held_machine_s(self) -> Iterator[tuple[int, float]]:
+        """Yield the project (key) of each active trial and the machine-seconds that the trial has held."""
+        now = timezone.now()
+        for trial in self.active().select_related("experiment", "cluster", "configuration"):
+            if trial.preparing_at is not None:
+                # At least a second: of two that used nothing, the one that has nothing running goes first.
+                held_s = max((now - trial.preparing_at).total_seconds(), 1.0)
+                yield trial.experiment.project_id, trial.machines * held_s
 
     def queue_attempts(self) -> int:
         """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
@@ -176,6 +198,31 @@ class Trial(models.Model):
     def is_over(self) -> bool:
         return self.state not in UNFINISHED
 
+    @property
+    def machines(self) -> int:
+        """The number of machines that it holds. Virtual hosts are one machine: the one that they run on."""
+        is_virtual = self.cluster is not None and self.cluster.traits.on_this_machine
+        return 1 if is_virtual else self.configuration.hosts
+
+    @classmethod
+    def repeats_among(cls, trials: Sequence[Trial]) -> set[int]:
+        """Return the keys of the trials that repeat a disturbed earlier attempt, which stays.
+
+        One query; none if all are first attempts.
+        """
+        later = [trial for trial in trials if trial.attempt > 1]
+        if not later:
+            return set()
+        configurations = {trial.configuration_id for trial in later}
+        earlier = cls.objects.filter(measured() & disturbed(), configuration__in=configurations)
+        columns = ("configuration_id", "kind", "repetition")
+        first = {tuple(key): attempt for *key, attempt in earlier.order_by("-attempt").values_list(*columns, "attempt")}
+        return {
+            trial.pk
+            for trial in later
+            if first.get((trial.configuration_id, trial.kind, trial.repetition), trial.attempt) < trial.attempt
+        }
+
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
         """Claim the waiting trial of a cluster whose turn it is (experiments.models.turns), ``rather`` of this experiment, with its hosts.
@@ -188,7 +235,7 @@ class Trial(models.Model):
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
             return None
         with transaction.atomic():
-            trial = next_waiting(cluster.pk, cls.objects.all(), rather)
+            trial = cls.objects.next_waiting(cluster.pk, rather)
             if trial is None or not trial._take(resources):
                 return None
             changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(
@@ -232,7 +279,7 @@ class Trial(models.Model):
 
         If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
-        rows, not_finite = Measurement.rows(self, result.measurements)
+        rows, not_finite = Measurement.rows(self.pk, result.measurements)
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
@@ -249,13 +296,13 @@ class Trial(models.Model):
             )
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
-            repeat = queue_repeat(self) if repeats else None
-            Event.note_end(self.experiment)
+            repeat = self._queue_repeat() if repeats else None
+            self.experiment.note_end()
         return repeat
 
     def finish_after_all(self, result: TrialResult) -> None:
         """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
-        rows, not_finite = Measurement.rows(self, result.measurements)
+        rows, not_finite = Measurement.rows(self.pk, result.measurements)
         with transaction.atomic():
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
             if not failed.update(
@@ -284,7 +331,7 @@ class Trial(models.Model):
             self.measurements.all().delete()
             self.artifacts.filter(name=measured.name).delete()
             measured.save(force_insert=True)
-            Event.note_failure(self)
+            self._note_failure()
         self.refresh_from_db()
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
@@ -294,6 +341,7 @@ class Trial(models.Model):
             Artifact.objects.bulk_create(artifacts)
             self.experiment.hold_rest(self)
             self._note_failure()
+            self.experiment.note_end()
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
         """A surprise: the traceback is kept for whoever mends it."""
@@ -302,20 +350,21 @@ class Trial(models.Model):
             Artifact.objects.bulk_create(artifacts)
             self.experiment.hold_rest(self)
             self._note_failure()
+            self.experiment.note_end()
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
         """The worker stopped this trial because somebody asked for it."""
         with transaction.atomic():
             self._end(State.CANCELLED, message="Cancelled while it ran.")
             Artifact.objects.bulk_create(artifacts)
-            Event.note_end(self.experiment)
+            self.experiment.note_end()
 
     def cancel(self) -> int:
         """Cancel this trial, at once or (while it runs) within seconds. Return 1 when there was something to cancel."""
         with transaction.atomic():
             cancelled = type(self).objects.filter(pk=self.pk).cancel()
             if cancelled:
-                Event.note_end(self.experiment)
+                self.experiment.note_end()
         return cancelled
 
     def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
@@ -345,15 +394,35 @@ class Trial(models.Model):
             if self._deserves_another_attempt():
                 return self.queue_attempt()
             self._note_failure()
+            self.experiment.note_end()
             return None
 
     def hand_back(self, reason: str = "") -> bool:
-        """Let it wait again as if nobody had taken it; return whether it was its worker's to hand back."""
-        return hand_back(self, reason)
+        """Queue an active trial again without counting an attempt: its worker or its hosts end, and the trial is not at fault.
+
+        The ``reason`` is its message until it is claimed again. Return False, and change nothing, if it is over, claimed
+        by another worker, or to be cancelled.
+        """
+        untaken: dict[str, Any] = {"preparing_at": None, "running_at": None, "analysing_at": None, "worker": ""}
+        unknown: dict[str, Any] = {
+            "command": [],
+            "conditions": {},
+            "certificate": None,
+            "environment": None,
+            "progress": {},
+            "message": reason,
+        }
+        with transaction.atomic():
+            mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE, cancel_requested_at=None)
+            if not mine.update(state=State.QUEUED, **untaken, **unknown, beats=F("beats") + 1, reaper_rounds=0):
+                return False
+            self.leases.all().delete()
+        self.refresh_from_db()
+        return True
 
     def _note_failure(self) -> None:
-        Event.note_failure(self)
-        Event.note_end(self.experiment)
+        """Store the event of a failure: only the first of an experiment is stored."""
+        Event.note(Event.Kind.FAILED, str(self.experiment_id), experiment_id=self.experiment_id, trial=self)
 
     def _deserves_another_attempt(self) -> bool:
         """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""
@@ -362,6 +431,21 @@ class Trial(models.Model):
         same = {name: getattr(self, name) for name in ("configuration_id", "kind", "repetition", "cluster_id")}
         lost = type(self).objects.filter(**same, state=State.LOST).count()
         return lost <= int(self.experiment.specification.get("retries", 1))
+
+    def next_attempt(self) -> Trial:
+        """Return an unsaved row for this trial once more."""
+        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
+        last = type(self).objects.filter(**same).aggregate(last=models.Max("attempt"))["last"] or self.attempt
+        return type(self)(
+            experiment_id=self.experiment_id,
+            configuration_id=self.configuration_id,
+            cluster_id=self.cluster_id,
+            kind=self.kind,
+            repetition=self.repetition,
+            version=self.experiment.version,
+            attempt=last + 1,
+            position=self.position,
+        )
 
     def queue_attempt(self) -> Trial:
         """Queue this trial once more; the new attempt replaces it from now on."""
@@ -374,13 +458,33 @@ class Trial(models.Model):
                 .update(superseded=True)
             ):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
-            attempt = next_attempt(self)
+            attempt = self.next_attempt()
             try:
                 attempt.save(force_insert=True)
             except IntegrityError:
                 raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
             self.experiment.let_go()
             return attempt
+
+    def _queue_repeat(self) -> Trial | None:
+        """Queue a disturbed trial once more, last in the order of its experiment, inside the transaction that ends it.
+
+        The disturbed trial stays, and the design keeps its number of repetitions. Return None if the specification wants no
+        repeat, the trial was cancelled or left the design, or its repetition has another trial: each has one repeat at most.
+        The caller holds the lock of the experiment.
+        """
+        is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
+        is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
+        if self.kind != Kind.MEASURED or not is_wanted or is_outdated:
+            return None
+        trials = self.experiment.trials
+        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
+        if trials.filter(**same, superseded=False).exclude(pk=self.pk).exists():
+            return None
+        repeat = self.next_attempt()
+        repeat.position = 1 + (trials.aggregate(last=models.Max("position"))["last"] or 0)
+        repeat.save(force_insert=True)
+        return repeat
 
     def _move(self, to: State, **fields: Any) -> None:
         # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
@@ -396,4 +500,12 @@ class Trial(models.Model):
         """Move to a final state and free the hosts, inside the caller's transaction."""
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
-        Usage.charge(self)
+        self._charge()
+
+    def _charge(self) -> None:
+        """Count the machine time of a trial that ended; one that never held its hosts used none."""
+        if self.preparing_at is None or self.ended_at is None:
+            return
+        # A clock that was set back meanwhile gives nothing back.
+        held_s = max((self.ended_at - self.preparing_at).total_seconds(), 0.0)
+        Usage.charge(self.experiment.project_id, self.ended_at.date(), self.machines * held_s)

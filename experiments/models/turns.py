@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from django.db import connection
 from django.utils import timezone
@@ -11,10 +11,6 @@ from django.utils import timezone
 from experiments.models.experiment import Experiment
 from experiments.models.states import Hold
 from experiments.models.usage import machine_hours, used_lately
-
-if TYPE_CHECKING:
-    from experiments.models.trial import Trial, TrialQuerySet
-
 
 # From each experiment to the next by the index of the queue, however many trials of it wait.
 _WAITING: Final = """
@@ -31,18 +27,16 @@ SELECT experiment_id FROM waiting WHERE experiment_id IS NOT NULL
 """
 
 
-def next_waiting(cluster_id: int, trials: TrialQuerySet, rather: int | None = None) -> Trial | None:
-    """Lock and return, inside a transaction, the trial of a cluster whose turn it is, past those that others have locked.
+def in_turn(cluster_id: int, held: Iterable[tuple[int, float]]) -> list[int]:
+    """Return the experiments (keys) whose trials may start on a cluster now, the next one first.
 
-    One of the experiment with the key ``rather`` comes first: hosts are held for it.
+    Those of a project that has used up its machine-hours of the month wait. ``held`` is as in `standings`.
     """
-    startable = trials.startable().filter(cluster=cluster_id)
-    turns = in_turn(_waiting_experiments(cluster_id), trials.active())
-    for experiment_id in sorted(turns, key=lambda turn: turn != rather):
-        locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
-        if (trial := locked.order_by("position").first()) is not None:
-            return trial
-    return None
+    experiments = Experiment.objects.filter(pk__in=_waiting_experiments(cluster_id)).exclude(hold=Hold.HELD)
+    rows = list(experiments.values_list("pk", "project_id", "priority"))
+    used = standings({project_id for _, project_id, _ in rows}, held)
+    ready = [(used[project_id], -priority, pk) for pk, project_id, priority in rows if project_id in used]
+    return [pk for _, _, pk in sorted(ready)]
 
 
 def _waiting_experiments(cluster_id: int) -> list[int]:
@@ -51,23 +45,15 @@ def _waiting_experiments(cluster_id: int) -> list[int]:
         return [experiment_id for (experiment_id,) in cursor.fetchall()]
 
 
-def in_turn(waiting: Iterable[int], active: TrialQuerySet) -> list[int]:
-    """Return the experiments among ``waiting`` (keys) whose trials may start now, the one that is next first.
+def standings(projects: Iterable[int], held: Iterable[tuple[int, float]]) -> Mapping[int, float]:
+    """Return what each of these projects (keys) used lately, in machine-seconds, without those whose month is used up.
 
-    Those of a project that has used up its machine-hours of the month wait. ``active`` trials count as used up to now.
+    ``held`` are the projects of the active trials, each with the machine-seconds that its trial has held; it is iterated
+    only if several projects compete.
     """
-    experiments = Experiment.objects.filter(pk__in=waiting).exclude(hold=Hold.HELD)
-    rows = list(experiments.values_list("pk", "project_id", "priority"))
-    used = standings({project_id for _, project_id, _ in rows}, active)
-    ready = [(used[project_id], -priority, pk) for pk, project_id, priority in rows if project_id in used]
-    return [pk for _, _, pk in sorted(ready)]
-
-
-def standings(projects: Iterable[int], active: TrialQuerySet) -> Mapping[int, float]:
-    """Return what each of these projects (keys) used lately, in machine-seconds, without those whose month is used up."""
     today = timezone.now().date()
     hours = machine_hours(list(projects), today)
     ready = [pk for pk, (used, most) in hours.items() if not most or used < most]
     if len(ready) < 2:
         return dict.fromkeys(ready, 0.0)
-    return used_lately(ready, active.select_related("experiment", "cluster", "configuration"), today)
+    return used_lately(ready, held, today)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, Sum
-from django.utils import timezone
 
 from analysis.numbers import amount
 from experiments.models.people.project import Project
-
-if TYPE_CHECKING:
-    from experiments.models.trial import Trial
 
 MONTH: Final = timedelta(days=30)
 HALF_LIFE_DAYS: Final = 1.0
@@ -39,35 +35,25 @@ class Usage(models.Model):
         return f"{amount(self.machine_s, 's')} of machines by {self.project} on {self.day}"
 
     @classmethod
-    def charge(cls, trial: Trial) -> None:
-        """Count a trial that ended, inside the transaction of its end; one that never held its hosts used nothing."""
-        if trial.preparing_at is None or trial.ended_at is None:
-            return
-        # A clock that was set back meanwhile gives nothing back.
-        held_s = max((trial.ended_at - trial.preparing_at).total_seconds(), 0.0)
-        today, _ = cls.objects.get_or_create(project_id=trial.experiment.project_id, day=trial.ended_at.date())
-        cls.objects.filter(pk=today.pk).update(machine_s=F("machine_s") + machines_of(trial) * held_s)
+    def charge(cls, project_id: int, day: date, machine_s: float) -> None:
+        """Add the machine-seconds of a trial that ended on ``day``, inside the transaction of its end."""
+        usage, _ = cls.objects.get_or_create(project_id=project_id, day=day)
+        cls.objects.filter(pk=usage.pk).update(machine_s=F("machine_s") + machine_s)
 
 
-def machines_of(trial: Trial) -> int:
-    """How many machines a trial holds."""
-    virtual = trial.cluster is not None and trial.cluster.traits.on_this_machine
-    return 1 if virtual else trial.configuration.hosts
+def used_lately(projects: Collection[int], held: Iterable[tuple[int, float]], today: date) -> dict[int, float]:
+    """Return the decayed machine-seconds of each of these projects; one query.
 
-
-def used_lately(projects: Collection[int], active: Iterable[Trial], today: date) -> dict[int, float]:
-    """Return what each of these projects used, in decayed machine-seconds, ``active`` trials included; one query."""
+    ``held`` are the projects of the active trials, each with the machine-seconds that its trial has held.
+    """
     used = dict.fromkeys(projects, 0.0)
     # Beyond two weeks less than a ten-thousandth is left.
     rows = Usage.objects.filter(project__in=projects, day__gt=today - timedelta(days=14))
     for project_id, day, machine_s in rows.values_list("project_id", "day", "machine_s"):
         used[project_id] += machine_s * 0.5 ** (max((today - day).days, 0) / HALF_LIFE_DAYS)
-    now = timezone.now()
-    for trial in active:
-        if trial.experiment.project_id in used and trial.preparing_at is not None:
-            # At least a second: of two that used nothing, the one that has nothing running goes first.
-            held_s = max((now - trial.preparing_at).total_seconds(), 1.0)
-            used[trial.experiment.project_id] += machines_of(trial) * held_s
+    for project_id, machine_s in held:
+        if project_id in used:
+            used[project_id] += machine_s
     return used
 
 

@@ -227,7 +227,7 @@ def waiting() -> list[dict[str, Any]]:
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("-experiment__priority", "experiment_id")
     )
-    used = standings({row["project_id"] for row in rows}, Trial.objects.active())
+    used = standings({row["project_id"] for row in rows}, Trial.objects.held_machine_s())
     queue = [{**row, "used_s": used.get(row["project_id"])} for row in rows]
     return sorted(queue, key=lambda row: math.inf if row["used_s"] is None else row["used_s"])
 

@@ -1,4 +1,4 @@
-"""Writes capture files in every variant of METRICS.md section 2; shares no code with the readers under test."""
+"""Writes capture files of every format that is read; shares no code with the readers under test."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from config import health
 from experiments.models import Heartbeat
-from experiments.models.keeping.heartbeat import ALIVE_S
+from experiments.models.heartbeat import ALIVE_S
 from tests.conftest import Services
 
 pytestmark = pytest.mark.django_db(transaction=True)

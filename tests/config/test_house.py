@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 from config.services.lease import ROOT
+from tests.house.repository import tracked
 
 
 def test_it_imports_in_one_direction_only() -> None:
@@ -23,13 +23,6 @@ def test_it_imports_in_one_direction_only() -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout
-
-
-def tracked(*patterns: str) -> list[Path]:
-    """The repository's files, those that are new and not ignored too."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [path for name in listing.splitlines() if (path := Path(name)) and (ROOT / path).exists()]
 
 
 def test_tests_take_nothing_from_each_other() -> None:

@@ -15,7 +15,7 @@ ALLOWED = {
     "analysis/command_line/commands.py": "the time column of a series, for programs",
     "analysis/traffic/legacy.py": "figures as the script of 2011 printed them",
     "dashboard/charts/marks.py": "places in a drawing",
-    "dashboard/compare/table.py": "places in a drawing",
+    "dashboard/panels/compare/table.py": "places in a drawing",
     "experiments/cluster_kinds/facts.py": "facts as people write them, without loss",
     "experiments/models/measurement.py": "names of rows in the administration",
     "experiments/models/summary.py": "names of rows in the administration",

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from dashboard.experiment.not_counted import why_apart
+from dashboard.panels.experiment.not_counted import why_apart
 from experiments.models import Cluster, Event, Experiment, Measurement, State, Summary, Trial
-from experiments.models import trial as trial_module
-from experiments.models.disturbed import repeats_among
 from experiments.selectors import apart, configuration_rows
 from experiments.selectors.compared_members import chosen_members, load_trials
 from experiments.selectors.study import study_of
@@ -56,7 +54,7 @@ def test_a_disturbed_trial_is_repeated_last_in_the_order_and_stays() -> None:
         trial.cluster_id,
     )
     assert (trial.state, trial.superseded) == (State.FINISHED, False)
-    assert (bool(repeats_among([trial])), bool(repeats_among([repeat]))) == (False, True)
+    assert (bool(Trial.repeats_among([trial])), bool(Trial.repeats_among([repeat]))) == (False, True)
     assert experiment.trials.current().count() == 5
 
 
@@ -74,7 +72,7 @@ def test_a_repeat_that_is_disturbed_too_is_not_repeated_and_both_count() -> None
     experiment = one_point()
     end_next(9.0, disturbed=True)
     repeat, again = end_next(8.0, disturbed=True)
-    assert bool(repeats_among([repeat]))
+    assert bool(Trial.repeats_among([repeat]))
     assert again is None
     (point,) = study_of(experiment).points
     assert (list(point.values["elapsed_s"]), point.disturbed, dict(point.excluded)) == ([9.0, 8.0], 2, {})
@@ -88,7 +86,7 @@ def test_a_lost_repeat_is_tried_again_and_is_still_the_only_repeat() -> None:
     attempt = factories.running().mark_lost("Gone.")
     assert attempt is not None
     repeat, again = end_next(8.0, disturbed=True)
-    assert (repeat.pk, repeat.attempt, bool(repeats_among([repeat])), again) == (attempt.pk, 3, True, None)
+    assert (repeat.pk, repeat.attempt, bool(Trial.repeats_among([repeat])), again) == (attempt.pk, 3, True, None)
 
 
 @pytest.mark.django_db
@@ -155,7 +153,7 @@ def test_cancelling_the_experiment_cancels_the_repeat() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_cancellation_that_comes_while_the_repeat_is_queued_cancels_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = one_point()
-    queue, cancelled = trial_module.queue_repeat, []
+    queue, cancelled = Trial._queue_repeat, []
 
     def cancel() -> None:
         try:
@@ -175,7 +173,7 @@ def test_a_cancellation_that_comes_while_the_repeat_is_queued_cancels_it_too(mon
                     return queue(trial)
         pytest.fail("the cancellation waits for nothing")
 
-    monkeypatch.setattr(trial_module, "queue_repeat", meanwhile)
+    monkeypatch.setattr(Trial, "_queue_repeat", meanwhile)
     _, repeat = end_next(9.0, disturbed=True)
     thread.join()
     assert repeat is not None

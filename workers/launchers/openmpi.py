@@ -1,4 +1,4 @@
-"""The arguments of Open MPI's mpirun that all clusters share. TESTBED.md tells what each costs when it is missing.
+"""The arguments of Open MPI's mpirun that all clusters share. Decision 7 says why each is needed.
 
 Since version 5 PRRTE, a project of its own, starts the ranks: what concerns its daemons has another option and partly
 other names. `version` is the major version; everything but `installed` is pure.

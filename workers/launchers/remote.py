@@ -20,7 +20,14 @@ from experiments.cluster_kinds.settings import HostSettings
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
-from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, ProfileUnavailable
+from workers.errors import (
+    CaptureUnavailable,
+    ClusterUnavailable,
+    HostsLost,
+    LaunchFailed,
+    ProfileUnavailable,
+    TrialFailed,
+)
 from workers.hosts.addresses import addresses_by_name, addresses_of
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
@@ -29,10 +36,9 @@ from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper import machine, mpi_files
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal
+from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
 from workers.launchers.confinement import MOST_TEXT_BYTES, Confinement, as_text
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
-from workers.launchers.remote_job import ConnectedSession, RemoteJob
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
@@ -108,8 +114,8 @@ class HostsLauncher(Launcher):
         return "not tcp port 22"
 
 
-class RemoteSession(ConnectedSession):
-    """Hosts with a keeper on each, the first one in front."""
+class RemoteSession(Session):
+    """Hosts with a keeper on each, the first one in front. Connections may end while a trial runs."""
 
     launcher: HostsLauncher
 
@@ -142,6 +148,16 @@ class RemoteSession(ConnectedSession):
             self.close()
             raise
         self.facts |= self._facts()
+
+    def why_lost(self, error: TrialFailed) -> str:
+        """Return the message of a trial of which a connection ended."""
+        return str(error)
+
+    def as_lost(self, error: TrialFailed) -> TrialFailed:
+        """A connection may end at any question, not only at the one whether the launch command has ended."""
+        if isinstance(error, ClusterUnavailable) and not isinstance(error, HostsLost):
+            return HostsLost(self.why_lost(error))
+        return error
 
     def alive(self) -> bool:
         return all(keeper.alive() for keeper in self.keepers.values())
@@ -387,3 +403,26 @@ class RemoteSession(ConnectedSession):
             "link": {"bandwidth_bps": None, "mtu": None},
             **({"offloads_left_on": self.offloads_left} if self.offloads_left else {}),
         }
+
+
+class RemoteJob(Process):
+    """A launch command on the first host of a session."""
+
+    def __init__(self, session: RemoteSession, process: Process, job: Job, there: Job) -> None:
+        super().__init__(session.first, process.pid, process.started_ns)
+        self._session = session
+        self._jobs = (job, there)
+        self._collected = False
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """As any process. Raises HostsLost when a host is gone in the middle."""
+        try:
+            status = super().wait(timeout_s)
+            if status is not None and not self._collected:
+                self._collected = True
+                self._session.collect(*self._jobs)
+        except ClusterUnavailable as error:
+            raise HostsLost(self._session.why_lost(error)) from error
+        except OSError as error:
+            raise HostsLost(f"The results cannot be fetched from the hosts: {error.strerror}.") from error
+        return status

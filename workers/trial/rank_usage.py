@@ -1,4 +1,4 @@
-"""What each rank used, from the reports of the rank wrapper, and the run metrics made of it (METRICS section 1)."""
+"""What each rank used, from the reports of the rank wrapper, and the run metrics made of it."""
 
 from __future__ import annotations
 

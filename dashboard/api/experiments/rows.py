@@ -36,10 +36,10 @@ from dashboard.api.serializers import (
 )
 from dashboard.api.specifications import project_of, specification_of
 from dashboard.background import changes
-from dashboard.experiment.chart_tables import charts_of
 from dashboard.filters import ExperimentFilter
-from dashboard.parts.efficiencies import efficiency_trees
-from dashboard.parts.measured import Measured
+from dashboard.panels.parts.chart_tables import charts_of
+from dashboard.panels.parts.efficiencies import efficiency_trees
+from dashboard.panels.parts.measured import Measured
 from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project

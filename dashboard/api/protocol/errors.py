@@ -1,24 +1,23 @@
-"""Every error of REST has one shape: a problem document (RFC 9457) whose ``errors`` tell the path of each field."""
+"""Answers of REST to errors: problem documents whose ``errors`` tell the path of each field; and the pages of errors."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from http import HTTPStatus
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from dashboard.requests.problems import PROBLEM, entry, problem, refusal, whole
 from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.errors import (
     AccountAsItIs,
     BadBundle,
-    FieldError,
     InvalidSpec,
     KeyOfAnother,
     LastMaintainer,
@@ -33,8 +32,6 @@ from experiments.errors import (
 )
 from experiments.pure import outage
 
-PROBLEM: Final = "application/problem+json"
-"""The media type of a problem document."""
 _LONGEST_HOST: Final = 100
 _CONFLICTS: Final = (
     AccountAsItIs,
@@ -117,37 +114,8 @@ def _page(title: str, sentence: str) -> str:
     return render_to_string("parts/refusal.html", {"title": title, "sentence": sentence})
 
 
-def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the body of an error: ``detail`` is its first sentence, for who reads no list."""
-    first = ": ".join(part for part in (errors[0]["path"], errors[0]["message"]) if part)
-    more = "" if len(errors) == 1 else f" ({len(errors) - 1} more)"
-    return {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": f"{first}{more}",
-        "errors": list(errors),
-    }
-
-
-def refusal(status: int, errors: Sequence[dict[str, Any]]) -> JsonResponse:
-    """Return the answer to a request that does not reach the framework."""
-    return JsonResponse(problem(status, errors), status=status, content_type=PROBLEM)
-
-
-def whole(message: object) -> dict[str, Any]:
-    """Return what is wrong with a request as a whole as one of the ``errors`` of an answer."""
-    return {"path": "", "message": str(message)}
-
-
 def _answer(status: int, errors: Sequence[dict[str, Any]], headers: dict[str, str] | None = None) -> Response:
     return Response(problem(status, errors), status=status, headers=headers, content_type=PROBLEM)
-
-
-def entry(error: FieldError) -> dict[str, Any]:
-    """Return one of the ``errors`` of an answer."""
-    plain: dict[str, Any] = {"path": error.path, "message": error.message}
-    return plain if error.line is None else {**plain, "line": error.line}
 
 
 def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:

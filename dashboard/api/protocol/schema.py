@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 
-from dashboard.api.protocol.errors import PROBLEM, problem, whole
 from dashboard.api.protocol.in_place import in_place
 from dashboard.api.serializers import ErrorsSerializer
+from dashboard.requests.problems import PROBLEM, problem, whole
 from experiments.spec import ExperimentSpec
 
 _SENTENCES: Final = {

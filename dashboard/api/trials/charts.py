@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol import chart_tables, schema
 from dashboard.api.protocol.filtering import refuse_unknown
-from dashboard.trial.chart_tables import charts_of
+from dashboard.panels.trial.chart_tables import charts_of
 
 
 class ChartActions:

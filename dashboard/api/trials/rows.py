@@ -21,8 +21,8 @@ from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer
 from dashboard.api.trials.charts import ChartActions
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
+from dashboard.panels.trial.siblings import around, differing
 from dashboard.requests import ranges
-from dashboard.trial.siblings import around, differing
 from experiments import access
 from experiments.files import read_analysis, read_mpi_profile
 from experiments.models import Measurement, Trial

@@ -15,9 +15,9 @@ from django.http import QueryDict
 
 from dashboard.background.exports import FORMATS, Export
 from dashboard.charts.tables import ChartTables
-from dashboard.experiment import chart_tables as experiment_charts
+from dashboard.panels.parts import chart_tables as experiment_charts
+from dashboard.panels.trial import chart_tables as trial_charts
 from dashboard.requests.explore import NAMES, ROWS
-from dashboard.trial import chart_tables as trial_charts
 from experiments.errors import CannotExplore
 from experiments.models import Experiment, Trial
 from experiments.pure import plain_files

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from analysis.answers import render
 from analysis.numbers import plural
 from dashboard.api.experiments.result import result_text
-from dashboard.experiment.text_report import configurations_table, failures
+from dashboard.panels.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults

@@ -13,13 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import plural
-from dashboard.experiment.list_rows import chip_state
 from dashboard.labels import workload_title
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.panels.experiment.list_rows import chip_state
 from experiments import deletion
 from experiments.access import may_cancel, visible_experiments, visible_reports
 from experiments.models import Experiment, ReportVersion
-from experiments.models.keeping.lists import LONGEST_TAG, archive, restore, retag
+from experiments.models.experiment import LONGEST_TAG
 from experiments.selectors import progress_of
 
 _SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,100}", re.ASCII)
@@ -62,11 +62,11 @@ def _against_tagging(user: Any, experiment: Experiment) -> str:
 
 
 def _archived(experiment: Experiment, _: Mapping[str, Any]) -> None:
-    archive(experiment)
+    experiment.archive()
 
 
 def _restored(experiment: Experiment, _: Mapping[str, Any]) -> None:
-    restore(experiment)
+    experiment.unarchive()
 
 
 def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -117,7 +117,7 @@ TAG: Final = Change(
     "Each gets a new version with other tags; nothing else changes and no trial is queued.",
     "{count} tagged.",
     _against_tagging,
-    lambda experiment, settled: retag(experiment, settled["add"], settled["remove"], author=settled["author"]),
+    lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),
     settle=_tags,
     fields="lists/_tags.html",
 )

@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
-from dashboard.experiment.not_counted import swept_of
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.panels.experiment.not_counted import swept_of
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.models import Trial
 from workers import queue

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from dashboard.experiment.list_rows import experiment_rows
 from dashboard.filters import ExperimentFilter
 from dashboard.pages.lists.views import views_of
+from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.requests.columns import Columns
 from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without

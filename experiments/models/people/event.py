@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
-from django.db import connection, models
+from django.db import models
 from django.db.models.functions import Now
-
-from experiments.models.states import FAILED, UNFINISHED, State
-
-if TYPE_CHECKING:
-    from experiments.models.experiment import Experiment
-    from experiments.models.report import Report
-    from experiments.models.trial import Trial
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -92,40 +85,6 @@ class Event(models.Model):
     def note(cls, kind: str, key: str, **fields: Any) -> None:
         """Store that something happened, inside the transaction in which it does; what was noted before stays as it is."""
         cls.objects.bulk_create([cls(kind=kind, key=f"{kind}:{key}", **fields)], ignore_conflicts=True)
-
-    @classmethod
-    def note_failure(cls, trial: Trial) -> None:
-        """A trial failed: the first one of its experiment is an event."""
-        cls.note(cls.Kind.FAILED, str(trial.experiment_id), experiment_id=trial.experiment_id, trial=trial)
-
-    @classmethod
-    def note_end(cls, experiment: Experiment) -> None:
-        """Note that an experiment has ended, where no trial of it is left, as the last act of a transaction that ended some.
-
-        Trials that are run later make it end once more; one that ended with nothing but cancelled trials is no news.
-        """
-        # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{experiment.pk}"])
-        if experiment.trials.filter(state__in=UNFINISHED).exists():
-            return
-        newest = experiment.trials.filter(superseded=False, state__in=(State.FINISHED, *FAILED)).aggregate(
-            pk=models.Max("pk")
-        )
-        if newest["pk"] is not None:
-            cls.note(cls.Kind.ENDED, f"{experiment.pk}:{newest['pk']}", experiment=experiment)
-
-    @classmethod
-    def note_imported(cls, experiment: Experiment) -> None:
-        """An experiment came in from elsewhere, or trials of it that were not here."""
-        newest = experiment.trials.aggregate(pk=models.Max("pk"))["pk"]
-        cls.note(cls.Kind.IMPORTED, f"{experiment.pk}:{newest}", experiment=experiment)
-
-    @classmethod
-    def note_report(cls, report: Report, version: int, author: Any) -> None:
-        """A version of a report was saved."""
-        data = {"version": version, "by": author.get_username() if author is not None else ""}
-        cls.note(cls.Kind.REPORT, f"{report.pk}:{version}", report=report, data=data)
 
 
 NOTICES: Final = (Event.Kind.ENDED, Event.Kind.FAILED, Event.Kind.STEPPED)

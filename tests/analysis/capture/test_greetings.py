@@ -1,4 +1,4 @@
-"""Connections of MPI are known by what a library says first on them; ranks where it says who speaks (METRICS.md section 6)."""
+"""Connections of MPI are known by what a library says first on them; ranks where it says who speaks."""
 
 from __future__ import annotations
 

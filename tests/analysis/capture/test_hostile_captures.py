@@ -106,7 +106,7 @@ def test_hosts_are_all_counted_and_the_heaviest_shown_where_pairs_were_dropped(t
 
 @pytest.mark.timeout(150)
 def test_the_heavy_ones_of_more_than_a_million_are_found_with_a_bound_and_all_are_summed(tmp_path: Path) -> None:
-    """Connections and pairs of hosts: what METRICS allows to be approximate beyond 2^20 of either."""
+    """Connections and pairs of hosts: the counts that may be approximate beyond 2^20 of either."""
     packets, heavy, share = 1_200_000, 20, 10
     path = tmp_path / "heavy.pcap"
     path.write_bytes(hostile.heavy_among(packets, heavy, share))

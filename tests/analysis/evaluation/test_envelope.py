@@ -4,7 +4,7 @@ import pytest
 
 from analysis.evaluation.envelope import Load, envelope
 
-# STUDIES C as printed: (link, jobs) -> wall time in s, and the largest uses.
+# Study monarc-1999-readers as printed: (link, jobs) -> wall time in s, and the largest uses.
 PUBLISHED = {
     1e9: [
         Load(1, [60.0]),

@@ -127,7 +127,7 @@ def duplicates(packets: Sequence[Packet]) -> int:
 
 
 def volume(packets: Sequence[Packet]) -> dict[str, float]:
-    """Section 3 of METRICS.md that needs no flows, and section 4's quantiles, over all packets."""
+    """Volume and rate metrics that need no flows, and the quantiles of the gaps, over all packets."""
     sizes = [p.orig_len for p in packets]
     tcp = [p for p in packets if p.tcp]
     gaps = [b.time_ns - a.time_ns for a, b in pairwise(packets)]

@@ -1,4 +1,4 @@
-"""The TCP definitions of METRICS.md section 5 once more, byte by byte in plain Python: slow, and obvious.
+"""The TCP definitions of analysis.traffic.tcp once more, byte by byte in plain Python: slow, and obvious.
 
 Sequence numbers of the segments must not wrap here (the kernel's input is wrapped by ``table_of``), and every list
 belongs to one connection.

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from analysis import numbers, sensitivity
 from analysis.sensitivity import Link
-from dashboard.network.model import bought
+from dashboard.panels.network.model import bought
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.selectors.network import carried, network_study_of

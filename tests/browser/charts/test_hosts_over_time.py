@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from experiments.files import trial_directory
 from experiments.library import load_defaults
 from experiments.models import Artifact, Trial
+from tests.dashboard.panels.trial.samples import row
 from tests.dashboard.studies_measured import measured
-from tests.dashboard.trial.samples import row
 
 SPECIFICATION = {"name": "Sampled", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
 

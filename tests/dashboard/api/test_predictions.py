@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dashboard.api.experiments.result import experiment_result
-from dashboard.network.table import COLUMNS
+from dashboard.panels.network.table import COLUMNS
 from experiments.models import Experiment, Prediction
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.studies_measured import needs

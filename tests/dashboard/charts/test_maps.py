@@ -9,8 +9,8 @@ import pytest
 
 from dashboard.charts import Scale
 from dashboard.charts.maps import apart_map, heat_map, ratio_map
-from dashboard.parts import Measured
-from dashboard.parts.grid import grid_part
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.grid import grid_part
 from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.certificates import achieved

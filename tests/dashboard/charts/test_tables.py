@@ -19,15 +19,15 @@ from zstandard import compress
 import analysis
 from analysis.mpi.calls import to_bytes
 from dashboard.charts.table import as_csv, table_of
-from dashboard.experiment.chart_tables import charts_of as experiment_charts
-from dashboard.trial.chart_tables import charts_of as trial_charts
+from dashboard.panels.parts.chart_tables import charts_of as experiment_charts
+from dashboard.panels.trial.chart_tables import charts_of as trial_charts
 from experiments.files import ANALYSIS_NAME, MPI_CALLS_NAME
 from experiments.models import Artifact, Experiment, Project, Trial
 from tests.analysis.mpi.scenes import Scene
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.panels.trial.profiles import with_profile
+from tests.dashboard.panels.trial.samples import row
 from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
-from tests.dashboard.trial.profiles import with_profile
-from tests.dashboard.trial.samples import row
 from tests.experiments import factories
 
 

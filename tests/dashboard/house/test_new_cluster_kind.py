@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.parts.measured import Measured
+from dashboard.panels.parts.measured import Measured
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.study import study_of

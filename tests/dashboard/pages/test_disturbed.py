@@ -9,7 +9,7 @@ import pytest
 from django.http import QueryDict
 from django.urls import reverse
 
-from dashboard.new.draft import draft_from_post
+from dashboard.panels.new.draft import draft_from_post
 from experiments.models import Experiment, Trial
 from tests.experiments import factories
 

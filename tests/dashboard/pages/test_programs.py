@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
 from django.urls import reverse
 
-from dashboard.new.draft import draft_from_post
+from dashboard.panels.new.draft import draft_from_post
 from experiments.models import Program
 from tests.dashboard.texts import text_of
 

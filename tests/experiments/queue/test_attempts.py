@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from experiments.models import State, Trial
-from experiments.models.attempts import next_attempt
 from tests.experiments import factories
 
 
@@ -24,7 +23,7 @@ def test_each_new_attempt_is_the_one_that_its_trial_alone_would_get() -> None:
     failed.beat({"note": "half"})
     failed.fail("It was only a test.")
     experiment.trials.filter(state=State.QUEUED).update(state=State.FAILED, trust="good", tables={"a": [1]})
-    expected = [columns(next_attempt(trial)) for trial in experiment.trials.order_by("position")]
+    expected = [columns(trial.next_attempt()) for trial in experiment.trials.order_by("position")]
     assert experiment.rerun_failed() == len(expected)
     waiting = experiment.trials.filter(superseded=False).order_by("position")
     assert [columns(trial) for trial in waiting] == expected

@@ -276,7 +276,7 @@ def test_reports_and_imports_are_told_to_nobody_by_mail(
     wants(person)
     report = Report.write(experiment.project, "Water", "text", {}, by=person)
     report.revise("Water", "more", {}, by=person, base=1)
-    Event.note_imported(experiment)
+    experiment.note_imported()
     outbox.work()
     assert kinds() == ["report", "report", "imported"]
     assert (mails, outbox.is_waiting()) == ([], False)

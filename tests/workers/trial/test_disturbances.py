@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from experiments.models import Project, State, Trial
-from experiments.models.disturbed import repeats_among
 from tests.workers.clusters.trials import run
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
@@ -145,8 +144,8 @@ def test_a_trial_beside_foreign_load_is_repeated_once(
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
     trial, repeat = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
-    assert (trial.state, trial.attempt, bool(repeats_among([trial]))) == (State.FINISHED, 1, False)
-    assert (repeat.state, repeat.attempt, bool(repeats_among([repeat]))) == (State.FINISHED, 2, True)
+    assert (trial.state, trial.attempt, bool(Trial.repeats_among([trial]))) == (State.FINISHED, 1, False)
+    assert (repeat.state, repeat.attempt, bool(Trial.repeats_among([repeat]))) == (State.FINISHED, 2, True)
     assert all(each.conditions["disturbances"] for each in (trial, repeat))
 
 

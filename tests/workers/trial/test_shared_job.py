@@ -15,8 +15,7 @@ from django.db import connection, connections
 from experiments.errors import InvalidSpec
 from experiments.models import Cluster, Experiment, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm
-from workers.launchers.remote import RemoteSession
-from workers.launchers.remote_job import RemoteJob
+from workers.launchers.remote import RemoteJob, RemoteSession
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 from workers.trial import pipeline
 from workers.trial.one_at_a_time import alone_on

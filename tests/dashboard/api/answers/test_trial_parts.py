@@ -13,7 +13,7 @@ import analysis
 from experiments.files import ANALYSIS_NAME, MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import TRIALS, client_of
-from tests.dashboard.trial.samples import row
+from tests.dashboard.panels.trial.samples import row
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db

@@ -60,7 +60,7 @@ def measured(submit: Any, run: Any, person: User) -> Experiment:
     run()
     expect(experiment.trials.first(), "elapsed_s", "New\tkernel \\N on\nall", person)
     ShareLink.issue([experiment], by=person, days=7)
-    Event.note_end(experiment)
+    experiment.note_end()
     factories.prediction(experiment)
     connection.check_constraints()
     return experiment

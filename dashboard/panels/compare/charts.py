@@ -1,0 +1,160 @@
+"""The charts of a comparison: values laid over one another at every common point, and the change of what decides."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any, Final
+
+from analysis.numbers import MANY_TIMES
+from dashboard.charts import Line, over_parameter
+from dashboard.charts.compare import Change, Ratio, change_over
+from dashboard.charts.panel import Chart
+from dashboard.charts.parts import axis_title, shortened
+from dashboard.labels import parameter_label
+from dashboard.panels.compare.sentences import amount, lower_first, point_name
+from experiments.metrics import described
+from experiments.selectors.compared_members import Member, Point
+from experiments.selectors.comparison import Compared
+
+MOST: Final = 5
+"""Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
+
+MOST_OF_ONE_POINT: Final = 3
+LONGEST_NAME: Final = 28
+
+
+def charts(compared: Compared) -> list[Chart]:
+    """Overlaid values over the common points; with a single point the members stand side by side."""
+    if len(compared.points) < 2:
+        return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
+    drawn = compared.drawn[:MOST]
+    parameter = ", ".join(map(parameter_label, compared.names))
+    overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
+    return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
+
+
+def not_drawn(compared: Compared) -> list[str]:
+    """Metrics that need no chart, because every counted trial gave the same number, each with that number."""
+    constant = {
+        metric: next(value for own in compared.series[metric].values() for each in own for value in each)
+        for metric in compared.series
+        if compared.is_constant(metric) and all(map(any, zip(*compared.series[metric].values(), strict=True)))
+    }
+    return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
+
+
+def _side_by_side(compared: Compared, metric: str) -> Chart:
+    description = described(metric)
+    lines = [
+        Line(_series_name(m), [m.label], [v], [m.label], configurations=[_configuration(compared, m, compared.at)])
+        for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
+    ]
+    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
+    figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
+    for trace in figure["data"]:
+        trace["mode"] = "markers"
+    return Chart(
+        f"overlay-{metric}",
+        description.label,
+        figure,
+        subtitle="median and range",
+        left_out=max(0, len(lines) - 6),
+        log_first=_decades(compared, metric),
+    )
+
+
+def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
+    description = described(metric)
+    points = _drawn_points(compared)
+    x = _axis(compared, points)
+    lines = [
+        Line(
+            _series_name(m),
+            x,
+            [compared.series[metric][point][number] for point in points],
+            [_key(compared, point) for point in points],
+            configurations=[_configuration(compared, m, point) for point in points],
+        )
+        for number, m in enumerate(compared.members)
+    ]
+    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
+    if len(compared.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+        for trace in figure["data"]:
+            trace["mode"] = "markers"
+    left_out = max(0, len(lines) - 6)
+    return Chart(
+        f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(compared, metric)
+    )
+
+
+def _key(compared: Compared, point: Point) -> str:
+    """One common point has one key in all charts, whoever was measured there."""
+    return f"p{compared.points.index(point)}"
+
+
+def _configuration(compared: Compared, member: Member, point: Point) -> int:
+    configuration = member.at(compared.names, point)
+    return configuration.pk if configuration else 0
+
+
+def _series_name(member: Member) -> str:
+    """Letter and name for a legend, short enough for two beside one another: versions of one name differ at its end."""
+    return f"{member.label}  {shortened(member.name, LONGEST_NAME)}"
+
+
+def _decades(compared: Compared, metric: str) -> bool:
+    """Whether a linear axis would press one member flat: a study in miniature beside its full size."""
+    values = [v for own in compared.series[metric].values() for each in own for v in each]
+    medians = [median(each) for own in compared.series[metric].values() for each in own if each]
+    return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
+
+
+def _drawn_points(compared: Compared) -> list[Point]:
+    """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
+    if len(compared.names) < 2:
+        return compared.points
+    first = {point: number for number, point in enumerate(compared.points)}
+    groups = list(dict.fromkeys(point[1:] for point in compared.points))
+    return sorted(compared.points, key=lambda point: (groups.index(point[1:]), first[point]))
+
+
+def _axis(compared: Compared, points: list[Point]) -> list[Any]:
+    """Numbers where one numeric parameter pairs the members, else the points in words."""
+    alone = len(compared.names) == 1 and all(isinstance(point[0], int | float) for point in points)
+    return [point[0] if alone else point_name(compared, point) for point in points]
+
+
+def _change(compared: Compared, metric: str, parameter: str) -> Chart:
+    """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
+    drawn = _drawn_points(compared)
+    series = [
+        Change(
+            _series_name(member),
+            number,
+            [
+                Ratio(
+                    x,
+                    c.ratio,
+                    *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)),
+                    _key(compared, point),
+                    _configuration(compared, member, point),
+                )
+                for x, point in zip(_axis(compared, drawn), drawn, strict=True)
+                if (c := compared.changed[point][number]) is not None and c.ratio is not None
+            ],
+        )
+        for number, member in enumerate(compared.members)
+        if member is not compared.baseline
+    ]
+    ratios = [point.value for each in series for point in each.points]
+    in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
+    quantity, base = described(metric).label, compared.baseline.label
+    figure = change_over(
+        series,
+        quantity=lower_first(quantity) if not in_times else quantity,
+        parameter=parameter,
+        baseline=base,
+        in_times=in_times,
+    )
+    title = f"{quantity}, change against {base}"
+    return Chart("change", title, figure, subtitle="95 % interval", logarithm=False)

@@ -1,0 +1,330 @@
+"""The diagnosis as its page says it: verdict, findings with links to what shows them, key figures, tables of models and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite
+from typing import Any, Final
+
+from django.urls import reverse
+
+from analysis import numbers
+from analysis.answers import FOLDS, Answer, Cause, ChangePart, Fact, causes_of
+from analysis.findings import Diagnosis, FittedModel, Model
+from analysis.findings.wording import sizes, whole_size, whole_sizes
+from analysis.scaling import Estimate, ObserverEffect
+from analysis.statistics import Interval
+from dashboard.charts.panel import Section
+from dashboard.help.terms import words_of
+from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.time_breakdown import breakdown
+from experiments.metrics import find
+from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
+
+_PANELS: Final = {
+    "time": ("time", "elapsed"),
+    "deciding": ("deciding", "figure-0", "time", "elapsed"),
+    "speedup": ("speedup", "time", "elapsed"),
+    "where-time-goes": ("where-time-goes", "time", "cpu"),
+    "inside-mpi": ("inside-mpi", "where-time-goes"),
+    "efficiency": ("efficiency", "speedup"),
+    "packets": ("packets",),
+    "throughput": ("throughput_Bps",),
+    "interarrival": ("interarrival_mean_s",),
+}
+"""Panels of the page that show what a finding calls its chart, the best first."""
+STRENGTH: Final = {
+    "firm": ("ok", "Firm"),
+    "moderate": ("warn", "Moderate"),
+    "printed": ("", "As printed"),
+    "open": ("warn", "Open"),
+}
+"""(tone, word) of an answer's strength."""
+_ALONE: Final = 0.95
+"""Level of the intervals of a table that the answer is not about."""
+_STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
+
+
+@dataclass(frozen=True)
+class Find:
+    """One cause or other fact: `words` and `href` lead to what shows it."""
+
+    statement: str
+    words: str
+    href: str
+    at: str = ""
+    caveat: str = ""
+    next_step: str = ""
+    weak: str = ""
+    name: str = ""
+    """Of its rule, and the id of the term that says what such a finding means."""
+    term: str = ""
+
+
+def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """(title, address) of everything on the page that a cause may be shown by: charts, and parts by their titles."""
+    charts = {chart.element: (chart.title, f"#c-{chart.element}") for section in sections for chart in section.charts}
+    return {element: (title, f"#part-{element}") for element, title in parts.items()} | charts
+
+
+def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Everything that the fragments of the page ask for; causes point to one of the `panels`."""
+    study = diagnosis.study
+    return {
+        "answer": diagnosis.answer,
+        "strength": STRENGTH[diagnosis.answer.strength],
+        "settle": _settle(diagnosis),
+        "causes": [
+            *(_cause(cause, panels) for cause in causes_of(diagnosis.answer)),
+            *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
+        ],
+        "parts": _parts(diagnosis.answer),
+        "folds": [
+            (title, [_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == fold])
+            for fold, title in FOLDS.items()
+        ],
+        "key_figures": diagnosis.key_figures,
+        "intervals": diagnosis.answer.scatter is not None,
+        "cannot_tell": study.report.cannot_tell,
+        "misfit": _misfit(study),
+        "suggested": [
+            {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
+            for parameters, more in diagnosis.suggested
+        ],
+        "next": _next(study) if diagnosis.suggested == study.suggested else [],
+        "next_queued": diagnosis.next_queued,
+        "stamp": diagnosis.stamp,
+        "models": _models(study),
+        "sizes": _sizes(study),
+        "breakdown": breakdown(study),
+        "observer": [_observer(row, results) for row in diagnosis.observer],
+        "trials": study.trials,
+        "slices_left_out": study.slices_left_out,
+    }
+
+
+_DIGITS: Final = 3
+_LEAST_DECIMAL: Final = 6
+"""Microseconds: less of a part is 0."""
+_PART_NAMES: Final = {
+    "computing": "Computing",
+    "descheduled": "Descheduled: work and no core",
+    "blocked": "Blocked outside MPI",
+    "off": "Off the processor outside MPI",
+    "imbalance": "In MPI, waiting for the busiest rank",
+    "communication": "In MPI, communication",
+    "on_cpu": "On the CPU",
+    "off_cpu": "Off the CPU",
+    "launch": "Launch overhead",
+    "unexplained": "Not explained",
+}
+
+
+def _parts(answer: Answer) -> list[dict[str, str]]:
+    """The parts of the change and their sum, as a table shows them."""
+    ordered = [*answer.parts[1:], *answer.parts[:1]]
+    return [
+        {
+            "name": _PART_NAMES.get(part.name, "Sum"),
+            "before": numbers.amount(round(part.before_s, _LEAST_DECIMAL), "s", _DIGITS),
+            "after": numbers.amount(round(part.after_s, _LEAST_DECIMAL), "s", _DIGITS),
+            "change": _change_words(part),
+        }
+        for part in ordered
+    ]
+
+
+def _change_words(part: ChangePart) -> str:
+    low, high = (None if end is None else round(end, _LEAST_DECIMAL) for end in (part.low_s, part.high_s))
+    interval = None if low is None else Interval(low, high, 0.95, "")
+    return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
+
+
+def _settle(diagnosis: KeptDiagnosis) -> str:
+    """What would settle the question, with the time that it takes."""
+    missing = diagnosis.answer.missing
+    if missing is None:
+        return ""
+    return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
+
+
+def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
+    """What the answer itself gives as a cause; its words begin small, as they stand within sentences too."""
+    statement = cause.statement[:1].upper() + cause.statement[1:]
+    return Find(f"{statement}.", *_panel(cause.chart, panels))
+
+
+def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> Find:
+    shown_by = _traffic_of_a_trial(fact, results) if fact.chart == "matrix" else _panel(fact.chart, panels)
+    term = f"finding.{fact.rule}"
+    weak = _STRENGTH[fact.strength]
+    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
+
+
+def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """(title, address) of what the page shows a chart as, the best first."""
+    if chart == "link":
+        return "Setup", "#setup"
+    shown_as = (panels[name] for name in _PANELS.get(chart, (chart,)) if name in panels)
+    return next(shown_as, ("Configurations", "#configurations"))
+
+
+def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
+    """Matrices are drawn per trial: the first counted one of the size that the fact speaks of."""
+    sizes = {evidence.size for evidence in fact.evidence} - {None}
+    for row in results.rows:
+        trials = row.trial_ids.get("packets") or row.trial_ids.get(
+            "elapsed_s", []
+        )  # flagged captures are not among the first
+        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, fact.where):
+            return f"Traffic of trial {trials[0]}", reverse("trial", args=[trials[0]])
+    return "Configurations", "#configurations"
+
+
+def _agrees(parameters: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    return all(parameters.get(name) == value for name, value in where.items())
+
+
+def where_words(where: Mapping[str, Any]) -> str:
+    """The slice of a larger sweep: 'MTU 1500, delay 2 ms'; '' for the whole."""
+    return parameters_sentence(where, list(where))
+
+
+def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
+    """(slice in words, model of the elapsed time) of every slice that has one."""
+    return [
+        (where_words(part.where), part.models["elapsed_s"]) for part in diagnosis.slices if "elapsed_s" in part.models
+    ]
+
+
+def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
+    if not isfinite(best.value):
+        return f"more {axis} than were measured: the model has no optimum"
+    words = sizes(whole_size(best.value), axis)
+    if best.low is not None and best.high is not None:
+        words += f", 95 % CI {whole_sizes(best.low, best.high)}"
+    elif best.low is not None:
+        words += f", at least {max(1, floor(best.low))}"
+    return f"{words}; extrapolated" if extrapolated else words
+
+
+def _misfit(diagnosis: Diagnosis) -> str:
+    """Where the chosen model of the time misses by more than the repetitions scatter."""
+    for where, model in _time_models(diagnosis):
+        misfit = None if model.chosen is None else model.chosen.misfit
+        if misfit is not None and misfit.significant:
+            by = numbers.amount(abs(misfit.residual), "s")
+            at = sizes(misfit.size, diagnosis.axis) + (f", {where}" if where else "")
+            return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
+    return ""
+
+
+def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    return [
+        {
+            "point": parameters_sentence(point.parameters, [diagnosis.axis, *part.where]),
+            "repetitions": point.repetitions,
+            "reason": point.reason,
+        }
+        for part in diagnosis.slices
+        for point in part.next
+    ]
+
+
+def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    """One entry per slice and metric: the chosen model and why, or why none, and the others."""
+    entries = []
+    for part in diagnosis.slices:
+        for metric, model in part.models.items():
+            entries.append(
+                {
+                    "metric": find(metric).label,
+                    "at": where_words(part.where),
+                    "reason": model.reason,
+                    "criterion": model.criterion,
+                    "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
+                }
+            )
+    return entries
+
+
+def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
+    timed = unit == "s" and model.metric == "elapsed_s"
+    best = fit.best_size if timed and model.chosen is not None else None  # what does not predict has no best to tell
+    chosen = model.chosen is not None and fit.model == model.chosen.model
+    extrapolated = model.extrapolated and chosen
+    return {
+        "title": fit.title,
+        "chosen": chosen,
+        "formula": fit.formula,
+        "unit": "" if unit in ("", "1", numbers.SHARE) else unit,
+        # Read by their differences, whatever their size: one decimal for all.
+        "aicc": numbers.NOTHING if fit.aicc is None else numbers.fixed(fit.aicc, 1),
+        "cv": numbers.amount(fit.cv_error, numbers.SHARE),
+        "best": _best_words(best, axis, extrapolated) if best is not None else "",
+    }
+
+
+def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Speed-up, efficiency, serial fraction and cost of every size with their intervals."""
+    parts = diagnosis.slices
+    names = list(dict.fromkeys(name for part in parts for name in part.where))
+    rows = [
+        {
+            "where": [value_words(name, part.where.get(name)) for name in names],
+            "size": value_words(diagnosis.axis, int(row.size)),
+            "elapsed": numbers.amount(row.elapsed.median, "s"),
+            "interval": numbers.interval(row.elapsed.interval, "s"),
+            "speedup": _ratio(row.speedup),
+            "efficiency": _ratio(row.efficiency, numbers.SHARE),
+            "karp_flatt": _ratio(row.serial_fraction) if row.serial_fraction else numbers.NOTHING,
+            "cost": numbers.significant(row.cost.value),
+        }
+        for part in parts
+        for row in part.rows
+    ]
+    first = next((row for part in parts for row in part.rows), None)
+    known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
+    alone = known is not None and known.level == _ALONE
+    return {
+        "names": [parameter_label(name) for name in names],
+        "rows": rows if len(rows) > 1 else [],
+        "cost_unit": first.cost_unit if first else "",
+        "intervals": "95 % intervals; both sizes' spread counted"
+        if alone
+        else "intervals as in the answer"
+        if known
+        else "",
+        "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
+    }
+
+
+def _observer(point: ObservedPoint, results: Results) -> dict[str, Any]:
+    return {"point": parameters_sentence(point.parameters, results.swept or ["hosts"]), **observer_words(point.effect)}
+
+
+def observer_words(effect: ObserverEffect) -> dict[str, str]:
+    """An observer effect in words: difference with its interval, both times, and what it means."""
+    difference = numbers.percent_change(1 + effect.relative)
+    if effect.low is not None and effect.high is not None:
+        low, high = (numbers.percent_change(1 + end) for end in (effect.low, effect.high))
+        difference += f" (95 % CI {low} to {high})"
+    return {
+        "difference": difference,
+        "with": numbers.amount(effect.with_s, "s"),
+        "without": f"{numbers.amount(effect.without_s, 's')}, n = {effect.controls}",
+        "means": "within the scatter of the repetitions" if effect.within_scatter else "outside of their scatter",
+    }
+
+
+def _ratio(estimate: Estimate, unit: str = "") -> str:
+    """'87.5 % (85 to 90 %)'."""
+    return numbers.with_interval(estimate.value, estimate.interval, unit, 3)
+
+
+def _interval_of(parameter: Estimate) -> str:
+    ends = numbers.interval(parameter.interval)
+    value = numbers.significant(parameter.value, 2)
+    return f"{value}, 95 % CI {ends}" if ends else value

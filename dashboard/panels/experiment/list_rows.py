@@ -1,0 +1,135 @@
+"""What lists say about each experiment: sweep, sparkline, progress. A fixed number of queries for any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.answers import Answer
+from analysis.numbers import plural
+from dashboard.charts import Spark, sparkline
+from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.panels.new.draft import holds_text
+from experiments.aggregates import Median
+from experiments.models import Experiment, Measurement, Status
+from experiments.selectors import Progress, progress_of
+from experiments.spec.ranges import expand_values
+
+# A line through more points than this says nothing at 112 pixels.
+MOST_SPARK_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRow:
+    """One row of a list of experiments."""
+
+    experiment: Experiment
+    progress: Progress
+    sweep: str
+    spark: Spark | None
+    answer: Answer | None = None
+    """What it came to; None where the list does not say, or there is nothing yet."""
+
+    @property
+    def workload(self) -> str:
+        return workload_title(self.experiment.workload)
+
+    @property
+    def state(self) -> str:
+        """The chip; an experiment with failures says so first."""
+        return "published" if self.experiment.published else chip_state(self.progress)
+
+    @property
+    def words(self) -> str:
+        return chip_words(self.progress) if not self.experiment.published else ""
+
+
+def chip_state(progress: Progress) -> str:
+    """The chip of an experiment as a whole (dashboard.states)."""
+    return "incomplete" if _is_incomplete(progress) else progress.status
+
+
+def chip_words(progress: Progress) -> str:
+    """What stands beside the icon when the state's own word is not enough."""
+    if not _is_incomplete(progress):
+        return ""
+    return f"Finished, {plural(progress.failed, 'trial')} failed"
+
+
+def _is_incomplete(progress: Progress) -> bool:
+    return progress.status == Status.FINISHED and progress.failed > 0
+
+
+def experiment_rows(
+    experiments: Sequence[Experiment], answers: Mapping[int, Answer] | None = None
+) -> list[ExperimentRow]:
+    """Rows in the order given, with their ``answers`` where a list shows them; two queries."""
+    progress = progress_of(experiments)
+    curves = _elapsed_curves(experiments)
+    return [
+        ExperimentRow(
+            e,
+            progress[e.pk],
+            sweep_words(e),
+            sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]),
+            (answers or {}).get(e.pk),
+        )
+        for e in experiments
+    ]
+
+
+def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
+    """Median elapsed time per configuration, in the order of the sweep."""
+    rows = (
+        Measurement.objects.counted()
+        .filter(trial__experiment__in=[e.pk for e in experiments], metric="elapsed_s", scope="all")
+        .values("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
+        .annotate(median=Median("value"))
+        .order_by("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
+    )
+    curves: dict[int, list[float]] = {}
+    for row in rows:
+        curves.setdefault(row["trial__experiment_id"], []).append(row["median"])
+    return curves
+
+
+def sweep_words(experiment: Experiment) -> str:
+    """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
+    written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
+    return (
+        " × ".join(
+            f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
+            for name, values in written.items()
+        )
+        or "one configuration"
+    )
+
+
+def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:
+    sweep: dict[str, list[Any]] = {}
+    rows = [row for table in experiment.specification.get("tables", []) for row in table.get("rows", [])]
+    for row in rows:
+        for name, value in row.get("parameters", {}).items():
+            if value not in sweep.setdefault(name, []):
+                sweep[name].append(value)
+    # The database does not keep the order of names: those with the most values say most.
+    varying = sorted((item for item in sweep.items() if len(item[1]) > 1), key=lambda item: -len(item[1]))
+    return dict(varying[:2])
+
+
+def _short_label(name: str) -> str:
+    label = parameter_label(name)
+    return label if label.isupper() else label.lower()
+
+
+def _values(name: str, written: Any, *, text: bool) -> str:
+    if isinstance(written, list) and len(written) > 4 and not all(isinstance(v, int | float) for v in written):
+        return f"in {len(written)} steps"
+    try:
+        values = expand_values(written, text=text)
+    except ValueError:
+        return str(written)
+    if len(values) <= 2 or not all(isinstance(v, int | float) for v in values):
+        return ", ".join(value_words(name, v) for v in values[:4]) + ("…" if len(values) > 4 else "")
+    return f"{value_words(name, min(values))}\u2013{value_words(name, max(values))}"

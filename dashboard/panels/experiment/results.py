@@ -1,0 +1,316 @@
+"""From an experiment's rows to the charts and the table of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis import numbers
+from analysis.findings import Diagnosis
+from analysis.trust_level import FLAGGED
+from dashboard.charts import MOST_SERIES, Line, over_parameter
+from dashboard.charts.panel import Chart, Section
+from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.panels.experiment.axes import STEP, XAxis, groups_beside, x_parameter
+from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
+from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, strip
+from experiments import workloads
+from experiments.metrics import HEADLINE, decided_by, find
+from experiments.models import FAILED, UNFINISHED, Experiment, Measurement, State
+from experiments.pure import foreign_figures
+from experiments.selectors import (
+    ConfigurationRow,
+    TrialMark,
+    configuration_rows,
+    published_like,
+    swept_parameters,
+)
+
+TIME = ("elapsed_s", "cpu_mean_rank_s")
+TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
+# An own experiment shows its workload's first figures of merit; the trial pages hold them all.
+OWN_FIGURES = 3
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Published results of the same workload, over the same parameter."""
+
+    name: str
+    experiment: Experiment
+    rows: Sequence[ConfigurationRow]
+
+
+class Results:
+    """An experiment's configurations, and what is published about its workload. Four queries, three more per study.
+
+    `diagnosis` adds its models to the charts (experiments.selectors.diagnosis).
+    """
+
+    def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
+        self.experiment = experiment
+        self.diagnosis = diagnosis
+        self._grouped: dict[tuple[Any, ...], dict[str, list[ConfigurationRow]]] = {}
+        self.figures = figures_of_merit(experiment)
+        self.parts = breakdown_metrics(experiment)
+        decides = decided_by(experiment.workload, experiment.specification)
+        shown = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
+        self.metrics = tuple(dict.fromkeys(shown))
+        self.rows = configuration_rows(experiment, self.metrics)
+        self.swept = swept_parameters(self.rows)
+        self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
+        self.overlays = [] if experiment.published else self._overlays()
+
+    def _overlays(self) -> list[Overlay]:
+        overlays = []
+        for published in published_like(self.experiment):
+            rows = configuration_rows(published, self.metrics)
+            if self.parameter in swept_parameters(rows) and self.parameter != STEP:
+                overlays.append(Overlay(published_name(published), published, rows))
+        return overlays
+
+    def has(self, metric: str) -> bool:
+        """Whether any trial measured it."""
+        return any(row.values.get(metric) for row in self.rows)
+
+    @property
+    def complete(self) -> int:
+        """Configurations without a trial that is still to come."""
+        return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
+
+    @property
+    def scales(self) -> bool:
+        """Whether the design asks how it scales: its sizes differ."""
+        return len({row.hosts for row in self.rows}) > 1 or "ranks_per_host" in self.swept
+
+    @property
+    def _fills(self) -> bool:
+        """Whether what is not measured may come yet."""
+        return not (self.experiment.published or self.experiment.is_imported)
+
+    @property
+    def answered_by(self) -> str:
+        """The section that draws what decides between configurations."""
+        return "figures" if not self.scales and self.deciding in self.figures else "scaling"
+
+    def sections(self) -> list[Section]:
+        """Charts by heading: time first, then the traffic, then what the workload itself reports.
+
+        A published study shows what it printed and an imported experiment what came in; an own one shows every chart from the start,
+        empty as yet.
+        """
+        own = not self.experiment.published
+        sections = []
+        charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
+        if charts:
+            sections.append(Section("scaling", "Scaling" if self.scales else "Time", charts))
+        if self._fills or any(map(self.has, TRAFFIC)):
+            titles = ("Packets", "Throughput", "Mean inter-arrival time")
+            traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
+            sections.append(Section("traffic", "Traffic", traffic))
+        figures = [metric for metric in self.figures if own or len(self._measured(metric)) > 1]
+        if figures:
+            charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
+            sections.append(Section("figures", "Figures of merit", charts))
+        return sections
+
+    def _deciding_chart(self) -> list[Chart]:
+        """What the answer of a scaling study rests on, where that is the program's own figure and no time that every trial has."""
+        metric = decided_by(self.experiment.workload, self.experiment.specification)
+        if self.experiment.is_imported and not self.has(metric):
+            metric = self.deciding or metric  # its program may be known to nobody here
+        if not self.scales or metric in TIME or not (self._fills or self.has(metric)):
+            return []
+        return [self._chart("deciding", find(metric).label, metric, fastest=find(metric).direction == "lower")]
+
+    def _time_charts(self) -> list[Chart]:
+        if not (self._fills or any(map(self.has, TIME))):
+            return []
+        if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
+            names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
+            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
+        return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
+
+    def _scaling_charts(self) -> list[Chart]:
+        """Speed-up, where the time goes and efficiency, where the number of hosts varies."""
+        rows, swept, x = self._axis(TIME[0])
+        if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
+            return []
+        weak = self.experiment.specification.get("scaling") == "weak"
+        # Published tables hold one problem at every size: beside weak scaling they would say nothing.
+        published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
+        charts = ScalingCharts(
+            rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
+        )
+        against = f"elapsed, against {numbers.plural(charts.reference, 'host')}"
+        left_out = charts.left_out
+        views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
+        shown, shown_too = speed_up.get("published"), efficiency.get("published")
+        return [
+            Chart("speedup", "Speed-up", speed_up, shown, left_out, against, logarithm=False),
+            Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
+            Chart("efficiency", "Scaling efficiency", efficiency, shown_too, left_out, against, logarithm=False),
+        ]
+
+    def _measured(self, metric: str) -> list[ConfigurationRow]:
+        return [row for row in self.rows if row.values.get(metric)]
+
+    def _groups(self, rows: list[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+        """The series of a chart; most charts of a page have the same."""
+        key = (x, *swept, *(row.pk for row in rows))
+        if key not in self._grouped:
+            self._grouped[key] = groups_beside(rows, swept, x)
+        return self._grouped[key]
+
+    def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
+        """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
+        if not self.experiment.published:
+            return self.rows, self.swept, self.parameter
+        rows = self._measured(metric)
+        swept = swept_parameters(rows)
+        return rows, swept, x_parameter(rows, swept)
+
+    def _chart(
+        self,
+        element: str,
+        title: str,
+        *metrics: str,
+        names: Mapping[str, str] | None = None,
+        quantity: str = "",
+        fastest: bool = False,
+    ) -> Chart:
+        names = names or {}
+        rows, swept, x = self._axis(metrics[0])
+        groups = self._groups(rows, swept, x)
+        axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
+        lines = [
+            Line(
+                group or self._name(names.get(metric, "Measured")),
+                axis.values(rows),
+                _values(rows, metric),
+                [row.pk for row in rows],
+                [row.trial_ids.get(metric, []) for row in rows],
+            )
+            for metric in metrics
+            for group, rows in groups.items()
+        ]
+        published = [
+            axis.published(o.name if i == 0 else f"{o.name}, {names[metric]}", o.rows, metric, legend=i == 0)
+            for o in self.overlays
+            for i, metric in enumerate(metrics)
+        ]
+        description = find(metrics[0])
+        quantity = quantity or description.label
+        figure = over_parameter(
+            lines,
+            published,
+            quantity=quantity,
+            unit=description.unit,
+            parameter=axis.title,
+            mark_fastest=fastest,
+            models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
+            flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],
+        )
+        return Chart(element, title, figure, figure.get("published"), max(0, len(groups) - MOST_SERIES))
+
+    def _name(self, name: str) -> str:
+        return published_name(self.experiment) if self.experiment.published and name == "Measured" else name
+
+    @property
+    def deciding(self) -> str | None:
+        """The metric by which configurations are best: the workload's own, elapsed time, or the first directed figure there is."""
+        candidates = [
+            decided_by(self.experiment.workload, self.experiment.specification),
+            "elapsed_s",
+            *(m for m in self.figures if find(m).direction != "neutral"),
+        ]
+        return next(filter(self.has, candidates), None)
+
+    def _best(self) -> ConfigurationRow | None:
+        """The best of at least two measured configurations."""
+        metric = self.deciding
+        measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
+        if metric is None or len(measured) < 2:
+            return None
+        pick = max if find(metric).direction == "higher" else min
+        return self.rows[pick(measured)[1]]
+
+    def point(self, row: ConfigurationRow) -> str:
+        """A configuration in words: its swept values, or its hosts."""
+        return parameters_sentence(row.parameters, self.swept or ["hosts"])
+
+    def table(self, asked: str = "") -> dict[str, Any]:
+        """Headings and rows of the configurations table: of the page with the row that an address asks for."""
+        metrics = dict.fromkeys((*HEADLINE, *self.figures))
+        columns = [
+            Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
+        ]
+        names = (
+            self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
+        )
+        best = self._best()
+        page = Slice.of(asked, len(self.rows))
+        rows = self.rows[page.first - 1 : page.last]
+        most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
+        return {
+            "page": page,
+            "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
+            "names": [parameter_label(name) for name in names],
+            "ranks": any(row.ranks for row in self.rows),
+            "columns": columns,
+            "rows": [
+                {
+                    "row": row,
+                    "best": best is not None and row.pk == best.pk,
+                    "point": self.point(row),
+                    "values": [value_words(name, row.parameters.get(name)) for name in names],
+                    "cells": [column.cell(row) for column in columns],
+                    "strip": strip(row.trials, most),
+                }
+                for row in rows
+            ],
+        }
+
+    def failures(self) -> list[tuple[str, TrialMark]]:
+        """Every trial that did not finish or is flagged, with the point it stands for."""
+        return [
+            (self.point(row), mark)
+            for row in self.rows
+            for mark in row.trials
+            if mark.state in FAILED or mark.trust in FLAGGED
+        ]
+
+    def handed_back(self) -> list[tuple[str, TrialMark]]:
+        """Every trial that had begun and waits again, with the point it stands for; its message says why."""
+        return [
+            (self.point(row), mark)
+            for row in self.rows
+            for mark in row.trials
+            if mark.state == State.QUEUED and mark.message
+        ]
+
+
+def figures_of_merit(experiment: Experiment) -> list[str]:
+    """Metrics beyond the headline: what a study printed, or the first that the workload reports."""
+    if experiment.published:
+        tables = experiment.specification.get("tables", [])
+        printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
+        return [metric for metric in printed if metric not in (*HEADLINE, *TIME, *TRAFFIC)]
+    workload = workloads.find(experiment.workload)
+    if workload is not None:
+        return [figure.id for figure in workload.figures[:OWN_FIGURES]]
+    if not experiment.is_imported:
+        return []
+    measured = Measurement.objects.filter(trial__experiment=experiment, scope=Measurement.Scope.ALL)
+    names = measured.order_by("metric").values_list("metric", flat=True).distinct()
+    return [name for name in names if foreign_figures.described(name) is not None][:OWN_FIGURES]
+
+
+def published_name(experiment: Experiment) -> str:
+    """'Published 2007'."""
+    return f"Published {experiment.source.get('year', '')}".strip()
+
+
+def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
+    return [row.values.get(metric, []) for row in rows]

@@ -1,0 +1,224 @@
+"""The charts of a study that scales with hosts: speed-up, efficiency, where the time goes, and the models over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Final
+
+from analysis.findings import Curve, Diagnosis, Model
+from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
+from dashboard.labels import value_words
+from dashboard.panels.experiment.axes import groups_beside
+from experiments import workloads
+from experiments.metrics import find
+from experiments.models import Experiment
+from experiments.selectors import ConfigurationRow
+
+TIME: Final = "elapsed_s"
+CPU: Final = "cpu_mean_rank_s"
+WINDOW: Final = "mpi_window_s"
+_SPLIT: Final = ("mpi_descheduled_share", "mpi_blocked_outside_share")
+_NOT_SPLIT: Final = ("mpi_no_core_share",)
+"""Time outside MPI on no processor, divided if the kernel of every host counts run delay."""
+IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", "mpi_blocked_share")
+_SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
+SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
+"""Names of models where the space is a legend's."""
+# More bars than these say nothing.
+_MOST_BARS: Final = 24
+
+
+def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
+    """Metrics of the workload's own breakdown of its time, where it prints one."""
+    return tuple(getattr(workloads.find(experiment.workload), "breakdown", ()))
+
+
+def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:
+    """The chosen model of a metric as a curve; nothing where there are several slices, or none or only a constant was chosen."""
+    model = _model(diagnosis, metric)
+    if model is None or model.chosen is None:
+        return []
+    return [
+        _fitted(curve, f"Model ({SHORT[curve.model]})")
+        for curve in model.curves
+        if curve.model == model.chosen.model and curve.model != "constant"
+    ]
+
+
+def _model(diagnosis: Diagnosis | None, metric: str) -> Model | None:
+    if diagnosis is None or len(diagnosis.slices) != 1:
+        return None
+    return diagnosis.slices[0].models.get(metric)
+
+
+def _fitted(curve: Curve, name: str) -> Fitted:
+    return Fitted(name, curve.x, curve.y, curve.low, curve.high, curve.measured)
+
+
+class ScalingCharts:
+    """Charts of rows that differ in their number of hosts; one series per combination of the other swept parameters."""
+
+    def __init__(
+        self,
+        rows: Sequence[ConfigurationRow],
+        swept: Sequence[str],
+        *,
+        name: str,
+        weak: bool = False,
+        diagnosis: Diagnosis | None = None,
+        published: Mapping[str, Sequence[ConfigurationRow]] | None = None,
+    ) -> None:
+        self.diagnosis = diagnosis
+        self.published = published or {}
+        """Rows of published studies over hosts alone, by name."""
+        self.weak = weak
+        self.rows = [row for row in rows if row.values.get(TIME)]
+        self.groups = {
+            group or name: sorted(members, key=lambda row: row.hosts)
+            for group, members in groups_beside(self.rows, swept, "hosts").items()
+            if members
+        }
+
+    @property
+    def left_out(self) -> int:
+        return max(0, len(self.groups) - 6)
+
+    @property
+    def reference(self) -> int:
+        """The smallest measured size."""
+        return min((row.hosts for row in self.rows), default=1)
+
+    def _lines(self, *, per_host: bool) -> list[Line]:
+        """Speed-up of every trial against the median at the group's smallest size; `per_host`: divided by the ideal."""
+        lines = []
+        for name, rows in self.groups.items():
+            base, smallest = median(rows[0].values[TIME]), rows[0].hosts
+            trials, ids = [], []
+            for row in rows:
+                ideal = row.hosts / smallest
+                factor = (ideal if self.weak else 1.0) / (ideal if per_host else 1.0)
+                timed = [
+                    (value, pk) for value, pk in zip(row.values[TIME], row.trial_ids[TIME], strict=True) if value > 0
+                ]
+                trials.append([base / value * factor for value, _ in timed])
+                ids.append([pk for _, pk in timed])
+            lines.append(Line(name, [row.hosts for row in rows], trials, [row.pk for row in rows], ids))
+        return lines
+
+    def speed_up(self) -> Figure:
+        return speed_up(
+            self._lines(per_host=False),
+            self._model_speed_ups(),
+            published=self._references(per_host=False),
+            ideal_from=self.reference,
+            best=self._best(),
+        )
+
+    def efficiency(self) -> Figure:
+        return efficiency(self._lines(per_host=True), self._references(per_host=True))
+
+    def _references(self, *, per_host: bool) -> list[Published]:
+        """Published speed-up against its own smallest size, from the ideal line on: it can be compared though the machines cannot."""
+        references = []
+        for name, rows in self.published.items():
+            timed = sorted((row for row in rows if row.median(TIME)), key=lambda row: row.hosts)
+            sizes = [row.hosts for row in timed]
+            if len(timed) < 2 or len(set(sizes)) < len(sizes):
+                continue  # other parameters vary as well: no one curve
+            base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
+            speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
+            shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
+            values = shares if per_host else [s * smallest / self.reference for s in speed_ups]
+            references.append(Published(name, sizes, values, of=[row.pk for row in timed]))
+        return references
+
+    def _model_speed_ups(self) -> list[Fitted]:
+        """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
+        model = _model(self.diagnosis, TIME)
+        if model is None or model.chosen is None or not self.rows:
+            return []
+        rows = next(iter(self.groups.values()))
+        base, smallest = median(rows[0].values[TIME]), rows[0].hosts
+        chosen = model.chosen.model
+        curves = [curve for curve in model.curves if curve.model == chosen or curve.model in _SHOWN_LAWS]
+        curves.sort(key=lambda curve: curve.model != chosen)
+        return [
+            self._as_speed_up(
+                curve, base, smallest, f"{SHORT[curve.model]}{', chosen' if curve.model == chosen else ''}"
+            )
+            for curve in curves[:3]
+        ]
+
+    def _as_speed_up(self, curve: Curve, base: float, smallest: int, name: str) -> Fitted:
+        factors = [base * (x / smallest if self.weak else 1.0) for x in curve.x]
+
+        def through(times: Sequence[float | None]) -> list[float | None]:
+            return [None if t is None or t <= 0 else f / t for t, f in zip(times, factors, strict=True)]
+
+        middle = [f / t for t, f in zip(curve.y, factors, strict=True)]
+        low, high = through(curve.high), through(curve.low)  # the slowest is the smallest speed-up
+        return Fitted(name, curve.x, middle, low, high, curve.measured)
+
+    def _best(self) -> Best | None:
+        model = _model(self.diagnosis, TIME)
+        if model is None or model.chosen is None:
+            return None
+        best, drawn = model.chosen.best_size, max(model.curves[0].x)
+        if best is None or best.value > drawn:  # an infinite one too
+            return None
+        return Best(best.value, best.low, best.high)
+
+    def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
+        """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
+        rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
+        labels, keys = self._labels(rows), [row.pk for row in rows]
+        profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
+        own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        views = [
+            ("Seconds", time_parts(labels, own, of=keys)),
+            ("Share", time_parts(labels, own, of=keys, shares=True)),
+        ]
+        printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
+        if any(v is not None for values in printed.values() for v in values):
+            views.append(("By the workload", self._printed(printed)))
+        return views
+
+    def _printed(self, parts: Mapping[str, Sequence[float | None]]) -> Figure:
+        rows = self.rows[:_MOST_BARS]
+        return time_parts(self._labels(rows), _largest(parts), of=[row.pk for row in rows])
+
+    def _labels(self, rows: Sequence[ConfigurationRow]) -> list[str]:
+        if len(self.groups) < 2:
+            return [value_words("hosts", row.hosts) for row in rows]
+        of = {row.pk: name for name, members in self.groups.items() for row in members}
+        return [f"{row.hosts}, {of[row.pk]}" for row in rows]
+
+
+def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+    cpu = [row.median(CPU) for row in rows]
+    off = [max(0.0, (row.median(TIME) or 0.0) - (c or 0.0)) for row, c in zip(rows, cpu, strict=True)]
+    return {"On the CPU, mean of the ranks": cpu, "Off the CPU": off}
+
+
+def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+    """The shares of the window in seconds, and the rest of the elapsed time."""
+    window = [row.median(WINDOW) or 0.0 for row in rows]
+    left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
+    parts: dict[str, Sequence[float | None]] = {
+        find(metric).label: [(row.median(metric) or 0.0) * s for row, s in zip(rows, window, strict=True)]
+        for metric in IN_WINDOW
+        if metric not in left_out
+    }
+    outside = [max(0.0, (row.median(TIME) or 0.0) - s) for row, s in zip(rows, window, strict=True)]
+    return {**parts, "Before MPI_Init, after MPI_Finalize": outside}
+
+
+def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:
+    """The parts by their labels, the smallest ones together as "other" where there are more than can be told apart."""
+    ordered = sorted(parts.items(), key=lambda item: -sum(v or 0.0 for v in item[1]))
+    largest: dict[str, Sequence[float | None]] = {find(m).label: values for m, values in ordered[: most - 1]}
+    rest = [values for _, values in ordered[most - 1 :]]
+    if rest:
+        largest["Everything else"] = [sum(v or 0.0 for v in column) for column in zip(*rest, strict=True)]
+    return largest

@@ -1,0 +1,188 @@
+"""Kept predictions in words: the list with its score beside the sliders, and the page of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db.models import F
+
+from analysis import numbers
+from dashboard.labels import workload_title
+from dashboard.panels.network.model import link_words
+from experiments.models import Experiment, Prediction, State, Trial
+from experiments.selectors.certificates import achieved
+from experiments.selectors.predictions import MOST_SCORED, Check, Score, checks_of, score, visible_predictions
+
+MOST_ROWS = 50
+
+
+def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
+    """The newest predictions of an experiment, and how all that ``user`` may see turned out: its own, its workload's, everybody's."""
+    visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
+    checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
+    own = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
+    alike = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
+    return {
+        "rows": [row(each) for each in own[:MOST_ROWS]],
+        "scores": [
+            line
+            for name, several in (
+                ("This experiment", own),
+                (workload_title(experiment.workload), alike),
+                ("All workloads", checks.values()),
+            )
+            for line in _scores(name, list(several))
+        ],
+    }
+
+
+def _scores(name: str, checks: Sequence[Check]) -> list[tuple[str, str]]:
+    """A line for each predictor that was checked; its name is told where there are several in all."""
+    used = sorted({check.prediction.predictor for check in checks})
+    lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
+    return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
+
+
+def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
+    """Predictions of one experiment, newest first."""
+    return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
+
+
+def score_words(told: Score) -> str:
+    """ "3 of 4 inside their 90 % interval, median error 6 %"; empty where none was checked."""
+    if told.error is None:
+        return ""
+    error = numbers.amount(told.error, numbers.SHARE, 2)
+    return f"{told.inside} of {told.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
+
+
+def row(check: Check) -> dict[str, Any]:
+    """A line of the list."""
+    prediction = check.prediction
+    tone, words = _verdict(check)
+    return {
+        "prediction": prediction,
+        "link": network_words(prediction),
+        "at": prediction.at,
+        "predictor": prediction.get_predictor_display(),
+        "predicted": numbers.amount(prediction.value_s, "s", 3),
+        "interval": numbers.between(prediction.low_s, prediction.high_s, "s"),
+        "measured": numbers.NOTHING if check.measured_s is None else numbers.amount(check.measured_s, "s", 3),
+        "error": numbers.NOTHING if check.error is None else numbers.percent_change(1 + check.error),
+        "tone": tone,
+        "verdict": words,
+    }
+
+
+def network_words(prediction: Prediction) -> str:
+    """ "350 µs, 700 Mbit/s", with its loss where there is one."""
+    words = link_words(prediction.link)
+    return f"{words}, {numbers.amount(prediction.loss, numbers.SHARE)} loss" if prediction.loss else words
+
+
+def _verdict(check: Check) -> tuple[str, str]:
+    """Tone and words of what became of a prediction."""
+    if check.waiting:
+        return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
+    if check.inside is not None:
+        return ("ok", "inside") if check.inside else ("bad", "outside")
+    if check.other_link:
+        return "warn", "on another link"
+    return ("warn", "no result") if check.trials else ("", "not checked")
+
+
+def one(prediction: Prediction) -> dict[str, Any]:
+    """What the page of one prediction shows."""
+    check = checks_of([prediction])[prediction.pk]
+    return {
+        **row(check),
+        "check": check,
+        "answer": answer_words(check),
+        "level": numbers.amount(prediction.level, numbers.SHARE),
+        "trials": [_trial(each) for each in _rows(check)],
+        "evidence": len(prediction.evidence),
+        "calibration": calibration_words(prediction),
+    }
+
+
+def answer_words(check: Check) -> str:
+    """What a kept prediction said, out of what, and what came of it, in two sentences."""
+    prediction, told = check.prediction, row(check)
+    made = "replaying a trial" if prediction.calibration else "a fit"
+    beyond = ", beyond the links that were measured" if prediction.extended else ""
+    of = numbers.plural(len(prediction.evidence), "trial")
+    share = numbers.amount(prediction.level, numbers.SHARE)
+    said = f"Predicted: {told['predicted']}, and {told['interval']} for {share} of trials, by {made} of {of}{beyond}."
+    return f"{said} {_came_of(check, told)}"
+
+
+def _came_of(check: Check, told: Mapping[str, Any]) -> str:
+    if check.waiting:
+        return f"{numbers.plural(check.waiting, 'trial')} to come will check it."
+    if check.inside is not None:
+        trials, lies = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
+        return f"Measured since: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
+    if check.other_link:
+        return "The trials since ran on a link that was measured to be another one, and check nothing."
+    if check.trials:
+        return "The trials that were to check it gave no result."
+    return check.prediction.obstacle or "No trial has run on this link since, so nothing has checked it."
+
+
+def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
+    """What a replay was made with, as names and words; empty for a fit."""
+    told = prediction.calibration
+    if not told:
+        return []
+    replayed = (
+        f"{numbers.amount(told['replayed_here_s'], 's', 3)} for {numbers.amount(told['window_s'], 's', 3)} measured"
+    )
+    overhead = f"{numbers.amount(told['overhead_s'], 's', 2)} more per message"
+    share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
+    error = numbers.amount(told.get("error_of_changes", 0.0), numbers.SHARE, 2)
+    large = f"large messages wait {numbers.times(told['large_times'])} as long"
+    return [
+        ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
+        (
+            "Links, by ping-pongs",
+            f"{overhead}, {share}, {large}; scatter {numbers.amount(told['scatter'], numbers.SHARE, 2)}",
+        ),
+        *(
+            [
+                (
+                    "A change may be wrong by",
+                    f"{error} of it, {numbers.plural(len(told['checks']), 'other link')} replayed",
+                )
+            ]
+            if told.get("checks")
+            else []
+        ),
+        *(("Assumed", sentence) for sentence in told["assumed"]),
+    ]
+
+
+def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
+    values = F("measurements__value")
+    of_metric = {"measurements__metric": check.prediction.metric, "measurements__scope": "all"}
+    trials = Trial.objects.filter(pk__in=check.trials).order_by("pk").values("pk", "state", "certificate")
+    seconds = dict(Trial.objects.filter(pk__in=check.trials, **of_metric).order_by().values_list("pk", values))
+    return [{**each, "seconds": seconds.get(each["pk"])} for each in trials]
+
+
+def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial that checks a prediction, with what its link was measured to be."""
+    certificate = told["certificate"] or {}
+    built = achieved(certificate)
+    parts = [
+        numbers.amount(built[name], unit, 3)
+        for name, unit in (("link.delay", "s"), ("link.bandwidth", "bit/s"))
+        if name in built
+    ]
+    return {
+        "pk": told["pk"],
+        "state": State(told["state"]),
+        "seconds": numbers.NOTHING if told["seconds"] is None else numbers.amount(told["seconds"], "s", 3),
+        "built": ", ".join(parts) or numbers.NOTHING,
+        "other_link": certificate.get("kept") is False,
+    }

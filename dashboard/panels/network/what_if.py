@@ -1,0 +1,105 @@
+"""Everything that the page of one experiment's network shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from analysis import sensitivity
+from analysis.answers import key_figures
+from analysis.answers.needs import Fitted, link_of
+from analysis.numbers import amount, between, times
+from dashboard.charts import Figure, Scale
+from dashboard.charts.network import Named, Timed, network_map, over_delay
+from dashboard.panels.experiment.diagnosis import STRENGTH
+from dashboard.panels.network.belief import belief
+from dashboard.panels.network.model import CHANGES, as_json, bought, link_words, sliders
+from dashboard.panels.network.stops import stops
+from experiments.selectors.network import NetworkStudy, carried
+
+_SAME_RATE = 0.05
+"""Links whose rates differ by less are of one rate: certificates scatter."""
+
+
+def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
+    """What the page asks for; ``fits`` is empty while too few trials have ended."""
+    shown: dict[str, Any] = {
+        "answer": study.answer,
+        "strength": STRENGTH[study.answer.strength],
+        "key_figures": key_figures(study.answer, study.asked.factors),
+        "fits": [],
+    }
+    if not study.fits:
+        return shown
+    fits = [replace(each, fit=carried(each.fit)) for each in study.fits]
+    x, y = _scales(fits)
+    model = {
+        "fits": [as_json(each) for each in fits],
+        "changes": [{"delay": c.delay, "rate_times": c.rate_times, "rate": c.rate} for c in CHANGES],
+        "exponents": {"delay": x.exponent, "elapsed": y.exponent},
+    }
+    return shown | {
+        "fits": fits,
+        "first": fits[0],
+        "here": link_words(fits[0].here),
+        "prediction": _prediction(fits[0]),
+        "bought": bought(fits[0].fit, fits[0].here),
+        "held_out": belief(fits[0]),
+        "stops": stops(fits, named),
+        "sliders": sliders(fits),
+        "others": _others(fits),
+        "last": len(fits) - 1,
+        "model": model,
+        "curves": [_curve(study, each, x, y) for each in fits],
+        "maps": [network_map(each.fit, each.here, named, leads=_answer_at(each)) for each in fits],
+    }
+
+
+def _answer_at(fitted: Fitted) -> str:
+    """The page's own address with the sliders on a link, as static/network.js reads it: a * for its rate and one for its delay."""
+    others = urlencode({"at": fitted.at}).replace("*", "%2A") if fitted.at else ""
+    return f"?rate=*&delay=*{others and '&'}{others}#sliders"
+
+
+def _prediction(fitted: Fitted) -> dict[str, str]:
+    """What stands beside the sliders before anybody moves them."""
+    here = fitted.here
+    foretold = sensitivity.predict(fitted.fit, here)
+    low, high = foretold.elapsed.interval.low, foretold.elapsed.interval.high
+    return {
+        "elapsed": amount(foretold.elapsed.value, "s", 3),
+        "interval": between(low, high, "s"),
+        "against": times(1.0),
+        "delay": amount(here.delay_s, "s", 3),
+        "rate": amount(here.rate_bps, "bit/s", 3),
+        "loss": amount(here.loss, "share"),
+    }
+
+
+def _others(fits: Sequence[Fitted]) -> str:
+    """What the combinations differ in, as the label of their slider; empty where there is one."""
+    if len(fits) < 2:
+        return ""
+    return "Hosts" if set(fits[0].where) == {"hosts"} else "Combination"
+
+
+def _scales(fits: Sequence[Fitted]) -> tuple[Scale, Scale]:
+    delays = [float(each.fit.runs.delay.max()) for each in fits]
+    times = [float(value) for each in fits for value in each.fit.runs.elapsed]
+    return Scale.of(delays, "s"), Scale.of(times, "s")
+
+
+def _curve(study: NetworkStudy, fitted: Fitted, x: Scale, y: Scale) -> Figure:
+    here: list[Timed] = []
+    others: list[Timed] = []
+    for point in fitted.points:
+        link = link_of(point)
+        if link is None:
+            continue
+        alike = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
+        (here if alike else others).append(
+            Timed(link.delay_s, [float(v) for v in study.asked.values(point)], point.key)
+        )
+    return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)

@@ -1,0 +1,342 @@
+"""The fields of the new-experiment form, from a draft (`dashboard.panels.new.draft`) and the errors that its check gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.labels import parameter_label
+from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
+from dashboard.panels.new.proposal import row_values
+from experiments import workloads
+from experiments.errors import FieldError
+from experiments.metrics import deciding_choices
+from experiments.models import Cluster
+from experiments.spec import Capture, ExperimentSpec, Link
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.spec.ranges import expand_values
+
+Texts = Sequence[str]
+Choices = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input: `path` is its place in the specification and its name in the form."""
+
+    path: str
+    label: str
+    value: str
+    unit: str = ""
+    hint: str = ""
+    swept: bool = False
+    errors: Texts = ()
+    choices: Choices = ()
+
+    @property
+    def element(self) -> str:
+        return "f-" + self.path.replace(".", "-")
+
+    @property
+    def error_place(self) -> str:
+        return "err-" + self.path.replace(".", "-")
+
+    @property
+    def parameter(self) -> str:
+        """The name under which this can be swept."""
+        return self.path.removeprefix("parameters.")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One swept parameter as written, with what it expands to (count None: it does not)."""
+
+    name: str
+    values: str
+    count: int | None = None
+    expanded: str = ""
+    errors: Texts = ()
+
+    @classmethod
+    def of(cls, name: str, written: Any, errors: Texts, *, is_text: bool = False) -> SweepRow:
+        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        try:
+            values = expand_values(written, text=is_text)
+        except ValueError:
+            return cls(name, text, errors=errors)
+        shown = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
+        return cls(name, text, len(values), shown, errors)
+
+
+# Plain fields: path -> (label, hint, choices). Hints of the specification itself come first.
+_PLAIN: dict[str, tuple[str, str, Choices]] = {
+    "name": ("Name", "", ()),
+    "description": ("Description", "", ()),
+    "tags": ("Tags", "Separated by commas.", ()),
+    "where": ("Filter", "For example hosts * ranks_per_host <= 16.", ()),
+    "scaling": (
+        "Study",
+        "",
+        (
+            ("strong", "Strong scaling: same problem"),
+            ("weak", "Weak scaling: problem grows"),
+            ("throughput", "Throughput"),
+        ),
+    ),
+    "grows_with_hosts": ("Grows with hosts", "", ()),
+    "deciding": ("Decided by", "", ()),
+    "certificate": (
+        "Certificate",
+        "",
+        (
+            ("degrade", "Mark trials on a link that is not as asked"),
+            ("require", "Refuse trials on a link that is not as asked"),
+            ("skip", "Do not measure the link"),
+        ),
+    ),
+    "repetitions": ("Repetitions", "", ()),
+    "warmups": ("Warm-ups", "Left out of the statistics.", ()),
+    "order": (
+        "Order",
+        "",
+        (
+            ("interleaved", "Round after round"),
+            ("randomised", "Random within each round"),
+            ("sequential", "Configuration after configuration"),
+        ),
+    ),
+    "seed": ("Seed", "Of the random order.", ()),
+    "time_limit_s": ("Time limit", "Of one trial.", ()),
+    "retries": ("Retries", "", ()),
+    "disturbed": (
+        "Disturbed trials",
+        "Other load on the machines slowed them.",
+        (("repeat", "Repeat once"), ("keep", "Mark only")),
+    ),
+    "allocation": (
+        "Allocation",
+        "Where a scheduler allots hosts: what one of its jobs holds them for.",
+        (
+            ("cluster", "As the cluster is set up"),
+            ("per size", "Trials of one number of hosts"),
+            ("per experiment", "All trials, on the nodes of the largest"),
+        ),
+    ),
+    "control": ("Control", "", ()),
+    "ideal": ("Ideal network", "", ()),
+    "profile": (
+        "Inside MPI",
+        "",
+        (
+            ("summary", "Count time, calls and messages of every rank"),
+            ("trace", "Keep the last calls too"),
+            ("none", "Load nothing into the ranks"),
+        ),
+    ),
+}
+_USUAL_LINK = LINK_PARAMETERS[:5]
+_LINK_CHOICES: dict[str, Choices] = {
+    "topology": (("one site", "One site"), ("two sites", "Two sites"), ("star", "Star")),
+    "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
+    "emulator": (
+        ("auto", "Whichever fits and is available"),
+        ("netem", "netem"),
+        ("relay", "Relay"),
+        ("nftables", "nftables"),
+        ("wirefilter", "vde2 wirefilter"),
+    ),
+}
+# Places for errors of whole groups of fields.
+_GROUPS = ("workload", "cluster", "sweep", "zip", "link")
+
+
+@dataclass(frozen=True)
+class Form:
+    """Everything that the template of the form shows. `form.name` and other plain fields come from `__getitem__`."""
+
+    draft: Mapping[str, Any]
+    errors: Mapping[str, Texts] = field(default_factory=dict)
+    clusters: Sequence[Cluster] = ()
+
+    def __getitem__(self, name: str) -> Field:
+        label, hint, choices = _PLAIN[name]
+        info = ExperimentSpec.model_fields[name]
+        value = self.draft.get(name, info.default)
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        if name == "time_limit_s" and isinstance(value, int | float):
+            text = f"{int(value) if float(value).is_integer() else value} s"
+        if name == "grows_with_hosts":
+            choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
+        if name == "deciding":
+            choices = self._deciding_choices(str(value or ""))
+        return self._field(name, label, text, hint=info.description or hint, choices=choices)
+
+    def _deciding_choices(self, chosen: str) -> Choices:
+        """The workload's own figures and the times of a run; a metric of the packets stays where it is chosen."""
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        if workload is None:
+            return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
+        metrics = deciding_choices(workload)
+        own = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
+        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
+        unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
+        return [("", f"{own}, as usual"), *offered, *unknown]
+
+    def _mapping(self, name: str) -> Mapping[str, Any]:
+        """A part of the draft; YAML may hold anything there, and the check says so at its place."""
+        part = self.draft.get(name)
+        return part if isinstance(part, Mapping) else {}
+
+    def _field(self, path: str, label: str, value: Any, **more: Any) -> Field:
+        text = json.dumps(value) if isinstance(value, list | dict) else "" if value is None else str(value)
+        swept = path.removeprefix("parameters.") in self._mapping("sweep")
+        return Field(path, label, text, errors=self.errors.get(path, ()), swept=swept, **more)
+
+    @property
+    def workload(self) -> str:
+        return str(self.draft.get("workload", ""))
+
+    @property
+    def workload_fields(self) -> list[Field]:
+        """The typed parameters of the chosen workload, with unit and help."""
+        given = self._mapping("parameters")
+        return [
+            self._field(
+                f"parameters.{name}",
+                info.title or parameter_label(name),
+                given.get(name, None if info.is_required() else info.default),
+                unit=_unit(info.json_schema_extra),
+                hint=info.description or "",
+            )
+            for name, info in self._own().items()
+        ]
+
+    def _own(self) -> Mapping[str, Any]:
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        return {} if workload is None else workload.parameters_type.model_fields
+
+    @property
+    def cluster_fields(self) -> list[Field]:
+        given = self._mapping("parameters")
+        return [
+            self._field(f"parameters.{name}", parameter_label(name), given.get(name, low))
+            for name, (low, _) in CLUSTER_PARAMETERS.items()
+        ]
+
+    @property
+    def cluster_field(self) -> Field:
+        chosen = str(self.draft.get("cluster", default_of(ExperimentSpec, "cluster")))
+        choices = [
+            (c.slug, c.name if c.name == c.get_kind_display() else f"{c.name} ({c.get_kind_display().lower()})")
+            for c in self.clusters
+        ]
+        if chosen not in {slug for slug, _ in choices}:
+            choices.append((chosen, f"{chosen} (unknown)"))
+        return self._field("cluster", "Cluster", chosen, choices=choices)
+
+    @property
+    def link_fields(self) -> list[Field]:
+        """Values with their unit in the text, as the specification takes them."""
+        given = self._mapping("link")
+        fields = []
+        for path in LINK_PARAMETERS:
+            name = path.removeprefix("link.")
+            value = given.get(name, shown_default(path))
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value = shown_value(path, value)
+            if isinstance(value, list):
+                value = "; ".join(map(str, value))  # rates, since commas part values of a sweep
+            label = "Delay, one way" if name == "delay" else parameter_label(path)
+            hint = Link.model_fields[name].description or ""
+            fields.append(self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ())))
+        return fields
+
+    @property
+    def has_link_options(self) -> bool:
+        """Whether anything but the first five fields of the link is set, or wrong."""
+        given = self._mapping("link")
+        rare = [path.removeprefix("link.") for path in LINK_PARAMETERS[len(_USUAL_LINK) :]]
+        return any(name in given or self.errors.get(f"link.{name}") for name in rare) or "certificate" in self.draft
+
+    @property
+    def capture(self) -> dict[str, Any]:
+        given = self._mapping("capture")
+        snap_length = given.get("snap_length", default_of(Capture, "snap_length"))
+        hint = Capture.model_fields["snap_length"].description or ""
+        return {
+            "enabled": given.get("enabled", True),
+            "keep": given.get("keep", True),
+            "snap_length": self._field("capture.snap_length", "Snap length", snap_length, unit="B", hint=hint),
+        }
+
+    @property
+    def sweep_rows(self) -> list[SweepRow]:
+        rows = self._mapping("sweep").items()
+        return [
+            SweepRow.of(n, values, self.errors.get(f"sweep.{n}", ()), is_text=holds_text(self.draft, n))
+            for n, values in rows
+        ]
+
+    @property
+    def row_values(self) -> str:
+        """What a new row of the sweep says, as JSON: by cluster, then by parameter."""
+        return json.dumps({cluster.slug: row_values(cluster) for cluster in self.clusters})
+
+    @property
+    def empty_row(self) -> SweepRow:
+        return SweepRow("ranks_per_host", "1, 2")
+
+    @property
+    def combine(self) -> str:
+        """How swept parameters go together: matrix, zip (all advance together) or groups (only YAML writes them)."""
+        groups = self.draft.get("zip") or []
+        if not groups:
+            return "matrix"
+        return "zip" if len(groups) == 1 and set(groups[0]) == set(self._mapping("sweep")) else "groups"
+
+    @property
+    def zip_groups(self) -> list[str]:
+        return [",".join(group) for group in self.draft.get("zip") or []]
+
+    @property
+    def sweepable(self) -> Choices:
+        """What can be swept: cluster first, then the workload's own, then the link."""
+        names = [*CLUSTER_PARAMETERS, *self._own(), *LINK_PARAMETERS]
+        unknown = [name for name in self._mapping("sweep") if name not in names]
+        return [(name, parameter_label(name)) for name in [*names, *unknown]]
+
+    @property
+    def has_study_options(self) -> bool:
+        paths = ("where", "scaling", "grows_with_hosts", "deciding")
+        return any(self.draft.get(path) or self.errors.get(path) for path in paths)
+
+    @property
+    def group_errors(self) -> dict[str, Texts]:
+        """Errors of groups of fields: workload, cluster, sweep, zip, link. Errors of one zip group belong to zip."""
+        grouped = {name: list(self.errors.get(name, ())) for name in _GROUPS}
+        for path, texts in self.errors.items():
+            if path.startswith("zip."):
+                grouped["zip"] += texts
+        return {name: texts for name, texts in grouped.items() if texts}
+
+    @property
+    def all_errors(self) -> list[FieldError]:
+        return [FieldError(path, text) for path, texts in self.errors.items() for text in texts]
+
+    @property
+    def error_places(self) -> Iterator[tuple[str, Texts]]:
+        """Every place for an error on the form with what to say there, for the out-of-band swap after each change."""
+        fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
+        for each in [*fields, self.capture["snap_length"]]:
+            if each.path not in ("control", "ideal"):
+                yield each.error_place, each.errors
+        for name in _GROUPS:
+            yield f"err-{name}", self.group_errors.get(name, ())
+        for index, row in enumerate(self.sweep_rows):
+            yield f"err-sweep-{index}", row.errors
+
+
+def _unit(extra: Any) -> str:
+    return str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""

@@ -1,0 +1,51 @@
+"""What the new-experiment form proposes before anybody has said anything: never more hosts or ranks than a cluster has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dashboard.labels import workload_title
+from dashboard.panels.new.draft import default_of
+from experiments.models import Cluster
+from experiments.spec import ExperimentSpec
+
+_HOSTS: Final = (1, 2, 4)
+"""The first sweep a newcomer sees: small enough for two cores, and it shows scaling."""
+_FEW: Final = _HOSTS[:2]
+
+
+def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: str = "") -> dict[str, Any]:
+    """A first sweep that the chosen one of the ``clusters`` can run; without a choice the usual one, else the first of them.
+
+    Where there is one host, its ranks are swept instead. Queries what the cluster told its latest trial.
+    """
+    usual = default_of(ExperimentSpec, "cluster")
+    known = {each.slug: each for each in clusters}
+    proposed = known.get(cluster) or known.get(usual) or next(iter(clusters), None)
+    hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
+    swept, what = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
+    values = hosts if proposed is None or len(hosts) > 1 else _up_to(proposed.cores_to_suggest, _FEW)
+    draft: dict[str, Any] = {
+        "name": workload_title(workload) if workload else f"TIP4P water, {what} sweep",
+        "workload": workload or "water",
+        "sweep": {swept: _written(values)},
+    }
+    return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
+
+
+def row_values(cluster: Cluster) -> dict[str, str]:
+    """What a row that is added to the sweep says, by parameter of the cluster."""
+    return {
+        "hosts": _written(_up_to(cluster.hosts_to_suggest, _FEW)),
+        "ranks_per_host": _written(_up_to(cluster.cores_to_suggest, _FEW)),
+    }
+
+
+def _up_to(limit: int | None, values: Sequence[int]) -> Sequence[int]:
+    """Those within the limit, the first at least; where it is not known, the two that it takes to compare."""
+    return values[:2] if limit is None else [value for value in values if value <= max(limit, 1)]
+
+
+def _written(values: Sequence[int]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,73 @@
+"""Result parts: panels that appear for every experiment whose data they fit, whatever its workload.
+
+A part is a function of what was measured that returns what its template shows, or None when it has nothing to say. A new one is one
+file and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboard.panels.parts.curves import curves_part
+from dashboard.panels.parts.effects import effects_part
+from dashboard.panels.parts.envelope import envelope_part, envelope_summary
+from dashboard.panels.parts.grid import grid_part
+from dashboard.panels.parts.inside_mpi import inside_mpi_part
+from dashboard.panels.parts.ladder import ladder_part, ladder_summary
+from dashboard.panels.parts.measured import Measured
+from dashboard.panels.parts.phases import phases_part, phases_summary
+from dashboard.panels.parts.rating import rating_part, rating_summary
+
+__all__ = ["SHORT_TITLES", "Measured", "Part", "parts_of", "summary_of"]
+
+Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One panel: its anchor, title and template, and what the template shows."""
+
+    element: str
+    title: str
+    template: str
+    shown: Mapping[str, Any]
+
+
+_PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
+    ("inside-mpi", "Inside MPI: where the time of the ranks goes", "Inside MPI", inside_mpi_part),
+    ("grid", "By two parameters, and against the link as measured", "By two parameters", grid_part),
+    ("curves", "By message size", "By message size", curves_part),
+    ("envelope", "Operating envelope", "Envelope", envelope_part),
+    ("ladder", "Tuning ladder", "Ladder", ladder_part),
+    ("effects", "Effects alone and together", "Effects", effects_part),
+    ("rating", "Against peak, price and power", "Rating", rating_part),
+    ("phases", "First and later steps, and more nodes", "Steps and nodes", phases_part),
+)
+SHORT_TITLES: Final[Mapping[str, str]] = {element: short for element, _, short, _ in _PARTS}
+"""By anchor, without its `part-`: for links."""
+_OPENS: Final[Mapping[str, str]] = {
+    "network": "grid",
+    "load and network": "envelope",
+    "steps": "ladder",
+    "message size": "curves",
+    "scale and treatment": "phases",
+}
+"""The part that a question is answered by stands first."""
+
+
+def parts_of(measured: Measured, asked: Mapping[str, str], question: str = "") -> list[Part]:
+    """Return the parts that the data fit, in the order that the question needs. ``asked`` are the reader's own targets."""
+    parts = []
+    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
+        shown = build(measured, asked)
+        if shown is not None:
+            parts.append(Part(element, title, f"parts/_{element}.html", shown))
+    return parts
+
+
+def summary_of(measured: Measured) -> list[tuple[str, str]]:
+    """Return the parts' results in a few lines, from what costs no fit."""
+    summaries = (envelope_summary, ladder_summary, rating_summary, phases_summary)
+    return [line for summarise in summaries for line in summarise(measured)]

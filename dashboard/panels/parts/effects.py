@@ -1,0 +1,66 @@
+"""What every parameter gave by itself, and whether two of them together gave what both gave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis import numbers
+from analysis.evaluation.ladder import Trialled, effects, joint_effects
+from dashboard.labels import parameter_label, value_words
+from dashboard.panels.parts.measured import Measured, swept
+from experiments.metrics import find
+from experiments.selectors.designs import is_ladder
+
+MOST_LEVELS = 2
+"""A parameter with more values is a sweep, whose curve says more than a table of all its pairs; but the steps of a ladder are no sweep."""
+MOST_CONFIGURATIONS = 128
+
+
+def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return effects alone and together; None unless two parameters were varied as a design of few levels."""
+    metric = measured.deciding
+    rows = [] if metric is None else measured.own.with_metric(metric)
+    names = swept(rows)
+    levels = [len({repr(row.parameters.get(name)) for row in rows}) for name in names]
+    few = len(names) > 1 and len(rows) <= MOST_CONFIGURATIONS and (max(levels) <= MOST_LEVELS or is_ladder(rows))
+    if metric is None or not few or any(min(row.values[metric]) <= 0 for row in rows):
+        return None
+    points = [Trialled(row.parameters, row.values[metric]) for row in rows]
+    higher = measured.higher_is_better(metric)
+    alone = effects(points, higher_is_better=higher)
+    if not alone:
+        return None
+    return {
+        "metric": find(metric, measured.own.experiment.specification).label,
+        "alone": [
+            {
+                "change": _change(e.parameter, e.before, e.after),
+                "gain": numbers.significant(e.gain, 3),
+                "range": _range(e.smallest, e.largest, e.pairs),
+                "pairs": e.pairs,
+                "depends": e.depends,
+            }
+            for e in alone
+        ],
+        "together": [
+            {
+                "change": " and ".join(_change(*each) for each in zip(j.parameters, j.before, j.after, strict=True)),
+                "together": numbers.significant(j.together, 3),
+                "product": numbers.significant(j.product, 3),
+                "interaction": numbers.significant(j.interaction, 3),
+                "dependent": j.dependent,
+            }
+            for j in joint_effects(points, higher_is_better=higher)
+        ],
+    }
+
+
+def _change(name: str, before: Any, after: Any) -> str:
+    return f"{parameter_label(name)} {value_words(name, before)} → {value_words(name, after)}"
+
+
+def _range(smallest: float, largest: float, pairs: int) -> str:
+    if pairs < 2:
+        return numbers.NOTHING
+    return numbers.between(smallest, largest)

@@ -1,0 +1,127 @@
+"""The efficiencies of the POP project by size, as numbers: what the page's table and chart, and REST, tell alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+from analysis.mpi.efficiencies import Size, scaled
+from dashboard.panels.experiment.axes import groups_beside
+from dashboard.panels.experiment.scaling import IN_WINDOW
+from dashboard.panels.parts.measured import Measured, swept
+from experiments.metrics import find
+from experiments.selectors import ConfigurationRow
+
+GLOBAL: Final = "global_efficiency"
+COMPUTATION: Final = "computation_scalability"
+SERIALISATION: Final = "mpi_serialisation_efficiency"
+TRANSFER: Final = "mpi_transfer_efficiency"
+COMMUNICATION: Final = "mpi_communication_efficiency"
+WINDOW: Final = "mpi_window_s"
+COST: Final = "mpi_profile_cost_share"
+SHARES: Final = IN_WINDOW
+_OF_EACH_TRIAL: Final = (
+    (1, "mpi_parallel_efficiency"),
+    (2, "mpi_load_balance"),
+    (2, COMMUNICATION),
+    (3, SERIALISATION),
+    (3, TRANSFER),
+)
+"""(depth in the tree, metric): each is the product of those one step deeper below it."""
+_AGAINST_THE_SMALLEST: Final = {
+    GLOBAL: ("Global efficiency", "Parallel efficiency × computation scalability."),
+    COMPUTATION: (
+        "Computation scalability",
+        "Useful time of all ranks at the smallest size / here: below 100 % the work itself grew.",
+    ),
+}
+"""What no trial alone has: label and definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One line of the tree: ``values`` are those of every counted trial at each size, empty where there are none."""
+
+    depth: int
+    name: str
+    label: str
+    definition: str
+    values: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The efficiencies at the sizes of one combination of the other swept parameters, which ``name`` says; smallest first."""
+
+    name: str
+    rows: Sequence[ConfigurationRow]
+    branches: Sequence[Branch]
+
+    @property
+    def sizes_differ(self) -> bool:
+        """Whether the number of ranks tells the sizes apart."""
+        return len({row.ranks for row in self.rows}) == len(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, as REST answers: medians of the counted trials, None where nothing was measured."""
+        return {
+            "name": self.name,
+            "sizes": [
+                {
+                    "parameters": row.parameters,
+                    "hosts": row.hosts,
+                    "ranks": row.ranks,
+                    "trials": len(row.values[WINDOW]),
+                    **{branch.name: _median(branch.values[place]) for branch in self.branches},
+                    **{metric: row.median(metric) for metric in (*SHARES, WINDOW, COST)},
+                }
+                for place, row in enumerate(self.rows)
+            ],
+        }
+
+
+def efficiency_trees(measured: Measured) -> list[Tree]:
+    """Return a tree per combination of the other swept parameters; none where no trial left a profile."""
+    rows = measured.own.with_metric(WINDOW)
+    if not rows or measured.own.experiment.published:
+        return []
+    weak = measured.own.experiment.specification.get("scaling") == "weak"
+    groups = groups_beside(rows, swept(measured.own.rows), "hosts")
+    return [_tree(name, group, weak=weak) for name, group in groups.items()]
+
+
+def metric_branch(depth: int, metric: str, rows: Sequence[ConfigurationRow]) -> Branch:
+    """Return a metric of the trials as a line."""
+    description = find(metric)
+    values = [row.values.get(metric, ()) for row in rows]
+    return Branch(depth, metric, description.label, description.definition, values)
+
+
+def _tree(name: str, rows: Sequence[ConfigurationRow], *, weak: bool) -> Tree:
+    ordered = sorted(rows, key=lambda row: (row.ranks, row.hosts))
+    wholes, grown = _against_the_smallest(ordered, weak=weak)
+    branches = [
+        Branch(0, GLOBAL, *_AGAINST_THE_SMALLEST[GLOBAL], wholes),
+        *(metric_branch(depth, metric, ordered) for depth, metric in _OF_EACH_TRIAL),
+        Branch(1, COMPUTATION, *_AGAINST_THE_SMALLEST[COMPUTATION], grown),
+    ]
+    return Tree(name, ordered, branches)
+
+
+def _against_the_smallest(
+    rows: Sequence[ConfigurationRow], *, weak: bool
+) -> tuple[list[Sequence[float]], list[Sequence[float]]]:
+    """Global efficiency and computation scalability of each row; nothing to compare with where there is one size."""
+    sizes = [
+        Size(row.ranks, row.median("mpi_useful_s") or 0.0, row.median("mpi_parallel_efficiency") or 0.0) for row in rows
+    ]
+    if len({size.ranks for size in sizes}) < len(sizes) or len(sizes) < 2 or not sizes[0].useful_s:
+        return [()] * len(rows), [()] * len(rows)
+    compared = scaled(sizes, weak=weak)
+    return [[each.whole] for each in compared], [[each.computation] for each in compared]
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None

@@ -1,0 +1,128 @@
+"""How many jobs a service bears over each link, and what gives out first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis import numbers
+from analysis.evaluation.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
+from dashboard.charts.studies import Loads, envelope_chart
+from dashboard.labels import value_words
+from dashboard.panels.parts.measured import Measured, Source
+from experiments.selectors.designs import CAPACITY, loads_of
+from experiments.workloads import LoadTest
+
+PROCESSORS = "processors"
+
+
+def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a table per source and a chart of the wall times; None unless the workload names a load and two loads were measured."""
+    test = measured.workload.load_test if measured.workload else None
+    if test is None:
+        return None
+    factor = _factor(asked.get("factor", ""))
+    envelopes = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
+    envelopes = [
+        (source, each) for source, each in envelopes if any(len(row.ratios) > 1 or row.uses for row in each.rows)
+    ]
+    if not envelopes or envelopes[0][0] is not measured.own:
+        return None
+    return {
+        "factor": factor,
+        "tables": [
+            {"name": source.name, "rows": [_row(row) for row in each.rows], "smallest": _smallest(each)}
+            for source, each in envelopes
+        ],
+        "chart": envelope_chart(
+            [
+                Loads(f"{source.name}, {_link(row.capacity)}", row.ratios, _keys(source, test, row))
+                for source, each in envelopes
+                for row in each.rows
+            ],
+            factor=factor,
+            load=test.load.capitalize(),
+            measured=len(envelopes[0][1].rows),
+        ),
+    }
+
+
+def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return the rule's result per link in a line each."""
+    test = measured.workload.load_test if measured.workload else None
+    if test is None:
+        return []
+    rated = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
+    return [
+        (
+            _link(row.capacity),
+            f"{numbers.plural(row.largest_acceptable, 'job')} accepted; used up first: {_first(row.saturation)}",
+        )
+        for row in rated.rows
+        if row.largest_acceptable is not None
+    ]
+
+
+def _virtual(source: Source, measured: Measured) -> bool:
+    return source is measured.own and measured.hosts_share_a_machine
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        return FACTOR
+    return factor if 1 < factor < 1e6 else FACTOR
+
+
+def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
+    loads = loads_of(source.rows, test)
+    return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
+
+
+def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
+    """The configuration of every number of jobs over one link; 0 where there is none."""
+    known = {
+        (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
+        for each in source.with_metric(test.wall)
+    }
+    return [known.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
+
+
+def _row(row: EnvelopeRow) -> dict[str, Any]:
+    return {
+        "link": _link(row.capacity),
+        "single": numbers.amount(row.single_s, "s"),
+        "largest": _jobs(row.largest_acceptable),
+        "refused": "none" if row.first_refused is None and row.ratios else _jobs(row.first_refused),
+        "limit": numbers.NOTHING if row.limit is None else numbers.significant(row.limit, 2),
+        "extrapolated": row.extrapolated,
+        "first": _first(row.saturation),
+        "saturated": row.saturation is not None and row.saturation.saturated,
+        "evidence": "; ".join(
+            f"{name} {numbers.amount(use, numbers.SHARE)} at {_jobs(jobs)}" for name, jobs, use in row.uses
+        ),
+    }
+
+
+def _first(saturation: Saturation | None) -> str:
+    if saturation is None:
+        return numbers.NOTHING
+    if not saturation.saturated:
+        return f"nothing; at most {numbers.amount(saturation.use, numbers.SHARE)} of {saturation.resource}"
+    return f"{saturation.resource}: {numbers.amount(saturation.use, numbers.SHARE)} at {_jobs(saturation.jobs)}"
+
+
+def _smallest(rated: Envelope) -> list[tuple[str, str]]:
+    """Return (jobs, smallest link that was measured to bear them)."""
+    jobs = rated.measured_jobs()
+    pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
+    return [(_jobs(each), "none of these" if link is None else _link(link)) for each, link in pairs]
+
+
+def _jobs(jobs: float | None) -> str:
+    return numbers.NOTHING if jobs is None else numbers.significant(jobs)
+
+
+def _link(capacity: float) -> str:
+    return value_words(CAPACITY, capacity)

@@ -1,0 +1,222 @@
+"""A metric over two swept parameters as maps and as families of lines, published values beside it, x as asked or as measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from analysis.catalogue import Metric
+from dashboard.charts import MOST_SERIES, Figure, Scale, over_parameter
+from dashboard.charts.maps import Cells, Keys, apart_map, contour, heat_map, ratio_map
+from dashboard.charts.parts import log_ticks, ticks
+from dashboard.charts.sweep import x_axis
+from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.panels.experiment.axes import XAxis
+from dashboard.panels.parts.measured import Measured, Source, line_of, swept
+from dashboard.panels.parts.steps import steps
+from experiments.metrics import find
+from experiments.selectors import ConfigurationRow
+from experiments.selectors.certificates import QUANTITIES, achieved_links
+from experiments.spec.parameters import LINK_PARAMETERS
+
+MOST_GROUPS: Final = 6
+LEAST_FILLED: Final = 0.75
+"""Share of the cells that must be measured: a diagonal of points is no map."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The rows of one map: all that differ in `x` and `y` alone."""
+
+    title: str
+    x: str
+    y: str
+    rows: Sequence[ConfigurationRow]
+
+    def values(self, name: str) -> list[Any]:
+        """The settings of one axis, in order."""
+        return sorted({row.parameters[name] for row in self.rows})
+
+    def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
+        """Medians by y and x, for rows in the order of `self.rows`."""
+        medians = {
+            (own.parameters[self.y], own.parameters[self.x]): row.median(metric)
+            for own, row in zip(self.rows, rows, strict=True)
+            if row is not None
+        }
+        return [[medians.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
+
+    def keys(self, rows: Sequence[ConfigurationRow | None]) -> Keys:
+        """Configurations by y and x, for rows in the order of `self.rows`; 0 where there is none."""
+        known = {
+            (own.parameters[self.y], own.parameters[self.x]): row.pk
+            for own, row in zip(self.rows, rows, strict=True)
+            if row is not None
+        }
+        return [[known.get((y, x), 0) for x in self.values(self.x)] for y in self.values(self.y)]
+
+
+def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the maps and lines of every group; None unless two parameters form a grid, or one of the link was swept."""
+    metric = measured.deciding
+    if metric is None:
+        return None
+    rows = measured.own.with_metric(metric)
+    names = [name for name in swept(rows) if _ordered(rows, name)]
+    if not names:
+        return None
+    x = _across(rows, names)
+    description = find(metric, measured.own.experiment.specification)
+    grids = _grids(rows, x, names)[:MOST_GROUPS]
+    maps = [_maps(grid, measured, description) for grid in grids]
+    lines = _line_charts(measured, rows, x, grids, description) if maps or x in QUANTITIES else []
+    if not maps and not lines:
+        return None
+    return {"metric": description.label, "maps": maps, "lines": lines, "x": parameter_label(x).lower()}
+
+
+def _ordered(rows: Sequence[ConfigurationRow], name: str) -> bool:
+    return all(isinstance(row.parameters.get(name), int | float) for row in rows)
+
+
+def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
+    """The parameter of x: hosts, else the one with the most values; of equals the earlier one of the link, delay before loss."""
+
+    def rank(name: str) -> tuple[bool, int, bool, int]:
+        place = LINK_PARAMETERS.index(name) if name in LINK_PARAMETERS else 0
+        return name == "hosts", len({row.parameters[name] for row in rows}), name in QUANTITIES, -place
+
+    return max(names, key=rank)
+
+
+def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
+    """Every grid over x: beside a link's x only other parameters of the link make maps, the rest tells the maps apart."""
+    beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
+    grids = []
+    for y in beside:
+        for rest, group in _by_rest(rows, [name for name in swept(rows) if name not in (x, y)]).items():
+            grid = Grid(rest, x, y, group)
+            columns, lines = len(grid.values(x)), len(grid.values(y))
+            if columns > 1 and lines > 1 and len(group) >= LEAST_FILLED * columns * lines:
+                grids.append(grid)
+    return grids
+
+
+def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str, list[ConfigurationRow]]:
+    groups: dict[str, list[ConfigurationRow]] = {}
+    for row in rows:
+        groups.setdefault(parameters_sentence(row.parameters, names), []).append(row)
+    return groups
+
+
+def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
+    """The maps of one grid: measured (and as contour), published and how far apart, on one colour scale."""
+    own = grid.cells(grid.rows, metric.id)
+    matching = [(source, _matching(source, grid.rows, metric.id)) for source in measured.published]
+    references = [(source, grid.cells(rows, metric.id), grid.keys(rows)) for source, rows in matching]
+    references = [each for each in references if any(v is not None for row in each[1] for v in row)]
+    everything = [v for cells in (own, *(c for _, c, _ in references)) for row in cells for v in row if v]
+    scale = Scale.of(everything, metric.unit)
+    look: dict[str, Any] = {
+        "x": [_bare(grid.x, value) for value in grid.values(grid.x)],
+        "y": [_bare(grid.y, value) for value in grid.values(grid.y)],
+        "x_title": parameter_label(grid.x),
+        "y_title": parameter_label(grid.y),
+        "of": grid.keys(grid.rows),
+    }
+    ends = (min(everything), max(everything))
+    name = f"{grid.title}, " if grid.title else ""
+    panels = [
+        _panel(
+            f"{name}{measured.own.name.lower()}",
+            f"{scale.unit}, {'as printed' if measured.own.experiment.published else 'medians'}",
+            {
+                "Map": heat_map(**look, cells=own, scale=scale, ends=ends),
+                "Contour": contour(**look, cells=own, scale=scale),
+            },
+        )
+    ]
+    for source, cells, keys in references:
+        printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
+        panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as printed", printed))
+        apart = {
+            "Percent": apart_map(**look, cells=own, reference=cells),
+            "Ratio": ratio_map(**look, cells=own, reference=cells),
+        }
+        panels.append(_panel(f"{name}difference", f"from {source.name.lower()}", apart))
+    return {"panels": panels, "width": "c4" if references else "c6"}
+
+
+def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, Any]:
+    return {"title": title[:1].upper() + title[1:], "subtitle": subtitle, "views": list(views.items())}
+
+
+def _bare(name: str, value: Any) -> str:
+    return value_words(name, value)
+
+
+def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
+    """The source's row with the same settings as each row, in everything that either of the two varies."""
+    theirs = source.with_metric(metric)
+    names = sorted({*swept(theirs), *swept(rows)})
+
+    def key(row: ConfigurationRow) -> tuple[Any, ...]:
+        return tuple(row.parameters.get(name, 0 if name in QUANTITIES else None) for name in names)
+
+    known = {key(row): row for row in theirs}
+    return [known.get(key(row)) for row in rows]
+
+
+def _line_charts(
+    measured: Measured, rows: Sequence[ConfigurationRow], x: str, grids: Sequence[Grid], metric: Metric
+) -> list[dict[str, Any]]:
+    """One chart per grid with a line for each setting of y, or one of x alone; x as asked, and as its certificate says."""
+    varied = [name for name in swept(rows) if name != x]
+    groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
+    achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
+    charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
+    for title, all_families in groups:
+        families = dict(list(all_families.items())[:MOST_SERIES])
+        views = {"As asked": _lines(measured, families, x, metric, None)}
+        if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
+            views["As measured"] = _lines(measured, families, x, metric, achieved)
+        scope = "as printed" if measured.own.experiment.published else "every trial, medians and ranges"
+        chart = _panel(title or metric.label, scope, views)
+        told = steps(families, x, metric.id, partial(measured.interval, metric.id))
+        charts.append({**chart, "published": views["As asked"].get("published"), "steps": told, "intervals": repeated})
+    return charts
+
+
+def _lines(
+    measured: Measured,
+    families: Mapping[str, Sequence[ConfigurationRow]],
+    x: str,
+    metric: Metric,
+    achieved: Mapping[int, Mapping[str, float]] | None,
+) -> Figure:
+    rows = [row for family in families.values() for row in family]
+    axis = XAxis.of(x, rows)
+    lines, published = [], []
+    for name, family in families.items():
+        ordered = sorted(family, key=lambda row: row.parameters[x])
+        xs = axis.values(ordered)
+        if achieved is not None:
+            xs = [axis.scale(achieved[row.pk][x]) if axis.scale else achieved[row.pk][x] for row in ordered]
+        lines.append(line_of(name or measured.own.name, xs, ordered, metric.id))
+        for source in measured.published:
+            known = [r for r in _matching(source, ordered, metric.id) if r is not None]
+            if known:
+                label = f"{source.name}, {name}" if name else source.name
+                published.append(axis.published(label, known, metric.id))
+    title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
+    figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
+    if achieved is not None:  # the ticks stay at the settings, so that the eye sees how far from them the links were
+        settings = sorted(set(axis.values(rows)))
+        everywhere = sorted({*settings, *(value for line in lines for value in line.x)})
+        given = x_axis(everywhere, title)
+        told = log_ticks if given.get("type") == "log" else ticks
+        given.pop("ticktext", None)
+        figure["layout"]["xaxis"] = {**given, **told(settings, *given["range"])}
+    return figure

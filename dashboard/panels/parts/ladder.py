@@ -1,0 +1,87 @@
+"""The tuning ladder: ordered steps, what changed, and what it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis import numbers
+from analysis.evaluation.ladder import Gain, Step, Trialled, ladder
+from analysis.statistics import Interval
+from dashboard.charts import Scale
+from dashboard.charts.studies import Rungs, ladder_chart
+from dashboard.labels import parameter_label, value_words
+from dashboard.panels.parts.measured import Measured, Source
+from experiments.metrics import find
+from experiments.selectors.designs import is_ladder
+
+
+def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the steps of every source; None unless parameters advance together, so that the order means something."""
+    metric = measured.deciding
+    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+        return None
+    higher = measured.higher_is_better(metric)
+    sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
+
+    def told(over: Trialled, under: Trialled) -> Interval | None:
+        return measured.interval(metric, over.parameters, under.parameters)
+
+    ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher, ratio_of=told)) for source in sources]
+    description = find(metric, measured.own.experiment.specification)
+    scale = Scale.of([step.value for _, steps in ladders for step in steps], description.unit)
+    return {
+        "metric": description.label,
+        "unit": scale.unit,
+        "tables": [
+            {
+                "name": source.name,
+                "rows": [_row(step, scale) for step in steps],
+                "intervals": any(step.against_first and step.against_first.interval for step in steps),
+            }
+            for source, steps in ladders
+        ],
+        "chart": ladder_chart(
+            [Rungs(source.name, steps, [row.pk for row in source.with_metric(metric)]) for source, steps in ladders],
+            quantity=description.label,
+            unit=description.unit,
+        ),
+    }
+
+
+def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return the best step in a line."""
+    metric = measured.deciding
+    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+        return []
+    steps = ladder(_steps(measured.own, metric), higher_is_better=measured.higher_is_better(metric))
+    best = next(step for step in reversed(steps) if step.is_best_so_far)
+    unit = find(metric, measured.own.experiment.specification).unit
+    gained = "" if best.against_first is None else f", {numbers.times(best.against_first.factor)} the first"
+    return [("Best step", f"{best.number} of {len(steps)}: {numbers.amount(best.value, unit)}{gained}")]
+
+
+def _steps(source: Source, metric: str) -> list[Trialled]:
+    return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
+
+
+def _row(step: Step, scale: Scale) -> dict[str, Any]:
+    return {
+        "number": step.number,
+        "value": numbers.significant(scale(step.value)),
+        "changes": [
+            f"{parameter_label(name)} {value_words(name, before)} → {value_words(name, after)}"
+            for name, (before, after) in step.changed.items()
+        ],
+        "previous": gain_words(step.against_previous),
+        "first": gain_words(step.against_first),
+        "best": step.is_best_so_far,
+        "best_so_far": numbers.significant(scale(step.best_so_far)),
+    }
+
+
+def gain_words(gain: Gain | None) -> str:
+    """A gain for a cell: '1.11 (1.09 to 1.12)'."""
+    if gain is None:
+        return numbers.NOTHING
+    return numbers.with_interval(gain.factor, gain.interval, digits=3)

@@ -1,0 +1,121 @@
+"""What the parts read: an experiment's counted values, and the published ones of the same workload beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from analysis.answers import Together
+from analysis.evaluation.economics import ClusterFacts
+from analysis.statistics import Interval
+from dashboard.charts import Line
+from dashboard.charts.parts import X
+from dashboard.panels.experiment.results import published_name
+from experiments import workloads
+from experiments.cluster_kinds.facts import facts_of
+from experiments.metrics import decided_by, find
+from experiments.models import Experiment, Measurement
+from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.selectors.counted_values import measured_metrics
+from experiments.selectors.diagnosis import together_of
+from experiments.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Source:
+    """One experiment's rows; ``name`` tells them apart where several stand side by side."""
+
+    experiment: Experiment
+    name: str
+    rows: Sequence[ConfigurationRow]
+
+    def with_metric(self, metric: str) -> list[ConfigurationRow]:
+        return [row for row in self.rows if row.values.get(metric)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An experiment, its workload (None: no longer in the registry), and what is published about it."""
+
+    own: Source
+    published: Sequence[Source]
+    workload: Workload | None
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Measured:
+        """Read everything in a fixed number of queries per experiment."""
+        others = [] if experiment.published else list(published_like(experiment))
+        name = published_name(experiment) if experiment.published else "Measured"
+        return cls(
+            Source(experiment, name, _rows(experiment)),
+            [Source(other, published_name(other), _rows(other)) for other in others],
+            _workload(experiment),
+        )
+
+    @classmethod
+    def alone(cls, experiment: Experiment) -> Measured:
+        """Read an experiment without the published ones."""
+        return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
+
+    @cached_property
+    def together(self) -> Together:
+        """The intervals that the answer of the own experiment tells: the parts tell no others of its points."""
+        return together_of(self.own.experiment)
+
+    def interval(self, metric: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
+        """Of the ratio of two own points; None where the answer is not about this metric."""
+        return self.together.ratio(over, under) if self.together.metric == metric else None
+
+    @property
+    def sources(self) -> list[Source]:
+        """The experiment itself, then the published ones."""
+        return [self.own, *self.published]
+
+    @property
+    def hosts_share_a_machine(self) -> bool:
+        cluster = self.own.experiment.cluster
+        return cluster is not None and cluster.traits.hosts_share_cores
+
+    @property
+    def deciding(self) -> str | None:
+        """The metric by which configurations are better or worse; elapsed time where the workload's own was not measured."""
+        own = decided_by(self.own.experiment.workload, self.own.experiment.specification)
+        return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
+
+    def higher_is_better(self, metric: str) -> bool:
+        return find(metric, self.own.experiment.specification).direction == "higher"
+
+
+def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
+    """Return the parameters that vary."""
+    return swept_parameters(rows)
+
+
+def line_of(name: str, x: Sequence[X], rows: Sequence[ConfigurationRow], metric: str) -> Line:
+    """Return a line of a metric, whose points lead to the trials of their configurations."""
+    values = [row.values.get(metric, []) for row in rows]
+    ids = [row.trial_ids.get(metric, []) for row in rows]
+    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)
+
+
+def cluster_facts(experiment: Experiment) -> ClusterFacts:
+    """Return the facts of the cluster that ran, or that a publication states."""
+    return facts_of(stated_facts(experiment))
+
+
+def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
+    """Return the same facts as they are stored."""
+    if experiment.published:
+        facts: Mapping[str, Any] = (experiment.source or {}).get("facts", {})
+        return facts
+    return {} if experiment.cluster is None else experiment.cluster.facts
+
+
+def _rows(experiment: Experiment) -> list[ConfigurationRow]:
+    return configuration_rows(experiment, measured_metrics(experiment, Measurement.Scope.ALL))
+
+
+def _workload(experiment: Experiment) -> Workload | None:
+    return workloads.find(experiment.workload, experiment.specification.get("parameters"))

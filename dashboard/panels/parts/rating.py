@@ -1,0 +1,99 @@
+"""A floating-point rate against the cluster's theoretical peak, its price and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from analysis import numbers
+from analysis.evaluation.economics import ClusterFacts, rate
+from dashboard.labels import parameters_sentence
+from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
+from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
+
+_NEEDED = {
+    "hosts": "hosts",
+    "clock_hz": "clock_hz",
+    "flops_per_cycle": "operations_per_cycle",
+    "price": "price",
+    "watts": "watts",
+}
+
+
+def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return every source's rates held against its facts; None unless the workload gives a rate in GFLOP/s."""
+    metric = measured.workload.gflops if measured.workload else None
+    if metric is None or not measured.own.with_metric(metric):
+        return None
+    tables = [_table(source, metric) for source in measured.sources if source.with_metric(metric)]
+    return {"tables": tables}
+
+
+def rating_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return what is known of the best rate."""
+    metric = measured.workload.gflops if measured.workload else None
+    if metric is None or not measured.own.with_metric(metric):
+        return []
+    table = _table(measured.own, metric)
+    best = next(row for row in table["rows"] if row["best"])
+    unit = table["currency"]
+    priced = zip(table["prices"], best["prices"], strict=True)
+    lines = (
+        ("Of theoretical peak", best["peak"], "%"),
+        *((f"Price per GFLOP/s{when and f', {when}'}", price, unit) for when, price in priced),
+        ("MFLOP/s per watt", best["power"], ""),
+    )
+    return [(name, numbers.with_unit(words, unit)) for name, words, unit in lines if words != numbers.NOTHING]
+
+
+def _table(source: Source, metric: str) -> dict[str, Any]:
+    facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
+    names = swept(rows)
+    best = max(rows, key=lambda row: row.median(metric) or 0.0)
+    prices = _prices(source)
+    titles = cluster_facts_by_name()
+    missing = [str(titles[stored].title).lower() for name, stored in _NEEDED.items() if getattr(facts, name) is None]
+    return {
+        "name": source.name,
+        "peak": None if facts.peak_flops is None else numbers.significant(facts.peak_flops / 1e9),
+        "missing": missing,
+        "cluster": source.experiment.cluster,
+        "currency": stated_facts(source.experiment).get("currency", ""),
+        "prices": [name for name, _ in prices],
+        "rows": [
+            {
+                "point": parameters_sentence(row.parameters, names or ["hosts"]),
+                "best": row is best,
+                **_cells(row.median(metric) or 0.0, _in_use(facts, row.hosts), [price for _, price in prices]),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
+    """Peak of the hosts that ran. Price and power stay those of the whole cluster: it is bought and powered as one."""
+    if facts.hosts is None or not hosts or hosts >= facts.hosts:
+        return facts
+    return replace(facts, hosts=hosts)
+
+
+def _prices(source: Source) -> list[tuple[str, float | None]]:
+    """Return (when, amount): the price of the facts, and those that a publication gives for other times."""
+    other = stated_facts(source.experiment).get("other_prices", {})
+    return [("", cluster_facts(source.experiment).price), *other.items()]
+
+
+def _cells(gflops: float, facts: ClusterFacts, prices: Sequence[float | None]) -> dict[str, Any]:
+    if gflops <= 0:
+        nothing = dict.fromkeys(("peak", "power"), numbers.NOTHING)
+        return {"gflops": numbers.significant(gflops), "prices": [numbers.NOTHING for _ in prices], **nothing}
+    rating = rate(gflops, facts)
+    priced = [rate(gflops, replace(facts, price=price)).price_per_gflops for price in prices]
+    return {
+        "gflops": numbers.significant(gflops),
+        "peak": numbers.quantity(rating.peak_share, numbers.SHARE)[0],
+        "prices": [numbers.NOTHING if each is None else numbers.significant(each) for each in priced],
+        "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
+    }

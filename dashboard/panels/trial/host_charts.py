@@ -1,0 +1,59 @@
+"""What the hosts of a trial did over time, as a figure for each quantity."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Final
+
+from analysis.numbers import SHARE
+from dashboard.charts.hosts import HostLine, hosts_over_time
+from dashboard.charts.parts import MOST_SERIES, Figure, leads_to_packets
+from dashboard.panels.trial.host_samples import QUANTITIES, HostSamples
+from dashboard.panels.trial.packets import begin_of_packets
+from experiments.models import Trial
+
+_VIEWS: Final = (
+    ("CPU", "cpu_share", "CPU use of one core", SHARE),
+    ("System", "cpu_system_share", "CPU use in the kernel, of one core", SHARE),
+    ("Run queue", "runnable", "Runnable programs", ""),
+    ("Memory", "memory_bytes", "Memory in use", "B"),
+    ("Sent", "tx_Bps", "Sent", "B/s"),
+    ("Received", "rx_Bps", "Received", "B/s"),
+    ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s"),
+)
+"""(button, quantity, axis, unit)."""
+
+
+def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[str, Any]]:
+    """(name, figure) of every quantity; drops only where there were any. The steps of maps lead to the packets of `trial`."""
+    leads = None if trial is None else _leads(samples, trial)
+    views = []
+    for name, quantity, axis, unit in _VIEWS:
+        index = QUANTITIES.index(quantity)
+        if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
+            continue
+        lines = [_line(samples, number, index) for number in range(len(samples.hosts))]
+        views.append((name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit, leads=leads)))
+    return views
+
+
+def _leads(samples: HostSamples, trial: Trial) -> Figure | None:
+    """The packets of every step, where the trial has a capture and its samples say by the clock when they began."""
+    if len(samples.hosts) <= MOST_SERIES or samples.began_s is None:
+        return None
+    capture = begin_of_packets(trial)
+    if capture is None:
+        return None
+    ends = [samples.began_s - capture + t_s for t_s in (0.0, *samples.t_s)]
+    return leads_to_packets(trial.get_absolute_url(), list(pairwise(ends)))
+
+
+def _line(samples: HostSamples, host: int, index: int) -> HostLine:
+    count = samples.count[host].tolist()
+    columns = [part[host, :, index].tolist() for part in (samples.mean, samples.low, samples.high)]
+    steps = list(zip(*columns, count, strict=True))
+    return HostLine(
+        host=samples.hosts[host],
+        means=[mean if n else None for mean, _, _, n in steps],
+        ranges=[(low, high, n) if n else None for _, low, high, n in steps],
+    )

@@ -1,0 +1,70 @@
+"""Time inside MPI on a trial's page: every rank's four shares, its functions, and the sizes of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from analysis import numbers
+from dashboard.charts.ranks import message_sizes, time_per_rank
+from dashboard.charts.ranks_asked import inside_over_time
+from dashboard.panels.trial.between import between_address
+from dashboard.panels.trial.messages import messages_by_pair
+from dashboard.panels.trial.waits import waits_table
+from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
+from experiments.models import Trial
+
+_MOST_FUNCTIONS: Final = 12
+_FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "left without MPI_Finalize"}
+
+
+def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | None:
+    """Return what the page shows of a trial's profile; None without one. `has_packets`: its capture is kept."""
+    kept = read_mpi_profile(trial)
+    if kept is None or kept.get("format") != 1:
+        return None
+    ranks = kept["ranks"]
+    window_s = sum(rank["window_s"] for rank in ranks) or 1.0
+    functions = kept["functions"]
+    other = functions[_MOST_FUNCTIONS:]
+    return {
+        "ranks": numbers.plural(len(ranks), "rank"),
+        "per_rank": time_per_rank(ranks),
+        "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
+        "other_functions": _others(other, window_s),
+        "sizes": message_sizes(kept["sizes"]),
+        "over_time": inside_over_time(kept["inside"]),
+        "messages": messages_by_pair(
+            kept, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
+        ),
+        "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
+        "waits": waits_table(kept),
+        "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
+        "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
+    }
+
+
+def _function(row: Mapping[str, Any], window_s: float, ranks: int) -> dict[str, Any]:
+    return {
+        "name": row["name"],
+        "time": numbers.amount(row["seconds"], "s"),
+        "share": numbers.amount(row["seconds"] / window_s, numbers.SHARE),
+        "calls": numbers.grouped(row["calls"]),
+        "per_call": numbers.amount(row["seconds"] / row["calls"], "s"),
+        "longest": numbers.amount(row["longest_s"], "s"),
+        "bytes": numbers.amount(row["bytes"], "B") if row["bytes"] else numbers.NOTHING,
+        "max_rank": numbers.grouped(row["max_rank"]) if ranks > 1 else "",
+    }
+
+
+def _others(rows: list[Mapping[str, Any]], window_s: float) -> str:
+    if not rows:
+        return ""
+    seconds = sum(row["seconds"] for row in rows)
+    share = numbers.amount(seconds / window_s, numbers.SHARE)
+    return f"{numbers.plural(len(rows), 'other function')}: {numbers.amount(seconds, 's')}, {share}"
+
+
+def _end(rank: Mapping[str, Any]) -> str:
+    inside = f" inside MPI_{rank['inside']}" if rank["inside"] else ""
+    return f"Rank {numbers.grouped(rank['rank'])} {_FAILED_END[rank['end']]}{inside}"

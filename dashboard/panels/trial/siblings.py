@@ -1,0 +1,60 @@
+"""A trial beside others of its configuration: what differed around them, and what recording its packets cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.scaling import observer_effect
+from dashboard.labels import fact_rows, trial_role
+from dashboard.panels.experiment.diagnosis import observer_words
+from experiments.models import Kind, Measurement, State, Trial
+
+# Facts that differ in every trial say nothing about it.
+_ALWAYS_DIFFERENT = ("command", "ports")
+
+
+def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
+    """Siblings of the configuration, and the facts that differ from the chosen one (by default the first that differs)."""
+    siblings = list(
+        Trial.objects.current()
+        .filter(configuration=trial.configuration_id, state=State.FINISHED, environment__isnull=False)
+        .exclude(pk=trial.pk)
+        .select_related("environment")
+        .order_by("pk")
+    )
+    if trial.environment is None or not siblings:
+        return {"siblings": []}
+    chosen = next((t for t in siblings if str(t.pk) == against), None)
+    chosen = chosen or next((t for t in siblings if t.environment_id != trial.environment_id), siblings[0])
+    return {
+        "siblings": [(t.pk, f"trial {t.pk}, {trial_role(t.kind, t.repetition)}", t.pk == chosen.pk) for t in siblings],
+        "same_everywhere": all(t.environment_id == trial.environment_id for t in siblings),
+        "differing": differing(around(trial), around(chosen)),
+        "chosen": chosen.pk,
+    }
+
+
+def around(trial: Trial) -> dict[str, Any]:
+    """What a trial met: the facts of its environment and its conditions."""
+    facts = trial.environment.facts if trial.environment else {}
+    return {**facts, **trial.conditions}
+
+
+def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(fact, here, there) of the facts that differ; '' where one side does not have it."""
+    a, b = dict(fact_rows(here)), dict(fact_rows(there))
+    names = [name for name in dict.fromkeys([*a, *b]) if name not in _ALWAYS_DIFFERENT]
+    return [(name, a.get(name, ""), b.get(name, "")) for name in names if a.get(name) != b.get(name)]
+
+
+def observer_of(trial: Trial) -> dict[str, str] | None:
+    """The observer effect at this trial's configuration, in words; None without a control that finished."""
+    times: dict[str, list[float]] = {Kind.MEASURED: [], Kind.CONTROL: []}
+    rows = Measurement.objects.counted(Kind.MEASURED, Kind.CONTROL).filter(
+        trial__configuration=trial.configuration_id, metric="elapsed_s", scope="all"
+    )
+    for kind, value in rows.values_list("trial__kind", "value"):
+        times[kind].append(value)
+    captured, control = times[Kind.MEASURED], times[Kind.CONTROL]
+    return observer_words(observer_effect(captured, control)) if captured and control else None

@@ -1,0 +1,65 @@
+"""The headline metrics of a trial among its repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from analysis import numbers
+from dashboard.charts import (
+    Dots,
+    dot_strip,
+)
+from dashboard.panels.experiment.results import published_name
+from experiments.metrics import HEADLINE, find
+from experiments.models import Measurement, Trial
+from experiments.selectors import published_like
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One headline metric of this trial among its repetitions."""
+
+    metric: str
+    label: str
+    value: str
+    unit: str
+    dots: Dots | None
+    words: str
+
+
+def tile_of(
+    trial: Trial,
+    metric: str,
+    values: Mapping[str, float],
+    repetitions: list[tuple[int, float]],
+    published: float | None,
+) -> Tile:
+    description = find(metric)
+    value = values.get(metric)
+    number, unit = numbers.quantity(value, description.unit)
+    if value is None:
+        reason = trial.not_available.get(metric, "not measured")
+        return Tile(metric, description.label, number, unit, None, reason)
+    others = [other for pk, other in repetitions if pk != trial.pk]
+    # A full-size published value beside a miniature would press all repetitions into one dot.
+    near = published if published is not None and value / 4 < published < value * 4 else None
+    words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
+    if others:
+        middle = median([other for _, other in repetitions])
+        apart = numbers.percent_apart(value, middle)
+        words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
+    return Tile(metric, description.label, number, unit, dot_strip(value, others, near), words)
+
+
+def published_here(trial: Trial) -> dict[str, Any]:
+    """Published values of the six metrics at the same number of hosts."""
+    study = published_like(trial.experiment).first()
+    if study is None:
+        return {}
+    rows = Measurement.objects.filter(
+        trial__experiment=study, trial__configuration__hosts=trial.configuration.hosts, metric__in=HEADLINE, scope="all"
+    )
+    return {"name": published_name(study), **dict(rows.values_list("metric", "value"))}

@@ -1,0 +1,86 @@
+"""The wire of a trial: charts, matrices and the largest connections of its stored analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis import numbers
+from dashboard.charts import (
+    interarrival_ccdf,
+    neighbours_together,
+    packet_sizes,
+    size_classes,
+    throughput_over_time,
+    traffic_matrix,
+)
+from dashboard.panels.trial.between import between_address
+from dashboard.panels.trial.roce import roce_of
+from experiments.files import read_analysis
+from experiments.models import Trial
+
+MOST_FLOWS = 10
+
+
+def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> dict[str, Any]:
+    """Charts and trust of the stored analysis; nothing where the trial has no capture. `has_packets`: it is still kept."""
+    analysis = read_analysis(trial)
+    counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
+    series = (analysis or {}).get("series") or {}
+    if analysis is None or not series.get("wire_bytes"):
+        return {"analysis": False, "counters": counters}
+    sizes = analysis.get("size_histogram") or {}
+    mean = values.get("throughput_Bps")
+    throughput = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
+    gaps = analysis.get("interarrival") or {}
+    ccdf = gaps.get("ccdf") or {}
+    return {
+        "analysis": True,
+        "bin_words": numbers.amount(series.get("bin_s") or 0, "s"),
+        "mean_throughput": mean,
+        "throughput": throughput,
+        "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
+        "small_share": values.get("small_packet_share"),
+        "gaps": interarrival_ccdf(ccdf.get("gap_s") or [], ccdf.get("share_longer") or [], gaps.get("fits") or []),
+        "fits": gaps.get("fits") or [],
+        **_matrix(analysis.get("matrices") or {}, trial if has_packets else None),
+        **_flows(analysis.get("flows") or []),
+        "roce": roce_of(analysis.get("roce"), values.get("wire_bytes")),
+        "counters": counters,
+        "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
+        "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],
+    }
+
+
+def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
+    """Rank to rank where handshakes or hosts told the ranks of all connections, else host to host, with the reason.
+
+    Its cells lead to the packets of `trial`, where it has any.
+    """
+    ranks = matrices.get("ranks") or {}
+    by_host_alone = ranks.get("by_host_alone") or ""
+    of = "rank" if ranks.get("labels") and not by_host_alone else "host"
+    chosen = matrices.get(f"{of}s") or {}
+    leads = between_address(trial.pk, of) if trial else ""
+    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of, leads=leads)
+    together = neighbours_together(len(chosen.get("labels") or []))
+    return {
+        "matrix": figure,
+        "matrix_of": of,
+        "matrix_by_host": by_host_alone,
+        "matrix_omitted": chosen.get("omitted") or 0,
+        "matrix_together": together if together > 1 else 0,
+    }
+
+
+def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The connections that carried most, with their share of all bytes."""
+    total = sum(flow["wire_bytes"] for flow in flows) or 1
+    largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
+    return {
+        "flows": [
+            {**flow, "share": flow["wire_bytes"] / total, "percent": 100 * flow["wire_bytes"] / total}
+            for flow in largest
+        ],
+        "flow_count": len(flows),
+    }

@@ -1,0 +1,74 @@
+"""Which x a chart has: hosts, the parameter with the most values, or the step where configurations are single steps."""
+
+from math import log10
+
+import pytest
+
+from dashboard.charts import Line, Published, over_parameter
+from dashboard.panels.experiment.axes import STEP
+from dashboard.panels.experiment.results import Results
+from experiments import workloads
+from experiments.models import Experiment
+from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
+
+
+def chart_of(experiment, title):
+    return next(c.figure for s in Results(experiment).sections() for c in s.charts if c.title == title)
+
+
+def test_it_draws_single_steps_in_their_order_as_one_series(library):
+    figure = chart_of(measured(library, LADDER, solve), "HPL rate")
+    (medians,) = [trace for trace in figure["data"] if trace["mode"] == "lines+markers"]
+    assert (medians["x"], medians["y"]) == ([1, 2, 3], [1, 2, 3])
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Step"
+
+
+def test_it_draws_every_combination_over_a_parameter(library):
+    assert Results(measured(library, FACTORS, solve)).parameter != STEP
+
+
+def test_it_draws_a_published_table_of_numbered_tests_over_the_number(library):
+    figure = chart_of(Experiment.objects.get(slug="eadline-2006-hpl"), "HPL rate")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Test"
+
+
+@pytest.mark.parametrize(
+    ("specification", "values", "best"),
+    [
+        (LADDER, solve, "nb 160, ns 2 000"),
+        (READERS, read, "jobs 1, bandwidth 1 Gbit/s"),
+    ],
+)
+def test_it_marks_the_best_by_what_the_workload_is_about(library, specification, values, best):
+    rows = Results(measured(library, specification, values)).table()["rows"]
+    assert [row["point"].replace("\u202f", " ") for row in rows if row["best"]] == [best]
+
+
+def test_it_judges_a_command_by_its_first_directed_figure():
+    extract = [{"name": "n", "regex": "(.*)"}, {"name": "t_s", "regex": "(.*)", "direction": "lower", "unit": "s"}]
+    assert workloads.get("command", {"program": ["true"], "extract": extract}).decides == "command.t_s"
+    assert workloads.get("command").decides == "elapsed_s"
+
+
+def test_it_puts_values_of_several_powers_of_ten_but_hosts_on_a_logarithmic_axis():
+    def axis(xs, parameter):
+        lines = [Line("", xs, [[1.0] for _ in xs])]
+        figure = over_parameter(lines, quantity="T", unit="s", parameter=parameter, mark_fastest=True)
+        return figure["layout"]["xaxis"].get("type"), figure["layout"]["annotations"][0]["x"]
+
+    assert axis([2.0, 1000.0], "Bandwidth (Mbit/s)") == ("log", pytest.approx(log10(2)))
+    assert axis([10.0, 100.0], "Bandwidth (Mbit/s)") == (None, 10.0)
+    assert axis([1, 128], "Hosts") == (None, 1)
+
+
+def test_it_draws_a_line_from_left_to_right_whatever_the_order_of_the_rows():
+    lines = [Line("a", [4, 1, 2], [[40.0], [10.0], [20.0]])]
+    published = [Published("b", [8, 2], [80.0, 20.0])]
+    figure = over_parameter(lines, published, quantity="T", unit="s", parameter="N")
+    drawn = {trace["name"]: (trace["x"], trace["y"]) for trace in figure["data"] if "lines" in trace["mode"]}
+    assert drawn == {"a": ([1, 2, 4], [10, 20, 40]), "b": ([2, 8], [20, 80])}
+
+
+def test_it_does_not_take_points_of_a_published_table_for_steps(library):
+    figure = chart_of(Experiment.objects.get(slug="monarc-1999-readers"), "Client CPU, largest")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Jobs"

@@ -1,0 +1,43 @@
+"""Where the time goes: by what ranks measured inside of them, by CPU time where nothing was."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.panels.experiment.scaling import ScalingCharts
+from experiments.selectors import ConfigurationRow
+
+PROFILE = {
+    "mpi_window_s": 8.0, "mpi_useful_share": 0.5, "mpi_no_core_share": 0.125, "mpi_on_cpu_share": 0.25, "mpi_blocked_share": 0.125,
+}  # fmt: skip
+
+
+def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
+    rows = [
+        ConfigurationRow(hosts, str(hosts), hosts, hosts, {"hosts": hosts}, values={k: [v] for k, v in values.items()})
+        for hosts, values in enumerate(({"elapsed_s": 10.0, "cpu_mean_rank_s": 9.5, **each} for each in profiles), 1)
+    ]
+    views = ScalingCharts(rows, ["hosts"], name="Measured", weak=False, diagnosis=None, published={}).time_views(())
+    return {bar["name"]: bar["y"] for bar in views[0][1]["data"]}
+
+
+def test_it_stacks_the_four_shares_and_what_lies_outside_of_them() -> None:
+    parts = parts_of(PROFILE, PROFILE)
+    assert parts["Computing"] == [4.0, 4.0]
+    assert parts["In MPI, on CPU"] == [2.0, 2.0]
+    assert parts["Before MPI_Init, after MPI_Finalize"] == [2.0, 2.0]
+    assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
+
+
+def test_it_divides_the_time_on_no_processor_if_every_size_has_run_delay() -> None:
+    divided = PROFILE | {"mpi_descheduled_share": 0.1, "mpi_blocked_outside_share": 0.025}
+    parts = parts_of(divided, divided)
+    assert parts["Descheduled outside MPI"] == pytest.approx([0.8, 0.8])
+    assert parts["Blocked outside MPI"] == pytest.approx([0.2, 0.2])
+    assert "Outside MPI, on no processor" not in parts
+    assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
+    assert "Outside MPI, on no processor" in parts_of(divided, PROFILE)
+
+
+def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:
+    assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU"]

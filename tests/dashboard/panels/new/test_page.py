@@ -1,0 +1,339 @@
+"""The new-experiment form: what it says becomes the specification, and every error names its field."""
+
+import pytest
+import yaml
+from django.http import QueryDict
+from django.urls import reverse
+
+from dashboard.pages import new
+from dashboard.panels.new.draft import as_yaml, draft_from_post
+from dashboard.panels.new.form import Form
+from experiments.library import built_in
+from experiments.models import Artifact, Cluster, Experiment, Trial
+from experiments.spec import parse, parse_yaml
+from experiments.spec.design import expand, program
+from tests.dashboard.laboratory import specification
+from workers.preview import Estimate, capture_bytes, estimates
+
+FORM = {
+    "name": "Hosts and MTU",
+    "workload": "water",
+    "parameters.molecules": "216",
+    "parameters.steps": "300",
+    "parameters.temperature": "300.0",
+    "parameters.ranks_per_host": "2",
+    "sweep_name": ["hosts", "link.mtu"],
+    "sweep_values": ["1..2", "1500, 9000"],
+    "combine": "matrix",
+    "cluster": "testbed",
+    "link.bandwidth": "100 Mbit/s",
+    "link.delay": "0 ms",
+    "link.jitter": "0 ms",
+    "link.loss": "0 %",
+    "capture.enabled": "on",
+    "capture.snap_length": "128",
+    "capture.keep_shown": "1",
+    "capture.keep": "on",
+    "repetitions": "2",
+    "warmups": "1",
+    "order": "interleaved",
+    "seed": "2007",
+    "time_limit_s": "60 s",
+    "retries": "1",
+    "scaling": "strong",
+}
+UNASKED = {"link.bandwidth": "1 Gbit/s"}
+"""As the form stands, which asks nothing of the network: the only way on real hosts."""
+
+
+def posted(**changes) -> QueryDict:
+    data = QueryDict(mutable=True)
+    for name, value in (FORM | changes).items():
+        data.setlist(name, value if isinstance(value, list) else [value])
+    return data
+
+
+def submit(page, **changes):
+    return page.post(reverse("new"), dict(posted(**changes).lists()))
+
+
+def preview(page, **changes) -> str:
+    response = page.post(reverse("new-preview"), dict(posted(**changes).lists()))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_it_turns_the_form_into_a_draft_without_defaults():
+    assert draft_from_post(posted()) == {
+        "name": "Hosts and MTU",
+        "workload": "water",
+        "repetitions": 2,
+        "warmups": 1,
+        "time_limit_s": "60 s",
+        "parameters": {"molecules": 216, "ranks_per_host": 2},
+        "sweep": {"hosts": "1..2", "link.mtu": "1500, 9000"},
+        "link": {"bandwidth": "100 Mbit/s"},
+    }
+
+
+def test_it_writes_the_draft_as_yaml_that_means_the_same():
+    draft = draft_from_post(posted())
+    text = as_yaml(draft)
+    assert "link.mtu: [1500, 9000]" in text
+    assert text.index("workload:") < text.index("sweep:") < text.index("repetitions:")
+    assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
+
+
+def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
+    definition = {
+        "program": ["program", "--build={build}", "{version}", "{steps}"],
+        "placeholders": {"build": {"type": "text"}, "version": {"type": "text"}, "steps": {"default": 100}},
+    }
+    draft = {
+        "name": "Versions",
+        "workload": "command",
+        "parameters": {**definition, "build": "007", "steps": 50},
+        "sweep": {"version": "007, 1.10, 1..3"},
+    }
+    form = Form(draft)
+    fields = {field.path: field.value for field in form.workload_fields}
+    sweep = {"sweep_name": ["version"], "sweep_values": [form.sweep_rows[0].values]}
+    again = draft_from_post(posted(name="Versions", workload="command", **fields | sweep))
+    assert (again["parameters"], again["sweep"]) == ({**draft["parameters"], "ranks_per_host": 2}, draft["sweep"])
+    assert form.sweep_rows[0].expanded == "007  1.10  1..3"
+    for spec in (parse(again), parse_yaml(as_yaml(again))):
+        plan = expand(spec)
+        given = [program(spec.workload, point.parameters) for point in plan.configurations]
+        assert given == [("program", "--build=007", version, "50") for version in ("007", "1.10", "1..3")]
+
+
+def test_it_writes_all_zipped_rows_as_one_group():
+    assert draft_from_post(posted(combine="zip"))["zip"] == [["hosts", "link.mtu"]]
+
+
+def test_it_keeps_groups_that_only_yaml_can_write():
+    draft = {
+        "workload": "water",
+        "sweep": {"hosts": "1, 2", "steps": "5, 6", "link.mtu": "1500"},
+        "zip": [["hosts", "steps"]],
+    }
+    form = Form(draft)
+    assert form.combine == "groups"
+    again = posted(
+        combine="groups",
+        zip_group=form.zip_groups,
+        sweep_name=list(draft["sweep"]),
+        sweep_values=list(draft["sweep"].values()),
+    )
+    assert draft_from_post(again)["zip"] == [["hosts", "steps"]]
+
+
+def test_it_offers_what_can_decide_and_keeps_what_was_chosen():
+    form = Form(draft_from_post(posted(deciding="water.ns_per_day")))
+    choices = dict(form["deciding"].choices)
+    assert (form["deciding"].value, form.has_study_options) == ("water.ns_per_day", True)
+    assert {"", "water.loop_time_s", "elapsed_s", "cpu_s"} <= choices.keys()
+    assert "packets" not in choices
+    assert "packets" in dict(Form({"workload": "water", "deciding": "packets"})["deciding"].choices)
+    assert parse_yaml(as_yaml(form.draft)).deciding == "water.ns_per_day"
+
+
+def test_it_forgets_what_decided_in_another_workload(page):
+    def chosen(**changes) -> bool:
+        response = page.post(reverse("new-fields"), dict(posted(**changes).lists()))
+        return f'value="{changes["deciding"]}" selected' in response.content.decode()
+
+    assert chosen(deciding="water.ns_per_day")
+    assert not chosen(deciding="water.ns_per_day", workload="pingpong")
+    assert chosen(deciding="cpu_s", workload="pingpong")
+
+
+def test_it_keeps_rates_written_as_a_list():
+    link = {"rates": ["1 Gbit/s", "100 Mbit/s"]}
+    (field,) = [each for each in Form({"workload": "water", "link": link}).link_fields if each.path == "link.rates"]
+    again = draft_from_post(posted(**{field.path: field.value}))
+    assert parse(again).link.rates == "1 Gbit/s; 100 Mbit/s"
+
+
+def test_it_takes_an_empty_bandwidth_as_unlimited():
+    assert draft_from_post(posted(**{"link.bandwidth": ""}))["link"] == {"bandwidth": None}
+
+
+def test_it_says_that_nothing_was_captured():
+    assert draft_from_post(posted(**{"capture.enabled": "off"}))["capture"] == {"enabled": False}
+
+
+def test_it_counts_and_shows_the_exact_command_in_the_preview(page):
+    text = preview(page)
+    assert "Start 12 trials" in text
+    assert "+ 4 warm-up" in text
+    assert "mpirun" in text
+    one_line = " ".join(
+        text.replace("\\\n", " ").split()
+    )  # where the command wraps depends on where this checkout lies
+    assert "lmp -in in.water" in one_line
+    assert 'id="count-1" hx-swap-oob="true">2<' in text
+
+
+def test_it_shows_what_slurm_is_asked_for_and_what_only_its_nodes_can_tell(page):
+    settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
+    Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
+    text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"], **UNASKED)
+    shown = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
+    shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
+    assert [words for words in shown if words not in text] == []
+
+
+def test_it_expects_the_size_of_the_captures_from_past_ones(page, submit, run):
+    submit()
+    run()
+    for trial in Trial.objects.filter(state="finished"):
+        size = 1000 * trial.configuration.ranks
+        Artifact.objects.create(
+            trial=trial, kind="capture", name="capture.pcapng.zst", size_bytes=size, sha256="0" * 64
+        )
+    spec = parse(specification(repetitions=3, warmups=1, control=True))
+    plan = expand(spec)
+    assert capture_bytes(spec, plan, estimates(spec, plan)) == 4 * (1000 + 2000 + 4000)
+    other = parse(
+        specification(parameters={"molecules": 512, "steps": 50}, sweep={"hosts": [2]}, repetitions=1, warmups=0)
+    )
+    assert capture_bytes(other, expand(other), [Estimate(21.0, 0)]) == pytest.approx(20_000, rel=0.1)
+
+
+def test_it_shows_the_command_of_the_chosen_configuration(page):
+    assert "-np 2" in preview(page, chosen="0")
+    assert "-np 4" in preview(page, chosen="3")
+
+
+def test_it_stores_the_experiment_and_opens_it_on_start(page):
+    response = submit(page)
+    experiment = Experiment.objects.get(published=False)
+    assert response.url == experiment.get_absolute_url()
+    assert experiment.trials.count() == 12
+    assert experiment.owner.username == "okafor"
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"sweep_values": ["1, 2", "15000"]}, "err-sweep-1"),
+        ({"parameters.molecules": "many"}, "err-parameters-molecules"),
+        ({"link.bandwidth": "7 parsecs"}, "err-link-bandwidth"),
+        ({"repetitions": "1000", "sweep_values": ["1..12", "1500, 9000"]}, "err-sweep"),
+        ({"cluster": "nowhere"}, "err-cluster"),
+        ({"combine": "zip", "sweep_values": ["1, 2", "1500"]}, "err-zip"),
+    ],
+)
+def test_it_marks_the_field_of_a_wrong_value_and_stores_nothing(page, changes, place):
+    response = submit(page, **changes)
+    assert response.status_code == 422
+    for html in (preview(page, **changes), response.content.decode()):
+        assert "</span>" in html.partition(f' id="{place}"')[2].partition("</p>")[0]
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+def test_it_applies_yaml_to_the_form(page):
+    text = as_yaml(draft_from_post(posted()) | {"repetitions": 7, "tags": ["night"]})
+    response = page.post(reverse("new-apply"), {"yaml": text})
+    html = response.content.decode()
+    assert 'name="repetitions" value="7"' in html
+    assert 'value="night"' in html
+    assert "rankwire:changed" in response["HX-Trigger-After-Settle"]
+
+
+def test_it_names_the_line_of_wrong_yaml_and_keeps_the_form(page):
+    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: water\nrepetitions: 0\n"})
+    assert response["HX-Retarget"] == "#yaml-errors"
+    assert "Line 3" in response.content.decode()
+
+
+@pytest.mark.parametrize("text", ["", "[", "just words", "- 1\n- 2", "name: &a x\nworkload: *a"])
+def test_it_refuses_what_is_not_a_specification_in_words(page, text):
+    response = page.post(reverse("new-apply"), {"yaml": text})
+    assert response.status_code == 200
+    assert 'class="note bad"' in response.content.decode()
+
+
+def test_it_starts_a_clone_from_the_same_answers(page):
+    submit(page)
+    experiment = Experiment.objects.get(published=False)
+    html = page.get(reverse("new") + f"?from={experiment.slug}").content.decode()
+    assert 'value="100 Mbit/s"' in html
+    assert 'value="1..2"' in html
+
+
+@pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
+def test_it_opens_a_built_in_experiment_in_the_form_and_previews_it(page, file):
+    response = page.get(reverse("new") + f"?library={file.stem}")
+    preview = response.context["preview"]
+    assert preview.command.startswith("mpirun")
+    assert preview.seconds > 0
+
+
+def test_it_gives_the_specification_as_a_file(page):
+    submit(page)
+    experiment = Experiment.objects.get(published=False)
+    response = page.get(reverse("experiment-yaml", args=[experiment.slug]))
+    assert expand(parse(yaml.safe_load(response.content))) == expand(experiment.spec)
+
+
+def test_it_lets_a_viewer_start_nothing(page, person):
+    person.memberships.update(role="viewer")
+    response = submit(page)
+    assert response.status_code == 422
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+def test_it_reads_nothing_of_somebody_who_may_start_nothing(page, person, monkeypatch):
+    person.memberships.update(role="viewer")
+    monkeypatch.setattr(new, "parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged"))
+    monkeypatch.setattr(new, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
+    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: command\n"})
+    assert response["HX-Retarget"] == "#yaml-errors"
+    assert submit(page).status_code == 422
+    for address in ("new-preview", "new-fields"):
+        assert "you may not start" in page.post(reverse(address), dict(posted().lists())).content.decode()
+
+
+def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
+    submit()
+    assert "rough guess" in preview(page)
+    run()
+    answer = preview(page)  # of 2 and 4 ranks, as two of the three sizes that ran twice
+    assert "rough guess" not in answer
+
+
+def test_it_disables_only_a_workload_whose_program_is_missing_and_names_the_package(page, monkeypatch, tmp_path):
+    """A machine that has everything but HPC Challenge and BLAST's search."""
+    for name in ("lmp", "NPopenmpi", "makeblastdb", "uftp", "uftpd", "setpriv"):
+        program = tmp_path / name
+        program.touch()
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = page.get(reverse("new")).content.decode()
+    picks = {pick.split('value="')[1].split('"')[0]: pick for pick in text.split('<div class="pick">')[1:]}
+    disabled = {slug for slug, pick in picks.items() if " disabled" in pick.split("<label")[0]}
+    assert disabled == {"hpl", "hpcc", "data-staging", "imb", "osu"}
+    assert "needs hpcc" in picks["hpl"]
+    assert "needs ncbi-blast+" in picks["data-staging"]
+    listed = page.get(reverse("workloads")).content.decode()
+    assert "needs hpcc" in listed
+    assert "needs ncbi-blast+" in listed
+
+
+def test_it_counts_a_slow_link_in_before_there_are_trials(library):
+    def expected_s(bandwidth):
+        spec = parse({"name": "r", "workload": "concurrent-readers", "parameters": {"hosts": 2, "jobs": 60},
+                      "link": {"bandwidth": bandwidth}})  # fmt: skip
+        return estimates(spec, expand(spec))[0].elapsed_s
+
+    sent = 60 * 30 * 40_000 * 8
+    assert expected_s("2 Mbit/s") - expected_s("1 Gbit/s") == pytest.approx(sent / 2e6 - sent / 1e9)
+
+
+def test_what_is_counted_inside_mpi_is_chosen_and_not_written(page):
+    shown = page.get("/experiments/new/").text
+    drawn = shown[shown.index('name="profile"') :].partition("</select>")[0]
+    assert [drawn.count(f'<option value="{level}"') for level in ("summary", "trace", "none")] == [1, 1, 1]
+    assert "selected" in drawn.partition("</option>")[0]

@@ -1,0 +1,104 @@
+"""Result parts: each appears where the data fit, says what it should, and nowhere else."""
+
+from django.urls import reverse
+
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.rating import rating_part
+from experiments.models import Experiment, Measurement
+from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, STAGING, measured, read, solve, stage
+from tests.dashboard.texts import words_of
+
+
+def test_it_shows_an_envelope_beside_the_published_one(page, library):
+    words = words_of(page, measured(library, READERS, read))
+    assert "Operating envelope" in words
+    assert "10 Mbit/s 1 s 1 10 10 link: 94 % at 1" in words, "ten times as long at ten jobs is not acceptable"
+    assert "Published about 1999" in words
+    assert "2 Mbit/s 1 000 s 10 none 17 not measured link: 85 % at 20" in words
+    assert "processors, most of it server CPU: 100 % at 20" in words, "virtual hosts share their machine"
+
+
+def test_it_shows_a_ladder_with_what_changed(page, library):
+    words = words_of(page, measured(library, LADDER, solve))
+    assert "Tuning ladder" in words
+    assert "2 Ns 1 000 → 2 000 2 2 2" in words
+    assert "3 Nb 80 → 160 3 1.5 3" in words
+    assert "Effects alone and together" in words
+    assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
+
+
+def test_it_shows_every_combination_as_effects_and_no_ladder(page, library):
+    words = words_of(page, measured(library, FACTORS, solve))
+    assert "Tuning ladder" not in words
+    assert "Nb 80 → 160 1.5 1.5 to 1.5 2" in words
+    assert "Nb 80 → 160 and Ns 1 000 → 2 000 3 3 1" in words
+
+
+def test_it_gives_the_published_share_of_peak_to_the_printed_digit(page):
+    study = Experiment.objects.get(slug="eadline-2006-hpl")
+    (table,) = rating_part(Measured.of(study), {})["tables"]
+    printed = Measurement.objects.filter(trial__experiment=study, metric="peak_percent").order_by("trial__position")
+    for row, rounded in zip(table["rows"], printed, strict=True):
+        assert abs(float(row["peak"]) - rounded.value) <= 0.5, "printed without decimals"
+    assert len(printed) == 8
+
+
+def test_it_compares_the_rate_with_known_facts(page, library):
+    experiment = measured(library, LADDER, solve)
+    cluster = experiment.cluster
+    cluster.facts = {
+        "hosts": 2,
+        "cores_per_host": 1,
+        "clock_hz": 1e9,
+        "operations_per_cycle": 4,
+        "price": 1200,
+        "watts": 300,
+    }
+    cluster.save()
+    words = words_of(page, experiment)
+    assert "theoretical peak 8 GFLOP/s" in words
+    assert "3 37.5 400 10" in words
+    assert "Not known" not in words
+
+
+def test_it_shows_phases_with_gains_equations_and_the_extrapolation(page, library):
+    words = words_of(page, measured(library, STAGING, stage))
+    assert "6 multicast 48 +400 % 42.9 3.86 74.1" in words, "0.7 s against 2.7 s on six nodes"
+    assert "6 pull 9.6 – 11.1 – –" in words
+    assert "multicast 0.5 constant" in words
+    assert "0.1 + 0.4 N linear" in words
+    assert "beyond measured nodes and searches" in words
+    inside = words_of(page, measured(library, STAGING, stage), nodes="5", steps="2")
+    assert "beyond measured" not in inside
+    assert "pull 2.1 s" in inside
+
+
+PRINTED_GAINS = (
+    "10 broadcast +589 % 4.4 77.3 kind: measured; nodes: 10, 100 Mb/s each; server: gigabit; data set: 568 MB"
+)
+
+
+def test_it_shows_only_gains_of_a_study_that_prints_no_times(page):
+    words = words_of(page, Experiment.objects.get(slug="york-staging"))
+    assert PRINTED_GAINS in words
+    assert "Equations" not in words
+
+
+def test_it_adds_no_part_to_a_sweep_of_hosts(page, submit, run):
+    experiment = submit()
+    run()
+    assert words_of(page, experiment) == ""
+
+
+def test_it_adds_no_part_to_an_experiment_without_results(page, library):
+    from experiments.spec import parse
+
+    for specification in (READERS, STAGING, LADDER):
+        experiment = Experiment.submit(parse(dict(specification)), project=library, owner=None)
+        assert words_of(page, experiment) == ""
+
+
+def test_it_does_not_find_what_one_may_not_see(client, library, django_user_model):
+    experiment = measured(library, LADDER, solve)
+    client.force_login(django_user_model.objects.create_user("stranger"))
+    assert client.get(reverse("experiment-parts", args=[experiment.slug])).status_code == 404

@@ -1,0 +1,64 @@
+"""Why ranks waited, on a trial's page."""
+
+import pytest
+
+from dashboard.panels.trial.waits import waits_table
+from tests.words import plain
+
+OLD_CAUSES = ["late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown"]
+CAUSES = [*OLD_CAUSES[:4], "closed_window", "receiver", "no_core", "unknown"]
+
+
+def profile_with(pairs, **told):
+    ranks = [{"rank": rank, "host": f"n{rank + 1}", "window_s": 10.0} for rank in range(4)]
+    waits = {"causes": CAUSES, "long_wait_s": 5e-5, "pairs": pairs, "pairs_left_out": 0, "unknown_s": {}}
+    return {"ranks": ranks, "waits": {**waits, **told}}
+
+
+def sentence(*pairs):
+    return plain(waits_table(profile_with(list(pairs)))["sentence"])
+
+
+def test_it_says_for_whom_the_rank_that_waits_longest_waits():
+    told = sentence([2, 3, 9, 3.77, 0, 0, 0.33, 0, 0, 0, 0], [0, 1, 9, 0, 3.0, *[0] * 6])
+    assert told == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("line_rate", "because the link from rank 0 is full"),
+        ("under_way", "for data of rank 0 that are on their way"),
+        ("retransmission", "for packets of rank 0 that were lost"),
+        ("closed_window", "because the receiver's window was closed between it and rank 0"),
+        ("no_core", "because it or rank 0 had no processor"),
+        ("receiver", "after the last packet of rank 0 had come"),
+        ("unknown", "for reasons that the packets do not tell"),
+    ],
+)
+def test_it_names_the_cause(cause, words):
+    assert sentence([0, 1, 1, *(2.0 * (each == cause) for each in CAUSES)]).endswith(f"100 % of it {words}.")
+
+
+def test_it_adds_up_what_it_does_not_list():
+    shown = waits_table(profile_with([[0, 1, 1, *[0] * 7, 1.0] for _ in range(15)]))
+    assert [row["name"] for row in shown["rows"][-2:]] == ["3 other pairs", "All pairs"]
+    assert shown["rows"][-1]["waits"] == "15"
+
+
+def test_there_is_nothing_without_a_trace():
+    assert waits_table({"ranks": []}) is None
+
+
+def test_it_tells_the_transfer_of_collectives_from_waits_for_nobody_knows_whom():
+    shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, *[0] * 5]]))
+    assert shown["rows"][0]["name"] == "all → 1"
+    assert plain(shown["sentence"]).endswith("100 % of it in collectives for which all had come.")
+    shown = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
+    assert shown.endswith("100 % of it because it had no processor in collectives for which all had come.")
+
+
+def test_it_shows_what_was_kept_when_there_were_fewer_causes():
+    shown = waits_table(profile_with([[0, 1, 1, 0, 0, 0, 1.0, 0, 1.0]], causes=OLD_CAUSES))
+    assert [cause["label"] for cause in shown["causes"]][3:] == ["Lost packets", "Receiver", "Not explained"]
+    assert plain(shown["rows"][0]["shares"][3]) == "50 %"
