@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from analysis import freed_memory
 from analysis.capture.source import has_threads
-from analysis.capture.tables import OneDecoder, Progress, tables_of
+from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.kernels.rates import ALL
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
@@ -82,7 +82,7 @@ class Found:
     hosts: OfHosts
 
 
-def _crew(path: str | Path, decoder: OneDecoder) -> Crew:
+def _crew(path: str | Path, decoder: DecoderName) -> Crew:
     return Crew(apart=decoder != "pyshark" and not has_threads(path))
 
 
@@ -110,7 +110,7 @@ class Reading:
         self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(self._link_rate_bps), RoceAccumulator()
 
     def read(
-        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
+        self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked
     ) -> Found:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
         crew = _crew(path, decoder)
@@ -134,7 +134,7 @@ class Reading:
             if not self.mpi_flows.found_late:
                 arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
 
-        tables = tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)
+        tables = tables_of(path, decoder, facts=self.facts, progress=progress)
         arriving.submit(self._begin)
         crew.draw(tables, arriving, arrive, conclude)
         crew.run()
@@ -143,7 +143,7 @@ class Reading:
         everything, *mpi = arrived[0]()
         return Found(self, everything, mpi[0] if mpi else None, connected[0]()(), of_hosts[0]())
 
-    def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
+    def _arrive_again(self, path: str | Path, decoder: DecoderName, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
         crew = _crew(path, decoder)
         arrived: list[Callable[[], list[Described]]] = []

@@ -55,11 +55,6 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "packets are",
         "stamped with a time that cannot be (two seconds or more in its fraction, or beyond the years 1824 to 2115)",
     ),
-    "unknown_links": (
-        "packet has",
-        "packets have",
-        "a link type that nobody looks into: they are counted, and no more",
-    ),
     "packets_beyond_flow_limit": ("packet belongs", "packets belong", "to flows beyond the limit of the flow table"),
     "untracked_packets": (
         "packet belongs",

@@ -224,7 +224,7 @@ def kept_bytes(
 ) -> int:
     """Bytes of one frame up to the end of its innermost header that could be read."""
     note_link(data, frame, end, link, places, counts)
-    length, ethertype = link_layer(frame, end, end, link)
+    length, ethertype = link_layer(frame, end, link)
     at = min(frame + length, end)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if link != ETHERNET:
