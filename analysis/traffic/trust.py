@@ -46,7 +46,7 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
     "hidden": (
         "packet carries",
         "packets carry",
-        "something that cannot be looked into (encrypted, or an unknown tunnel)",
+        "encrypted data or an unsupported encapsulation: counted, not analysed (--decoder pyshark reads more of them)",
     ),
     "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
     "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
