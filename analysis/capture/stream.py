@@ -45,7 +45,7 @@ class CaptureReader:
         self.damaged = False
         self._unread = 0
         self._to_pass = 0
-        """Bytes of a header or block that nobody looks into, still to come."""
+        """Bytes of an unknown block, still to come."""
         self._undefined = 0
         self._truncated = False
         self.packets = 0
@@ -131,8 +131,7 @@ class CaptureReader:
         except UnreadableCapture as error:
             why = self._source.problem or error
             raise UnreadableCapture(f"{self._path}: {why}") from error
-        self._start = min(self._format.header_bytes, self._end)
-        self._to_pass = self._format.header_bytes - self._start
+        self._start = self._format.header_bytes
         return self._format
 
     def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:

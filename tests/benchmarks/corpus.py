@@ -6,7 +6,7 @@ For every file that capinfos or tshark can read, whatever its name, once for eac
 
 packets, bytes     capinfos -c -d
 duration           capinfos -u, to a millisecond: from the earliest to the latest packet there, from the first to the last here
-                   (not compared where no packet has a stamp, and of IXIA's hardware, whose nanoseconds capinfos 4.0 takes for microseconds)
+                   (not compared where no packet has a stamp)
 payload            sum of tshark's tcp.len and udp.length - 8 of the innermost headers
 zero windows       tshark's tcp.analysis.zero_window
                    (not compared where a datagram begins in a first fragment: tshark counts all of it there, or nothing)
@@ -47,7 +47,6 @@ SYN, RST = 0x02, 0x04
 QUOTING: Final = ("icmp", "icmpv6", "sflow")
 """What quotes packets that others have sent; so does whatever holds packets inside of a TCP connection, as OpenFlow does."""
 DURATION_S: Final = 0.001
-IXIA_HARDWARE: Final = (b"\x1c\0\1\xac", b"\xac\1\0\x1c")
 
 
 @dataclass
@@ -101,15 +100,9 @@ def by_capinfos(path: Path, timeout_s: float) -> dict[str, float]:
     told: dict[str, float] = {
         name: int(named[column]) for name, column in numbers.items() if named.get(column, "").isdigit()
     }
-    if _begin(path) not in IXIA_HARDWARE:
-        with contextlib.suppress(KeyError, ValueError):  # "n/a" where no packet has a stamp
-            told["duration_s"] = float(named["Capture duration (seconds)"])
+    with contextlib.suppress(KeyError, ValueError):  # "n/a" where no packet has a stamp
+        told["duration_s"] = float(named["Capture duration (seconds)"])
     return told
-
-
-def _begin(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
 
 
 def first_of(values: str) -> str:
