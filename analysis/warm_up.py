@@ -6,7 +6,6 @@ the command line without numba (``analysis.kernels.ready``).
 
 from __future__ import annotations
 
-import bz2
 import struct
 import tempfile
 from pathlib import Path
@@ -90,8 +89,7 @@ def warm_up() -> None:
     """Run every kernel once on a made-up capture in both formats."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "warm-up"
-        packed = bz2.compress(_pcap(_conversation()))
-        for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation()), packed):
+        for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
         path.write_bytes(_pcap(_conversation() + 2 * _strangers()))

@@ -16,6 +16,7 @@ import faulthandler
 import gzip
 import itertools
 import json
+import lzma
 import random
 import resource
 import struct
@@ -25,6 +26,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+import zstandard
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -80,10 +83,10 @@ def seeds() -> list[bytes]:
         )
         for link, wrap in LINKS.values()
     ]
-    plain.append(bz2.compress(plain[0]) + bz2.compress(plain[1]))
     made = [content for _, content in hostile.captures(60)]
     recorded = [path.read_bytes() for path in sorted((Path(__file__).parent / "analysis/data").glob("*.pcap"))]
-    return [*plain, gzip.compress(plain[0]), *made, *(large(60) for large in hostile.LARGE.values()), *recorded]
+    packed = [gzip.compress(plain[0]), bz2.compress(plain[0]), lzma.compress(plain[0]), zstandard.compress(plain[0])]
+    return [*plain, *packed, *made, *(large(60) for large in hostile.LARGE.values()), *recorded]
 
 
 def mutants(seed: int) -> Iterator[bytes]:

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis import freed_memory
-from analysis.capture.source import has_threads
 from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.kernels.rates import ALL
 from analysis.packets import PacketTable
@@ -82,10 +81,6 @@ class Found:
     hosts: OfHosts
 
 
-def _crew(path: str | Path, decoder: DecoderName) -> Crew:
-    return Crew(apart=decoder != "pyshark" and not has_threads(path))
-
-
 class Reading:
     """One capture on its way through every accumulator."""
 
@@ -109,11 +104,9 @@ class Reading:
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
         self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(self._link_rate_bps), RoceAccumulator()
 
-    def read(
-        self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked
-    ) -> Found:
+    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked) -> Found:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
-        crew = _crew(path, decoder)
+        crew = Crew(apart=decoder != "pyshark")
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
         connected: list[Later[Callable[[], Connected]]] = []
@@ -145,7 +138,7 @@ class Reading:
 
     def _arrive_again(self, path: str | Path, decoder: DecoderName, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
-        crew = _crew(path, decoder)
+        crew = Crew(apart=decoder != "pyshark")
         arrived: list[Callable[[], list[Described]]] = []
 
         def arrive(table: PacketTable) -> None:
