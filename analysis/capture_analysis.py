@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import freed_memory
-from analysis.capture.tables import DecoderName, OneDecoder, Progress, with_decoder
+from analysis.capture.source import rereadable
+from analysis.capture.tables import DecoderName, Progress
 from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.traffic import legacy, trust
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.rates import ScopeRates
-from analysis.traffic.reading import MOST_FLOWS, Asked, Connected, Found, Measured, Reading
+from analysis.traffic.reading import MOST_FLOWS, Asked, Connected, Measured, Reading
 from analysis.traffic.scopes import ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
@@ -84,7 +85,7 @@ def analyse(
     path: str | Path,
     *,
     mpi_ports: tuple[int, int] | None = None,
-    decoder: DecoderName = "auto",
+    decoder: DecoderName = "native",
     drops: DropCounters | None = None,
     mtu: int | None = None,
     rank_map: Mapping[tuple[str, int], int] | None = None,
@@ -103,12 +104,10 @@ def analyse(
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
 
-    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> Found:
-        return Reading(mtu, mpi_ports, link_rate_bps).read(file, chosen, progress, notes, asked)
-
     freed_memory.keep()
     asked = Asked(bootstrap, rank_map, host_ranks or {})
-    found = with_decoder(path, decoder, read)
+    with rereadable(path) as file:
+        found = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, asked)
     reading, connected = found.reading, found.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = found.everything

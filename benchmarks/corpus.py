@@ -6,12 +6,11 @@ For every file that capinfos or tshark can read, whatever its name, once for eac
 
 packets, bytes     capinfos -c -d
 duration           capinfos -u, to a millisecond: from the earliest to the latest packet there, from the first to the last here
-                   (not compared where no packet has a stamp, and of IXIA's hardware, whose nanoseconds capinfos 4.0 takes for microseconds)
+                   (not compared where no packet has a stamp)
 payload            sum of tshark's tcp.len and udp.length - 8 of the innermost headers
 zero windows       tshark's tcp.analysis.zero_window
                    (not compared where a datagram begins in a first fragment: tshark counts all of it there, or nothing)
 unique bytes       a count of its own from tshark's sequence numbers: bytes of every connection's union, and bytes seen again
-                   (neither these nor payload where tshark looks into no frame that was cut, as of NFLOG and IPNET)
 
 A file is "equal", "told" (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
 "read on" (more than what tshark had read where it and capinfos stopped at a block that is damaged inside, trust good: to be looked at),
@@ -34,11 +33,11 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
-NETWORKS: Final = ("vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid")
+NETWORKS: Final = ("vxlan.vni", "geneve.vni", "gre.key")
 """Hosts of two virtual networks may have the same addresses and ports: theirs are two connections."""
 FIELDS: Final = (
     "frame.encap_type", "frame.protocols", "tcp.stream", "tcp.srcport", "tcp.seq_raw", "tcp.len", "tcp.flags", "udp.length",
-    "tcp.analysis.zero_window", "ip.flags.mf", "ipv6.plen", "ipv6.fraghdr.more", "_ws.short", *NETWORKS,
+    "tcp.analysis.zero_window", "ip.flags.mf", "ipv6.plen", "ipv6.fraghdr.more", *NETWORKS,
 )  # fmt: skip
 PREFERENCES: Final = (
     "tcp.desegment_tcp_streams:FALSE", "ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.reassemble_out_of_order:FALSE",
@@ -47,7 +46,6 @@ SYN, RST = 0x02, 0x04
 QUOTING: Final = ("icmp", "icmpv6", "sflow")
 """What quotes packets that others have sent; so does whatever holds packets inside of a TCP connection, as OpenFlow does."""
 DURATION_S: Final = 0.001
-IXIA_HARDWARE: Final = (b"\x1c\0\1\xac", b"\xac\1\0\x1c")
 
 
 @dataclass
@@ -101,15 +99,9 @@ def by_capinfos(path: Path, timeout_s: float) -> dict[str, float]:
     told: dict[str, float] = {
         name: int(named[column]) for name, column in numbers.items() if named.get(column, "").isdigit()
     }
-    if _begin(path) not in IXIA_HARDWARE:
-        with contextlib.suppress(KeyError, ValueError):  # "n/a" where no packet has a stamp
-            told["duration_s"] = float(named["Capture duration (seconds)"])
+    with contextlib.suppress(KeyError, ValueError):  # "n/a" where no packet has a stamp
+        told["duration_s"] = float(named["Capture duration (seconds)"])
     return told
-
-
-def _begin(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
 
 
 def first_of(values: str) -> str:
@@ -133,9 +125,7 @@ def by_tshark(path: Path, timeout_s: float) -> dict[str, float]:
         row = dict(zip(FIELDS, line.split("\t"), strict=False))
         if row.get("frame.encap_type"):
             _count(row, counts, seen)
-    compared = set(counts) - {"first_fragments", "not_looked_into"}
-    if counts["not_looked_into"]:
-        compared -= {"payload_bytes", "goodput_bytes", "zero_window_events"}
+    compared = set(counts) - {"first_fragments"}
     if counts["first_fragments"]:  # tshark counts their whole datagrams, or nothing: not what these packets hold
         compared -= {"payload_bytes", "goodput_bytes"}
     return {name: counts[name] for name in compared}
@@ -143,7 +133,6 @@ def by_tshark(path: Path, timeout_s: float) -> dict[str, float]:
 
 def _count(row: dict[str, str], counts: Counter[str], seen: dict[tuple[str, ...], Union]) -> None:
     protocols = row["frame.protocols"].split(":")
-    counts["not_looked_into"] += bool(row["_ws.short"]) and len(protocols) == 1
     quoted = next((at for at, name in enumerate(protocols) if name in QUOTING), len(protocols))
     quoted = protocols.index("tcp") + 1 if "tcp" in protocols[:quoted] else quoted
     inner = next((name for name in reversed(protocols[:quoted]) if name in ("tcp", "udp", "ip", "ipv6")), "")

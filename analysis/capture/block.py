@@ -52,12 +52,6 @@ class Block:
         """What the kernel that does both takes, from row ``first`` on: the times, ``first``, and ``decoding_columns``."""
         return (self._columns["time_ns"][first:], first, *self.decoding_columns(first, self.capacity))
 
-    def frame_columns(self, first: int, last: int) -> tuple[npt.NDArray[Any], ...]:
-        """Offsets, link types, times, captured and original lengths of rows ``first`` to ``last``."""
-        rows = slice(first, last)
-        told = (self._columns[name][rows] for name in ("time_ns", "cap_len", "orig_len"))
-        return (self._offset[rows], self._link[rows], *told)
-
     def links(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """Link types of rows ``first`` to ``last``."""
         return self._link[first:last]

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from analysis.capture.tables import DecoderName, tables_of, with_decoder
+from analysis.capture.source import rereadable
+from analysis.capture.tables import DecoderName, tables_of
 from analysis.errors import CaptureError
 from analysis.packets import NO_FLOW, NO_HOST, NO_SCALE, NO_TIME, PacketTable
 
@@ -45,7 +46,7 @@ def _column(table: PacketTable, name: str) -> pl.Series:
     return names.gather(places)
 
 
-def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName = "auto") -> int:
+def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName = "native") -> int:
     """Write every packet of ``path`` to ``output`` (.parquet or .csv); returns how many.
 
     Raises ValueError for another suffix and CaptureError for an unreadable capture.
@@ -53,7 +54,8 @@ def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName 
     suffix = Path(output).suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise ValueError(f"{output}: the name must end in .parquet or .csv")
-    return with_decoder(path, decoder, lambda file, chosen, _: _write(tables_of(file, chosen), output, suffix))
+    with rereadable(path) as file:
+        return _write(tables_of(file, decoder), output, suffix)
 
 
 def _write(tables: Iterator[PacketTable], output: str | Path, suffix: str) -> int:

@@ -62,7 +62,7 @@ class Follower:
             self._reader.close()
 
     def poll(self) -> LiveCounters:
-        """Count what is new. Raises CaptureError where the file is no capture or has an unknown link type."""
+        """Count what is new. Raises CaptureError if the file is no capture or has an unsupported link type."""
         if self._reader is None and self._path.exists():
             self._reader = CaptureReader(self._path)
         packets = wire_bytes = 0

@@ -6,17 +6,19 @@ Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offse
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.capture.block import Block
-from analysis.capture.pcap_variants import USUAL_LONGEST_RECORD, is_pcap, variant_of
 from analysis.errors import UnreadableCapture
 from analysis.kernels import read_ahead
 from analysis.kernels.frames import framing
 
+USUAL_LONGEST_RECORD: Final = 262_144
+"""libpcap's own limit for files that do not announce a larger snap length."""
 LONGEST_RECORD: Final = 1 << 24
 """No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
 MOST_INTERFACES: Final = 65_536
@@ -25,33 +27,36 @@ MOST_ENTRIES: Final = 1 << 19
 
 Buffer = npt.NDArray[np.uint8]
 
+_PCAP_TIMES: Final = {0xA1B2C3D4: (1000, "us"), 0xA1B23C4D: (1, "ns")}
+"""Nanoseconds of a fraction and their name, by the magic number."""
+_PCAP_RELATIVES: Final = frozenset({0xA1B2CD34, 0x1C0001AB, 0x1C0001AC})
+"""Magic numbers of Kuznetzov's and IXIA's kinds."""
+_CONVERT: Final = "use --decoder pyshark, or convert the file with editcap -F pcap"
 _PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
 
 
 class PcapFormat:
-    """The classic savefile and its relatives: one header, one link type, one snap length."""
+    """The classic savefile of version 2.4: one header, one link type, one snap length."""
 
     has_interfaces: Final = False
+    header_bytes: Final = 24
 
-    def __init__(self, data: memoryview) -> None:
-        self._variant = variant_of(data)
-        self.header_bytes = self._variant.header_bytes
-        self.snap_length = self._variant.snap_length
-        self.link_types = {self._variant.link}
+    def __init__(self, header: bytes) -> None:
+        if len(header) < self.header_bytes:
+            raise UnreadableCapture("the file ends inside its pcap header")
+        self._big_endian = int.from_bytes(header[:4], "big") in _PCAP_TIMES
+        order = ">" if self._big_endian else "<"
+        magic, *version, _, _, self.snap_length, link = struct.unpack(f"{order}IHHiIII", header[: self.header_bytes])
+        if version != [2, 4]:
+            raise UnreadableCapture(f"pcap files of version {version[0]}.{version[1]} are not read: {_CONVERT}")
+        self.clock_unit_ns, self._time_unit = _PCAP_TIMES[magic]
+        link &= 0xFFFF  # flags are above bit 16
+        self.link_types = {link}
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
         self.odd_stamps = 0
-        self.clock_unit_ns = self._variant.ns_per_fraction
-        self._records = (
-            self._variant.big_endian,
-            self._variant.ns_per_fraction,
-            self._variant.lengths,
-            self._variant.record_bytes,
-            self._variant.padding,
-            self.longest,
-            self._variant.link,
-        )
+        self._records = (self._big_endian, self.clock_unit_ns, self.longest, link)
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
         """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
@@ -80,8 +85,8 @@ class PcapFormat:
     def facts(self) -> dict[str, Any]:
         return {
             "format": "pcap",
-            "byte_order": "big" if self._variant.big_endian else "little",
-            "time_resolution": self._variant.time_unit,
+            "byte_order": "big" if self._big_endian else "little",
+            "time_resolution": self._time_unit,
             "snap_length": self.snap_length,
         }
 
@@ -296,17 +301,20 @@ CaptureFormat = PcapFormat | PcapngFormat
 
 
 def recognise(data: memoryview) -> CaptureFormat:
-    """The format of a file that begins so: ``data`` is as much of it as is there, 24 bytes or more unless it is shorter.
+    """Return the format of a file that begins with ``data``: 24 bytes or more unless the file is shorter.
 
     Raises UnreadableCapture.
     """
-    header = bytes(data[:16])
+    header = bytes(data[:24])
     if header[:4] == _PCAPNG_MAGIC:
         order: Any = "big" if header[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big") else "little"
         if len(header) >= 16 and not _is_known_section(header, order):
             major, minor = (int.from_bytes(header[at : at + 2], order) for at in (12, 14))
             raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not known")
         return PcapngFormat()
-    if is_pcap(header):
-        return PcapFormat(data)
+    magics = {int.from_bytes(header[:4], "little"), int.from_bytes(header[:4], "big")}
+    if magics & _PCAP_TIMES.keys():
+        return PcapFormat(header)
+    if magics & _PCAP_RELATIVES:
+        raise UnreadableCapture(f"this relative of pcap (magic number {header[:4].hex()}) is not read: {_CONVERT}")
     raise UnreadableCapture("the file is neither pcap nor pcapng" if header else "the file is empty")

@@ -20,15 +20,13 @@ import numpy as np
 from analysis.capture.anonymised import Anonymiser
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer, CaptureFormat, PcapFormat
-from analysis.capture.link_types import HEADERS_KNOWN, USUAL, WITHOUT_ADDRESSES, named
+from analysis.capture.link_types import named
 from analysis.capture.stream import MOST_ROWS, CaptureReader
 from analysis.errors import UnsupportedCapture
 from analysis.kernels.frames import headers
-from analysis.kernels.frames.framing import NO_LINK
+from analysis.kernels.frames.link_layers import INFINIBAND_IP
 from analysis.packets import NO_TIME
 
-REDUCIBLE: Final = USUAL
-REPLACEABLE: Final = HEADERS_KNOWN | WITHOUT_ADDRESSES
 _MOST_BEFORE: Final = 36
 """Bytes of a record besides those of the frame, with the most padding."""
 _PLACES: Final = 1 << 14
@@ -66,16 +64,12 @@ class _Reducer(CaptureReader):
         super().__init__(path)
         self._writer = self._decoder = _Writer(target, hide)  # type: ignore[assignment]
         self._hides = hide is not None
-        self._written = REPLACEABLE if self._hides else REDUCIBLE
 
     def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
-        """Refuse frames that would say less than before, and those in which addresses would stay."""
-        if known.link_types <= self._written:
-            return
-        used = set(np.unique(block.links(first, last)).tolist()) - {NO_LINK}
-        for link in sorted(used - self._written):
-            why = "addresses would stay" if self._hides and link in REDUCIBLE else "headers cannot be written anew"
-            raise CannotReduce(f"it has frames whose {why} ({named(link)})")
+        """Refuse frames in which addresses would stay, besides those that the decoder refuses."""
+        super()._look_at_links(known, block, first, last)
+        if self._hides and np.any(block.links(first, last) == INFINIBAND_IP):
+            raise CannotReduce(f"it has frames whose addresses would stay ({named(INFINIBAND_IP)})")
 
     def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> None:
         """Every piece is written before the next is read."""

@@ -14,8 +14,8 @@ from analysis.capture.decoder import Decoder
 from analysis.capture.formats import CaptureFormat, PcapFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
-from analysis.kernels.frames import framing, pseudo_headers
-from analysis.numbers import grouped, plural, rounded
+from analysis.kernels.frames import framing
+from analysis.numbers import grouped, rounded
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -31,28 +31,22 @@ class CaptureReader:
 
     ``tables()`` yields what is complete so far and may be called again after more was written; ``finish()`` says that
     nothing more will come, so that an incomplete record at the end counts as truncated.
-    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder knows), unless it is to ``count`` such
-    packets, as those that nobody looks into.
+    Raises UnreadableCapture, and UnsupportedCapture for packets of a link type that only the second decoder reads.
     """
 
-    def __init__(
-        self, path: str | Path, *, count: bool = False, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS
-    ) -> None:
+    def __init__(self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS) -> None:
         self._path = path
         self._source = open_source(path)
         self._data = np.empty(buffer_bytes, np.uint8)
         self._start = self._end = 0
         self._most_rows = most_rows
-        self._count = count
         self._format: CaptureFormat | None = None
         self._decoder = Decoder()
         self.damaged = False
         self._unread = 0
         self._to_pass = 0
-        """Bytes of a header or block that nobody looks into, still to come."""
+        """Bytes of an unknown block, still to come."""
         self._undefined = 0
-        self._unknown_links: dict[int, int] = {}
-        """Packets by link type that nobody looks into."""
         self._truncated = False
         self.packets = 0
 
@@ -108,7 +102,7 @@ class CaptureReader:
     def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int, int] | None:
         """As ``_frame`` and decoded, as far as the kernel goes on its own; None where the interpreter looks at every piece."""
         file = self._source.descriptor
-        if file is None or not isinstance(known, PcapFormat) or not known.link_types <= link_types.USUAL:
+        if file is None or not isinstance(known, PcapFormat) or not known.link_types <= link_types.NATIVE:
             return None
         new, decoded, self._start, self._end, status = known.read(
             file, self._data, self._start, self._end, block, first, self._decoder.room()
@@ -137,32 +131,20 @@ class CaptureReader:
         except UnreadableCapture as error:
             why = self._source.problem or error
             raise UnreadableCapture(f"{self._path}: {why}") from error
-        self._start = min(self._format.header_bytes, self._end)
-        self._to_pass = self._format.header_bytes - self._start
+        self._start = self._format.header_bytes
         return self._format
 
     def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
-        """Refuse link types that are another decoder's; take off what was never on the wire, and count what nobody looks into.
+        """Refuse packets of other link types.
 
         A pcapng file may announce interfaces that never carried a packet; only used link types matter.
         """
-        if known.link_types <= link_types.USUAL:
+        if known.link_types <= link_types.NATIVE:
             return
         used = set(np.unique(block.links(first, last)).tolist()) - {framing.NO_LINK}
-        if refused := self._refused(used):
-            numbers = ", ".join(map(str, sorted(refused)))
-            raise UnsupportedCapture(f"{self._path}: the native decoder does not know link type {numbers}")
-        if used & link_types.WITH_PSEUDO_HEADER:
-            columns = block.frame_columns(first, last)
-            pseudo_headers.take_off(self._data.ctypes.data, link_types.PSEUDO_HEADER, *columns)
-        links, counts = np.unique(block.links(first, last), return_counts=True)
-        for link, count in zip(links.tolist(), counts.tolist(), strict=True):
-            if link != framing.NO_LINK and link not in link_types.NATIVE:
-                self._unknown_links[link] = self._unknown_links.get(link, 0) + count
-
-    def _refused(self, used: set[int]) -> set[int]:
-        """The link types that are not to be read here."""
-        return set() if self._count else used & link_types.ONLY_TSHARK
+        if unsupported := used - link_types.NATIVE:
+            name = link_types.named(min(unsupported))
+            raise UnsupportedCapture(f"{self._path}: unsupported {name}: use --decoder pyshark")
 
     def _pass_over(self) -> bool:
         """Pass over a long block as far as it is there; whether its end was reached."""
@@ -207,10 +189,6 @@ class CaptureReader:
         notes = [text for text in (problem, unverified) if text]
         if known.damage:
             notes.append(f"damaged behind packet {self.packets}: {known.damage}")
-        notes += [
-            f"{plural(count, 'packet')} of {link_types.named(link)}: counted, not looked into"
-            for link, count in sorted(self._unknown_links.items())
-        ]
         of_decoder = self._decoder.facts()
         notes += _beyond_limits(of_decoder)
         return {
@@ -227,7 +205,6 @@ class CaptureReader:
             "unread_bytes": self._unread,
             "undefined_interface": self._undefined,
             "odd_stamps": known.odd_stamps,
-            "unknown_links": sum(self._unknown_links.values()),
             "notes": notes,
         }
 
@@ -249,12 +226,11 @@ def _beyond_limits(facts: dict[str, Any]) -> list[str]:
 def stream(
     path: str | Path,
     *,
-    count: bool = False,
     facts: dict[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[PacketTable]:
-    """All packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes); ``count`` as above."""
-    with CaptureReader(path, count=count) as reader:
+    """Yield all packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes)."""
+    with CaptureReader(path) as reader:
         for table in reader.tables():
             if progress:
                 progress(*reader.progress)

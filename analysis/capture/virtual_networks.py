@@ -1,7 +1,7 @@
 """The virtual network that a flow is inside of: how it is numbered, and how readers see it.
 
-The number is part of the flow's identity: hosts of two networks may have the same addresses and ports. MPLS labels, E-Tags and
-VN-Tags are not: they differ by direction, and would tear a connection in two.
+The number is part of the flow's identity: hosts of two networks may have the same addresses and ports. MPLS labels are not: they
+differ by direction, and would tear a connection in two. PPPoE and backbones (PBB) are read by tshark only.
 """
 
 from __future__ import annotations

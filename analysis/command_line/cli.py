@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     json_option = _Parser(add_help=False)
     json_option.add_argument("--json", action="store_true", help="keyed by the ids of the metric catalogue")
     common = _Parser(add_help=False, parents=[json_option])
-    common.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
+    common.add_argument("--decoder", choices=("native", "pyshark"), default="native")
     common.add_argument("--mpi-ports", type=port_range, metavar="LO-HI", help="TCP ports of the MPI library")
     common.add_argument("--mtu", type=positive, metavar="BYTES", help="of the links, to recognise super-segments")
 
@@ -73,7 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     packets = commands.add_parser("packets", help="decoded packets as Parquet or CSV, by the name of OUTPUT")
     packets.add_argument("file", metavar="FILE")
     packets.add_argument("output", metavar="OUTPUT")
-    packets.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
+    packets.add_argument("--decoder", choices=("native", "pyshark"), default="native")
 
     dissect = commands.add_parser("dissect", parents=[json_option], help="the full dissection of a few packets")
     dissect.add_argument("file", metavar="FILE")

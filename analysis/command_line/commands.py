@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.capture.source import rereadable
-from analysis.capture.tables import DecoderName, tables_of, with_decoder
+from analysis.capture.tables import DecoderName, tables_of
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
 from analysis.command_line import render
@@ -136,7 +136,7 @@ def flows(options: argparse.Namespace) -> None:
 
 
 def _add_interarrival(flows: list[dict[str, Any]], file: str | Path, decoder: DecoderName) -> None:
-    gaps = with_decoder(file, decoder, lambda path, chosen, _: interarrival_by_connection(tables_of(path, chosen)))
+    gaps = interarrival_by_connection(tables_of(file, decoder))
     for flow in flows:
         flow.update(gaps[flow["connection"]])
 

@@ -266,7 +266,7 @@ def decode(
             wscale[i] = NO_SCALE
             mss[i] = 0
             fingerprint[i] = 0
-            l2, ethertype = link_layer(frame, end, frame + signed(orig_len[i]), links[i])
+            l2, ethertype = link_layer(frame, end, links[i])
             ip = frame + l2
             around = NOWHERE
             if l2 > 14:

@@ -55,7 +55,6 @@ u16 = _reader(16, swapped=True)
 """Network byte order, as the next two."""
 u32 = _reader(32, swapped=True)
 u64 = _reader(64, swapped=True)
-u16_little = _reader(16, swapped=False)
 u32_little = _reader(32, swapped=False)
 
 

@@ -47,9 +47,6 @@ def read_pcap(
     end: int,
     big_endian: bool,
     ns_per_fraction: int,
-    lengths: int,
-    record_bytes: int,
-    padding: int,
     longest: int,
     link: int,
     time_ns: Int64,
@@ -86,7 +83,7 @@ def read_pcap(
     while True:
         # Where a frame lies is forgotten once it is decoded: the same few offsets again and again stay in the cache
         n, start, status, odd = frame_pcap(
-            data, start, end, big_endian, ns_per_fraction, lengths, record_bytes, padding, longest, link,
+            data, start, end, big_endian, ns_per_fraction, longest, link,
             time_ns[rows:], orig_len[rows:], cap_len[rows:], offsets[: room - rows], links[: room - rows],
         )  # fmt: skip
         to = rows + n

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis import freed_memory
-from analysis.capture.source import has_threads
-from analysis.capture.tables import OneDecoder, Progress, tables_of
+from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.kernels.rates import ALL
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
@@ -82,10 +81,6 @@ class Found:
     hosts: OfHosts
 
 
-def _crew(path: str | Path, decoder: OneDecoder) -> Crew:
-    return Crew(apart=decoder != "pyshark" and not has_threads(path))
-
-
 class Reading:
     """One capture on its way through every accumulator."""
 
@@ -109,11 +104,9 @@ class Reading:
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
         self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(self._link_rate_bps), RoceAccumulator()
 
-    def read(
-        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
-    ) -> Found:
+    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked) -> Found:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
-        crew = _crew(path, decoder)
+        crew = Crew(apart=decoder != "pyshark")
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
         connected: list[Later[Callable[[], Connected]]] = []
@@ -134,7 +127,7 @@ class Reading:
             if not self.mpi_flows.found_late:
                 arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
 
-        tables = tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)
+        tables = tables_of(path, decoder, facts=self.facts, progress=progress)
         arriving.submit(self._begin)
         crew.draw(tables, arriving, arrive, conclude)
         crew.run()
@@ -143,9 +136,9 @@ class Reading:
         everything, *mpi = arrived[0]()
         return Found(self, everything, mpi[0] if mpi else None, connected[0]()(), of_hosts[0]())
 
-    def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
+    def _arrive_again(self, path: str | Path, decoder: DecoderName, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
-        crew = _crew(path, decoder)
+        crew = Crew(apart=decoder != "pyshark")
         arrived: list[Callable[[], list[Described]]] = []
 
         def arrive(table: PacketTable) -> None:

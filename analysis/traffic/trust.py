@@ -46,7 +46,7 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
     "hidden": (
         "packet carries",
         "packets carry",
-        "something that cannot be looked into (encrypted, or an unknown tunnel)",
+        "encrypted data or an unsupported encapsulation: counted, not analysed (--decoder pyshark reads more of them)",
     ),
     "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
     "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
@@ -54,11 +54,6 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "packet is",
         "packets are",
         "stamped with a time that cannot be (two seconds or more in its fraction, or beyond the years 1824 to 2115)",
-    ),
-    "unknown_links": (
-        "packet has",
-        "packets have",
-        "a link type that nobody looks into: they are counted, and no more",
     ),
     "packets_beyond_flow_limit": ("packet belongs", "packets belong", "to flows beyond the limit of the flow table"),
     "untracked_packets": (

@@ -97,7 +97,8 @@ class Leaving:
             try:
                 return self._reduced(writer, file, name, told, artifact.sha256)
             except CaptureError as error:
-                return FileRecord(**told, **own, left_out=f"it cannot be cut to its headers: {error}"[:200])
+                why = str(error).removeprefix(f"{file}: ")
+                return FileRecord(**told, **own, left_out=f"it cannot be cut to its headers: {why}"[:200])
         if self.hide is not None:
             searched = _searched(file, self.hide)
             if searched.why_not:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.capture.tables import OneDecoder, tables_of, with_decoder
+from analysis.capture.tables import tables_of
 from analysis.mpi import wait_tables
 from analysis.mpi.calls import Calls
 from analysis.mpi.streams import StreamAccumulator, Wire
@@ -40,11 +40,7 @@ def explain_waits(
 
 def wire_of(capture: Path) -> Wire:
     """Return what the ranks sent each other. Raises analysis.CaptureError."""
-
-    def read(file: str | Path, decoder: OneDecoder, _notes: tuple[str, ...]) -> Wire:
-        packets = StreamAccumulator()
-        for table in tables_of(file, decoder):
-            packets.update(table)
-        return packets.result()
-
-    return with_decoder(capture, "auto", read)
+    packets = StreamAccumulator()
+    for table in tables_of(capture):
+        packets.update(table)
+    return packets.result()

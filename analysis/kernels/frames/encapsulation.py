@@ -1,8 +1,7 @@
 """From behind the link layer (kernels.frames.link_layers) to the innermost IP packet: tags, labels, tunnels and virtual networks.
 
-Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1CB, 802.2; IEC 62439-3 (HSR); RFC 2003, 2473 (IP in IP), 2516 (PPPoE), 2784 and 2890 (GRE),
-3032, 4023, 7510 (MPLS), 3378 (EtherIP), 4302 (AH), 7348 (VXLAN), 8086 (GRE in UDP), 8926 (GENEVE), 8986 (Ethernet in IP).
-What carries no IP packet stays what it was.
+Sources: IEEE 802.1Q, 802.2; RFC 2003, 2473 (IP in IP), 2784, 2890 (GRE), 3032, 4023, 7510 (MPLS), 4302 (AH), 7348 (VXLAN), 8086
+(GRE in UDP), 8926 (GENEVE). Encapsulations of other kinds are counted as hidden, not analysed.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import numpy as np
 
 from analysis.kernels import jit
 from analysis.kernels.raw import u8, u16, u32
-from analysis.packets import GENEVE, GRE, PBB, PPPOE, VXLAN
+from analysis.packets import GENEVE, GRE, VXLAN
 
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 UNKNOWN = -1
 HIDDEN = -2
-"""In place of an EtherType: something is inside that only another decoder, or nobody, can look into."""
+"""In place of an EtherType: an unsupported encapsulation, or encrypted data."""
 CUT_OFF = -3
 """The captured bytes end inside of a header that would tell what follows."""
 
@@ -38,18 +37,18 @@ NOWHERE = (np.uint64(0), np.uint64(0))
 tell whether packets of one direction took the same way: labels differ by direction, and a router sees both sides of a VLAN."""
 
 _TCP, _UDP = 6, 17
-_NOT_LOOKED_INTO = (
-    0x0641, 0x0643, 0x0644, 0x0645, 0x22E5, 0x22EB, 0x22F3, 0x2452, 0x6400, 0x6559, 0x880B, 0x883E, 0x88BE, 0x88DE, 0x88E5, 0x8903, 0x8909,
-    0x8915, 0x894F, 0x8988, 0xD28B,
+_UNSUPPORTED_TYPES = (
+    0x0641, 0x0643, 0x0644, 0x0645, 0x22E5, 0x22EB, 0x22F3, 0x2452, 0x6400, 0x6559, 0x880B, 0x883E, 0x8864, 0x88BE, 0x88DE, 0x88E5, 0x88E7,
+    0x8903, 0x8909, 0x8915, 0x8926, 0x892F, 0x893F, 0x894F, 0x8988, 0xD28B, 0xF1C1,
 )  # fmt: skip
-"""Roofnet, GMHDR, ERSPAN, TRILL, wireless frames, bridges over GRE, frame relay, PPP, WCCP, ERSPAN, VMLAB, MACsec, FabricPath, metadata
-of Cisco, RoCE of the first version, NSH, heartbeats of backbones, AVSP: what may hold IP packets, by the tables of Wireshark."""
-_PACKED_IN_PPP = (0x002D, 0x002F, 0x003D, 0x0053, 0x00FD)
-"""Headers or packets that are compressed, encrypted or in pieces."""
-_TUNNELS = (1194, 1701, 2152, 2268, 3343, 4305, 4341, 4500, 4789, 4790, 5072, 6080, 12220, 12222, 30030, 51820)
-"""UDP: OpenVPN, L2TP, GTP-U, AMT, clusters of Windows, B.A.T.M.A.N., LISP, IPsec, VXLAN that names no network, VXLAN-GPE, AYIYA, GUE,
-LWAPP, mirrors of Juniper, WireGuard."""
-_GRE_PORT, _TZSP_PORT = 4754, 37008
+"""EtherTypes that may carry IP packets, by the tables of Wireshark: PPPoE, backbone and switch tags, HSR, MACsec, ERSPAN, TRILL, NSH ..."""
+_UNSUPPORTED_PORTS = (
+    1194, 1701, 2152, 2268, 3343, 3544, 4305, 4341, 4500, 4789, 4790, 5072, 5247, 6080, 12220, 12222, 30030, 37008, 51820,
+)  # fmt: skip
+"""UDP: OpenVPN, L2TP, GTP-U, LISP, IPsec, VXLAN without a network, VXLAN-GPE, Teredo, CAPWAP, GUE, WireGuard and others."""
+_UNSUPPORTED_PROTOCOLS = (50, 51, 97, 115, 143)
+"""IP: ESP, encrypted AH, EtherIP, L2TP, Ethernet."""
+_GRE_PORT = 4754
 _VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT, _MPLS_PORT = 4789, 8472, 6081, 6635
 
 
@@ -120,24 +119,11 @@ def behind_llc(at: int, end: int) -> tuple[int, int]:
 
 
 @jit
-def of_ppp(protocol: int) -> int:
-    """The EtherType of what PPP calls ``protocol``."""
-    if protocol in _PACKED_IN_PPP:
-        return HIDDEN
-    ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else 0x8847 if protocol in (0x0281, 0x0283) else UNKNOWN
-    return ETHERTYPE_IPV4 if protocol == 0x0021 else ethertype
-
-
-@jit
 def tag_bytes(ethertype: int) -> int:
     """Bytes of a header of the link layer up to the end of the EtherType in it; 0 where that header is none of these."""
     if ethertype in (0x8100, 0x88A8, 0x9100, 0x9200):
         return 4
-    if ethertype == 0x893F or ethertype == 0x8864:
-        return 8
-    if ethertype in (0x8926, 0x892F, 0xF1C1):
-        return 6
-    return 14 if ethertype == 0x6558 else 18 if ethertype == 0x88E7 else 0
+    return 14 if ethertype == 0x6558 else 0
 
 
 @jit
@@ -161,24 +147,10 @@ def behind_tags(at: int, end: int, ethertype: int, around: Around) -> tuple[int,
             around = under_vlan(around, u16(at, end))
             ethertype = u16(at + 2, end)
             at += 4
-        elif ethertype == 0x893F:  # E-Tag: differs by direction, names no network
-            ethertype = u16(at + 6, end)
-            at += 8
-        elif ethertype in (0x8926, 0x892F, 0xF1C1):  # VN-Tag, likewise; tags of frames that were sent twice, on purpose
-            ethertype = u16(at + 4, end)
-            at += 6
         elif ethertype == 0x6558:
             ethertype = u16(at + 12, end)
             at += 14
-        elif ethertype == 0x88E7:
-            around = within(around, PBB, u32(at, end) & 0xFFFFFF)
-            ethertype = u16(at + 16, end)
-            at += 18
-        elif ethertype == 0x8864:
-            around = within(around, PPPOE, u16(at + 2, end))
-            ethertype = of_ppp(u16(at + 6, end))
-            at += 8
-        elif ethertype in _NOT_LOOKED_INTO:
+        elif ethertype in _UNSUPPORTED_TYPES:
             return at, HIDDEN, around
         else:
             return at, UNKNOWN, around
@@ -241,14 +213,7 @@ def behind_udp(at: int, end: int, around: Around) -> tuple[int, int, Around]:
         return behind_labels(at + 8, end, around)
     if port == _GRE_PORT:
         return behind_gre(at + 8, end, around)
-    if port in _TUNNELS or (port == _TZSP_PORT and at + 9 <= end and u8(at + 8, end) == 1):  # sniffers' frames
-        return at, HIDDEN, around
-    if port in (3544, 5247) or u16(at, end) in (
-        3544,
-        5247,
-    ):  # Teredo, data of CAPWAP: answers go to ports of the asker's own
-        return at, HIDDEN, around
-    return at, UNKNOWN, around
+    return at, HIDDEN if port in _UNSUPPORTED_PORTS else UNKNOWN, around
 
 
 @jit
@@ -264,12 +229,8 @@ def behind_protocol(at: int, end: int, protocol: int, around: Around) -> tuple[i
         return behind_gre(at, end, around)
     if protocol == 137:
         return behind_labels(at, end, around)
-    if protocol == 143:
-        return behind_tags(at, end, 0x6558, around)
-    if protocol == 97:
-        return behind_tags(at + 2, end, 0x6558, around)
     if protocol == 103 and at + 1 <= end and u8(at, end) & 15 == 1:  # a PIM register carries a packet
         return at, HIDDEN, around
     if protocol == 51 and at + 8 > end:
         return at, CUT_OFF, around
-    return at, HIDDEN if protocol in (50, 51, 115) else UNKNOWN, around
+    return at, HIDDEN if protocol in _UNSUPPORTED_PROTOCOLS else UNKNOWN, around

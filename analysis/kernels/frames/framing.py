@@ -23,9 +23,6 @@ DAMAGED = 3
 PASS_OVER = 4
 """pcapng: a block of a kind that is not looked into, longer than the buffer; the caller passes over its bytes."""
 
-LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_PERHAPS_SWAPPED = 0, 1, 2
-"""Before version 2.3 a pcap record had its original length first; in 2.3 either order is found."""
-
 SECTION_HEADER, INTERFACE, PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 
 TICKS_TIMES, TICKS_DIVIDED, TICKS_BINARY = 0, 1, 2
@@ -54,9 +51,6 @@ def frame_pcap(
     end: int,
     big_endian: bool,
     ns_per_fraction: int,
-    lengths: int,
-    record_bytes: int,
-    padding: int,
     longest: int,
     link: int,
     time_ns: Int64,
@@ -67,33 +61,29 @@ def frame_pcap(
 ) -> tuple[int, int, int, int]:
     """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
 
-    ``record_bytes`` come before a frame, and ``padding`` of them are part of what a record says was captured and sent.
     Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
     """
     n = odd = 0
     at = start
     limit = data + end
     while n < len(offset):
-        if end - at < record_bytes:
+        if end - at < 16:
             return n, at, MORE, odd
         captured = u32_file(data + at + 8, limit, big_endian)
         original = u32_file(data + at + 12, limit, big_endian)
-        if lengths == LENGTHS_SWAPPED or (lengths == LENGTHS_PERHAPS_SWAPPED and captured > original):
-            captured, original = original, captured
-        if captured > longest or captured < padding or original < padding:
+        if captured > longest:
             return n, at, DAMAGED, odd
-        captured -= padding
-        if end - at - record_bytes < captured:
+        if end - at - 16 < captured:
             return n, at, MORE, odd
         seconds = u32_file(data + at, limit, big_endian)
         fraction = u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
         time_ns[n] = seconds * 1_000_000_000 + fraction
         odd += fraction >= MOST_FRACTION_NS
         cap_len[n] = captured
-        orig_len[n] = original - padding
-        offset[n] = at + record_bytes
+        orig_len[n] = original
+        offset[n] = at + 16
         link_type[n] = link
-        at += record_bytes + captured
+        at += 16 + captured
         n += 1
     return n, at, FULL, odd
 

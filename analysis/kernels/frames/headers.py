@@ -29,8 +29,8 @@ IPV4, IPV6, MAC = 0, 1, 2
 MOST_ADDRESSES = 4 * (DEPTH + 1)
 """Of one kind in one frame."""
 _ROCE_HEADER = 12
-_ARP, _BRIDGED, _BACKBONE = 0x0806, 0x6558, 0x88E7
-_TCP, _UDP, _GRE, _ETHERIP, _ICMP, _ICMP6 = 6, 17, 47, 97, 1, 58
+_ARP, _BRIDGED = 0x0806, 0x6558
+_TCP, _UDP, _GRE, _ICMP, _ICMP6 = 6, 17, 47, 1, 58
 _HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
 _MPTCP = 30
 
@@ -55,27 +55,16 @@ def clear(buffer: UInt8, first: int, last: int) -> None:
 
 @jit
 def note_frames(data: int, at: int, end: int, ethertype: int, places: Int64, counts: Int64) -> None:
-    """Remember the MAC addresses of frames that lie behind tags and tunnels: bridged ones, and those of a provider's backbone."""
+    """Remember the MAC addresses of bridged frames behind tags and tunnels."""
     for _ in range(DEPTH):
         if ethertype == _BRIDGED and at + 14 <= end:
             note(places, counts, MAC, at - data)
             note(places, counts, MAC, at + 6 - data)
             ethertype = u16(at + 12, end)
             at += 14
-        elif ethertype == _BACKBONE and at + 18 <= end:
-            note(places, counts, MAC, at + 4 - data)
-            note(places, counts, MAC, at + 10 - data)
-            ethertype = u16(at + 16, end)
-            at += 18
         elif ethertype in (0x8100, 0x88A8, 0x9100, 0x9200) and at + 4 <= end:
             ethertype = u16(at + 2, end)
             at += 4
-        elif ethertype == 0x893F and at + 8 <= end:
-            ethertype = u16(at + 6, end)
-            at += 8
-        elif ethertype == 0x8926 and at + 6 <= end:
-            ethertype = u16(at + 4, end)
-            at += 6
         else:
             return
 
@@ -93,8 +82,6 @@ def note_tunnelled(data: int, at: int, end: int, protocol: int, places: Int64, c
         flags = u16(at, end)
         inside = at + 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0) + (4 if flags & 0x1000 else 0)
         note_frames(data, inside, end, u16(at + 2, end), places, counts)
-    elif protocol == _ETHERIP:
-        note_frames(data, at + 2, end, _BRIDGED, places, counts)
 
 
 @jit
@@ -224,7 +211,7 @@ def kept_bytes(
 ) -> int:
     """Bytes of one frame up to the end of its innermost header that could be read."""
     note_link(data, frame, end, link, places, counts)
-    length, ethertype = link_layer(frame, end, end, link)
+    length, ethertype = link_layer(frame, end, link)
     at = min(frame + length, end)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if link != ETHERNET:

@@ -97,27 +97,9 @@ def mpls_in_udp(packet: bytes, network: int) -> bytes:
     return outer_udp(6635, struct.pack("!I", (network & 0xFFFFF) << 12 | 0x100 | 64) + packet)
 
 
-def pppoe(packet: bytes, network: int) -> bytes:
-    protocol = 0x0057 if packet[0] >> 4 == 6 else 0x0021
-    head = struct.pack("!BBHHH", 0x11, 0, network & 0xFFFF, len(packet) + 2, protocol)
-    return frame(0x8864, head + packet)
-
-
 def snap(packet: bytes, network: int) -> bytes:
     content = bytes.fromhex("aaaa03000000") + struct.pack("!H", _ethertype(packet)) + packet
     return frame(len(content), content)
-
-
-def e_tag(packet: bytes, network: int) -> bytes:
-    return MACS + struct.pack("!HHHH", 0x893F, 0, network & 0x3FFF, 0) + inner_frame(packet)[12:]
-
-
-def vn_tag(packet: bytes, network: int) -> bytes:
-    return MACS + struct.pack("!HHH", 0x8926, network & 0x3FFF, 0) + inner_frame(packet)[12:]
-
-
-def pbb(packet: bytes, network: int) -> bytes:
-    return MACS + struct.pack("!HHHI", 0x88A8, 5, 0x88E7, network & 0xFFFFFF) + inner_frame(packet)
 
 
 def ah(packet: bytes, network: int) -> bytes:
@@ -146,6 +128,14 @@ KINDS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
     for name, wrap in globals().items()
     if name in (
         "vxlan", "geneve", "geneve_of_ip", "gre", "gre_with_everything", "gre_of_ethernet", "ipip", "ip_in_ipv6", "mpls",
-        "mpls_in_ip", "mpls_in_udp", "pppoe", "snap", "e_tag", "vn_tag", "pbb", "ah", "ah_tunnel", "vxlan_in_mpls_in_gre",
+        "mpls_in_ip", "mpls_in_udp", "snap", "ah", "ah_tunnel", "vxlan_in_mpls_in_gre",
     )
 }  # fmt: skip
+UNSUPPORTED: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "pppoe": lambda p: frame(0x8864, struct.pack("!BBHHH", 0x11, 0, 7, len(p) + 2, 0x0021) + p),
+    "e-tag": lambda p: MACS + struct.pack("!HHHH", 0x893F, 0, 7, 0) + inner_frame(p)[12:],
+    "backbone": lambda p: MACS + struct.pack("!HHHI", 0x88A8, 5, 0x88E7, 7) + inner_frame(p),
+    "hsr": lambda p: frame(0x892F, b"\0\x3a\0\1\x08\0" + p),
+    "etherip": lambda p: ethernet(ipv4(b"\x30\0" + inner_frame(p), protocol=97, **OUTER)),
+}
+"""Frames around an IPv4 packet that tshark alone reads."""

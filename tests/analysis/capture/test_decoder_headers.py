@@ -182,20 +182,3 @@ def test_it_reads_the_same_fields_as_tshark(tmp_path: Path) -> None:
         assert table.hosts[table.src[number]] == (v4 or v6)
         assert table.sport[number] == int(tcp_port or udp_port)
         assert table.payload[number] == int(tcp_length or int(udp_length) - 8)
-
-
-def test_an_unknown_link_type_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "cable.pcap"
-    path.write_bytes(files.pcap([Frame(0, b"\0" * 60, 60)], link=143))
-    with pytest.raises(analysis.UnsupportedCapture, match="link type 143"):
-        analysis.read_capture(path, decoder="native")
-
-
-def test_an_unknown_link_type_goes_to_tshark_with_a_note(tmp_path: Path) -> None:
-    path = tmp_path / "tagged.pcap"
-    tagged = b"\1\0\0\1\1" + bytes(ETHER / IP(**V4) / SEGMENT)  # TaZmen sniffer protocol
-    path.write_bytes(files.pcap([Frame.whole(10**9 * (k + 1), tagged) for k in range(3)], link=128))
-    measured = analysis.analyse(path)
-    assert (measured.metrics["packets"], measured.metrics["payload_bytes"]) == (3, 3 * 321)
-    assert measured.capture["decoder"] == "pyshark"
-    assert any("link type 128" in note for note in measured.capture["notes"])

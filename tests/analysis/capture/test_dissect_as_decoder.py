@@ -88,16 +88,6 @@ def test_the_innermost_packet_of_a_tunnel_counts(tmp_path: Path) -> None:
     assert (table.kind.tolist(), table.seq.tolist(), table.payload.tolist()) == ([bits.IPV6 | bits.TCP], [77], [11])
 
 
-def test_a_link_type_unknown_to_the_native_decoder_is_read(tmp_path: Path) -> None:
-    """TaZmen sniffer protocol (128): version, type, protocol, and the tag that ends the header."""
-    packet = IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6, flags="PA", seq=3) / Raw(b"m" * 8)
-    path = written(tmp_path, Raw(b"\1\0\0\1\1" + bytes(Ether() / packet)), link_type=128)
-    with pytest.raises(analysis.UnsupportedCapture):
-        analysis.read_capture(path, decoder="native")
-    table = analysis.read_capture(path)
-    assert (table.hosts, table.payload.tolist(), table.seq.tolist()) == (("10.1.1.1", "10.1.1.2"), [8], [3])
-
-
 def test_a_cut_header_is_marked_not_guessed(tmp_path: Path) -> None:
     whole = Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6) / Raw(b"n" * 100)
     frame = Ether(bytes(whole)[:44])

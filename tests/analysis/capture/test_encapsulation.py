@@ -16,7 +16,16 @@ from analysis.capture.tshark_table import read_with_tshark
 from analysis.capture.virtual_networks import named_network
 from analysis.packets import CUT, TCP, UDP
 from tests.analysis import capture_files as files
-from tests.analysis.capture.encapsulations import KINDS, OUTER, conversation, frame, inner_frame, outer_udp, vxlan
+from tests.analysis.capture.encapsulations import (
+    KINDS,
+    OUTER,
+    UNSUPPORTED,
+    conversation,
+    frame,
+    inner_frame,
+    outer_udp,
+    vxlan,
+)
 from tests.analysis.capture.same_tables import same_from_both
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp
@@ -25,7 +34,7 @@ from tests.analysis.oracles.tools import tshark_fields
 MS = 1_000_000
 NETWORKS = {
     "vxlan": "VXLAN 7", "geneve": "GENEVE 7", "geneve_of_ip": "GENEVE 7", "gre": "GRE 7", "gre_with_everything": "GRE 7",
-    "gre_of_ethernet": "GRE 7", "pppoe": "PPPoE 7", "pbb": "PBB 7", "vxlan_in_mpls_in_gre": "VXLAN 7",
+    "gre_of_ethernet": "GRE 7", "vxlan_in_mpls_in_gre": "VXLAN 7",
 }  # fmt: skip
 
 
@@ -97,9 +106,6 @@ def test_frames_that_were_captured_whole_are_never_called_cut(tmp_path: Path) ->
     [
         pytest.param(lambda packet: outer_udp(4789, b"\x88\0\0\5\0\0\7\0" + inner_frame(packet)), id="vxlan-group-policy"),
         pytest.param(lambda packet: outer_udp(4754, b"\0\0\x08\0" + packet), id="gre-in-udp"),
-        pytest.param(lambda packet: ethernet(ipv4(inner_frame(packet), protocol=143, **OUTER)), id="ethernet-in-ip"),
-        pytest.param(lambda packet: frame(0x892F, b"\0\x3a\0\1\x08\0" + packet), id="hsr"),
-        pytest.param(lambda packet: frame(0xF1C1, b"\0\0\0\1\x08\0" + packet), id="r-tag"),
     ],
 )  # fmt: skip
 def test_rarer_ways_to_wrap_a_packet_are_looked_into_as_well(tmp_path: Path, wrapped: Callable[[bytes], bytes]) -> None:
@@ -234,14 +240,23 @@ def test_what_a_tunnel_carries_besides_ip_stays_a_datagram_of_the_tunnel(tmp_pat
         pytest.param(outer_udp(4789, bytes(8) + inner_frame(ipv4(tcp()))), id="vxlan-without-network"),
         pytest.param(outer_udp(37008, b"\1\0\0\1\1" + inner_frame(ipv4(tcp()))), id="sniffed"),
         pytest.param(frame(0x8909, b"\1\1\0\1\0\7\x08\0" + ipv4(tcp())), id="metadata"),
-        pytest.param(frame(0x8864, b"\x11\0\0\7\0\x2a\0\xfd" + bytes(40)), id="compressed-ppp"),
         pytest.param(ethernet(ipv4(b"\0\0\x88\x0b\xff\3\0\x21" + ipv4(tcp()), protocol=47, **OUTER)), id="gre-of-ppp"),
     ],
 )
-def test_what_nobody_can_look_into_is_never_good(tmp_path: Path, hiding: bytes) -> None:
+def test_encrypted_and_unsupported_packets_degrade_the_trust(tmp_path: Path, hiding: bytes) -> None:
     trust = analysis.analyse(capture(tmp_path, [*map(inner_frame, conversation()), hiding])).trust
     assert trust.verdict == "degraded"
     assert "1 packet carries" in trust.reasons[0]
+
+
+@pytest.mark.parametrize("kind", UNSUPPORTED)
+def test_unsupported_encapsulations_are_counted_and_left_to_tshark(tmp_path: Path, kind: str) -> None:
+    path = capture(tmp_path, [UNSUPPORTED[kind](packet) for packet in conversation()])
+    native, second = (analysis.analyse(path, decoder=decoder) for decoder in ("native", "pyshark"))  # type: ignore[arg-type]
+    assert (native.trust.verdict, native.metrics["packets"], native.metrics["connections"]) == ("degraded", 7, 0)
+    assert native.trust.reasons[0].startswith("7 packets carry encrypted data or an unsupported encapsulation")
+    assert "--decoder pyshark" in native.trust.reasons[0]
+    assert (second.metrics["connections"], second.metrics["retransmitted_bytes"]) == (1, 700)
 
 
 def test_wrapping_without_end_is_bounded_and_told(tmp_path: Path) -> None:

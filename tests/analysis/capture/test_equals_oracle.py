@@ -124,8 +124,8 @@ class _SmallPieces(CaptureReader):
 
     buffer_bytes, most_rows = 64, 1
 
-    def __init__(self, path: str | Path, *, count: bool) -> None:
-        super().__init__(path, count=count, buffer_bytes=self.buffer_bytes, most_rows=self.most_rows)
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path, buffer_bytes=self.buffer_bytes, most_rows=self.most_rows)
 
 
 @BOUNDED

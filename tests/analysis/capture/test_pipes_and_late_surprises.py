@@ -1,4 +1,4 @@
-"""What cannot be known at the first packet: pipes that are read once, link types that come late."""
+"""What cannot be known at the first packet: pipes that are read once, handshakes that come late."""
 
 from __future__ import annotations
 
@@ -66,18 +66,3 @@ def test_what_is_wrong_with_a_pipe_is_told_under_its_own_name() -> None:
     done = subprocess.run(argv, input=b"nonsense", capture_output=True, timeout=100, text=False)
     assert done.returncode == 2
     assert done.stderr.startswith(b"analysis: -: the file is neither")
-
-
-@pytest.mark.parametrize("at", [0, PACKETS - 1])
-def test_an_unknown_link_type_falls_back_to_tshark_wherever_it_comes(tmp_path: Path, at: int) -> None:
-    known, unknown = frames()[:2], Frame.whole(10**15, b"\0\0" + bytes(30))
-    path = tmp_path / "links.pcapng"
-    blocks = [files.enhanced(known[0]) for _ in range(40_000)]
-    blocks[at % 40_000 if at == 0 else 35_000] = files.enhanced(unknown, number=1)
-    path.write_bytes(files.section() + files.interface() + files.interface(link=143) + b"".join(blocks))
-    measured = analysis.analyse(path)
-    assert measured.metrics["packets"] == 40_000
-    assert measured.capture["decoder"] == "pyshark"
-    assert "link type 143" in measured.capture["notes"][-1]
-    with pytest.raises(analysis.UnsupportedCapture):
-        analysis.analyse(path, decoder="native")

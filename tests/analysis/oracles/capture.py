@@ -112,18 +112,18 @@ def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
 
 
 def duplicates(packets: Sequence[Packet]) -> int:
-    """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs alone are none."""
-    count, without_syn, originals = 0, False, []
+    """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs and RSTs alone are none."""
+    count, others, originals = 0, False, []
     for p in packets:
         if not p.tcp:
             continue
         key = (p.identity, p.source, p.destination, p.payload)
         originals = [old for old in originals if abs(p.time_ns - old[0]) <= 1_000_000]
         if any(old[1] == key for old in originals):
-            count, without_syn = count + 1, without_syn or not p.flags & 2
+            count, others = count + 1, others or not p.flags & 6
         else:
             originals.append((p.time_ns, key))
-    return count if without_syn else 0
+    return count if others else 0
 
 
 def volume(packets: Sequence[Packet]) -> dict[str, float]:

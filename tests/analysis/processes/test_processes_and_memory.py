@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import functools
 import gc
 import itertools
@@ -174,17 +173,6 @@ def test_threads_have_cores_of_their_own_while_they_work(free: bool, monkeypatch
     one, other = cores
     assert (one | other, one & other) == ((before, set()) if free and len(before) > 1 else (before, before))
     assert os.sched_getaffinity(0) == before
-
-
-def test_a_source_with_threads_of_its_own_does_not_share_one_core_with_them(
-    mpi_capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(concurrency, "_free_cores", lambda threads: asked.append(threads) or [])
-    packed = tmp_path / "capture.pcap.bz2"
-    packed.write_bytes(bz2.compress(mpi_capture.read_bytes()))
-    assert packets_of(packed) == packets_of(mpi_capture)
-    assert asked == [2], "for the plain file alone"
 
 
 def test_cores_are_free_where_few_run() -> None:

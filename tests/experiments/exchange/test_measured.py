@@ -18,7 +18,7 @@ from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial, Usage
 from experiments.reparse import candidates
 from experiments.selectors.diagnosis import diagnosis_of
-from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.capture_files import Frame, pcap, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.experiments.workloads.samples import sample
 
@@ -146,6 +146,11 @@ def test_a_file_that_is_not_there_is_told_at_its_field(described: Path) -> None:
         bring_in_measured(described, project=load_defaults())
     (described.parent / "wire.pcapng").write_bytes(b"no packets at all")
     with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: .*neither pcap nor pcapng"):
+        bring_in_measured(described, project=load_defaults())
+    (described.parent / "wire.pcapng").write_bytes(pcap([Frame.whole(1, bytes(60))], link=9))
+    with pytest.raises(
+        InvalidSpec, match=r"trials\.0\.capture: .*unsupported link type 9 \(PPP\): use --decoder pyshark"
+    ):
         bring_in_measured(described, project=load_defaults())
     assert not Experiment.objects.exists()
 

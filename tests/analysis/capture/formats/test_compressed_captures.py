@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import random
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,8 @@ import pytest
 import zstandard
 
 import analysis
-from analysis.capture.compressed import ZstdSource
-from analysis.capture.source import BoundedSource
+from analysis.capture import compressed
+from analysis.capture.source import open_source
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
@@ -92,17 +93,6 @@ def test_a_stream_without_a_checksum_is_read_and_its_end_called_not_verified(tmp
     assert trust.to_dict()["remarks"] == list(trust.remarks)
 
 
-def test_an_xz_stream_without_a_checksum_is_read_and_its_end_called_not_verified(tmp_path: Path) -> None:
-    measured = analysed(tmp_path, lzma.compress(PLAIN, check=lzma.CHECK_NONE))
-    assert measured.metrics["packets"] == len(FRAMES)
-    assert "end not verified" in measured.trust.remarks[0]
-
-
-def test_lz4_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(analysis.UnreadableCapture, match="lz4 -d"):
-        analysed(tmp_path, b"\x04\x22\x4d\x18" + bytes(100))
-
-
 def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     damaged = bytearray(zstd_with_both(PLAIN))
@@ -115,21 +105,49 @@ def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Pat
     assert analysis.analyse(path).metrics["packets"] >= expected > 0
 
 
-def test_a_stream_far_longer_than_its_file_ends_with_a_problem(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", COMPRESSORS)
+@pytest.mark.parametrize(("always_bytes", "is_stopped"), [(1_000_000, True), (20_000_000, False)])
+def test_a_stream_far_longer_than_its_file_ends_with_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, always_bytes: int, is_stopped: bool
+) -> None:
+    monkeypatch.setattr(compressed, "ALWAYS_BYTES", always_bytes)
     path = tmp_path / "zeros"
-    path.write_bytes(zstd_with_both(bytes(10_000_000)))
-    size, target = path.stat().st_size, bytearray(1 << 16)
-    for always, told in ((1_000_000, True), (20_000_000, False)):
-        with path.open("rb") as file:
-            source = BoundedSource(ZstdSource(file, size), most_times=16, always=always)
-            given = sum(iter(lambda source=source: source.readinto(memoryview(target)), 0))
-        assert (given < 1_200_000) == told
-        assert (source.problem is not None and "not read on" in source.problem) == told
+    path.write_bytes(COMPRESSORS[kind](bytes(10_000_000)))
+    source, target = open_source(path), memoryview(bytearray(1 << 16))
+    given = sum(iter(lambda: source.readinto(target), 0))
+    source.close()
+    assert (given < 1_200_000) == is_stopped
+    assert (source.problem is not None and "not read on" in source.problem) == is_stopped
 
 
 def test_no_capture_is_read_on_beyond_many_times_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BoundedSource.__init__, "__kwdefaults__", {"most_times": 1, "always": 100_000})
+    monkeypatch.setattr(compressed, "ALWAYS_BYTES", 100_000)
+    monkeypatch.setattr(compressed, "MOST_TIMES", 1)
     result = analysed(tmp_path, zstd_with_both(files.pcap(200 * FRAMES[:100])))
     assert result.trust.verdict == "degraded"
     assert any("as long as its file" in reason for reason in result.trust.reasons)
     assert 0 < result.metrics["packets"] < 20_000
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000, 1 << 20])
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_content_comes_in_order_in_pieces_of_any_size(tmp_path: Path, kind: str, at_once: int) -> None:
+    content = NOISE.randbytes(3000) + bytes(200_000) if at_once > 7 else b"short " * 100
+    path = tmp_path / "content"
+    path.write_bytes(COMPRESSORS[kind](content) + COMPRESSORS[kind](b"behind"))
+    source, target, read = open_source(path), memoryview(bytearray(at_once)), b""
+    while count := source.readinto(target):
+        read += target[:count]
+    source.close()
+    assert (read, source.problem) == (content + b"behind", None)
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_bytes_that_are_no_stream_behind_the_end_are_reported(tmp_path: Path, kind: str) -> None:
+    assert "damaged" in doubts(tmp_path, COMPRESSORS[kind](PLAIN) + b"no stream" * 2000)
+
+
+def test_frames_of_zstd_that_hold_no_content_are_skipped(tmp_path: Path) -> None:
+    skipped = struct.pack("<II", 0x184D2A50, 5) + b"12345"
+    measured = analysed(tmp_path, zstd_with_both(PLAIN[:70_000]) + skipped + zstd_with_both(PLAIN[70_000:]) + skipped)
+    assert (measured.metrics["packets"], measured.trust.verdict, measured.trust.remarks) == (len(FRAMES), "good", ())

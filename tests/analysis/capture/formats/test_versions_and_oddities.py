@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,31 +30,30 @@ def analysed(tmp_path: Path, data: bytes | list[bytes], **options: object) -> an
     return analysis.analyse(path, **options)  # type: ignore[arg-type]
 
 
-def pcap_of_version(major: int, minor: int, *, swapped: bool) -> bytes:
-    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, major, minor, 0, 0, 100, 1)]
-    for frame in FRAMES:
-        lengths = (len(frame.data), frame.orig_len)
-        parts.append(struct.pack("<IIII", *divmod(frame.time_ns or 0, 10**9), *(lengths[::-1] if swapped else lengths)))
-        parts.append(frame.data)
-    return b"".join(parts)
+@pytest.mark.parametrize("version", [(1, 0), (2, 2), (2, 3), (2, 5), (543, 0)])
+def test_other_versions_of_pcap_are_refused(tmp_path: Path, version: tuple[int, int]) -> None:
+    data = bytearray(files.pcap(FRAMES))
+    data[4:8] = struct.pack("<HH", *version)
+    with pytest.raises(
+        analysis.UnreadableCapture, match=rf"version {version[0]}\.{version[1]} are not read: use --decoder"
+    ):
+        analysed(tmp_path, bytes(data))
 
 
-@pytest.mark.parametrize(
-    ("version", "swapped"), [((2, 4), False), ((2, 3), False), ((2, 3), True), ((2, 2), True), ((543, 0), True)]
-)
-def test_old_pcap_files_have_their_two_lengths_in_the_other_order(
-    tmp_path: Path, version: tuple[int, int], swapped: bool
-) -> None:
-    measured = analysed(tmp_path, pcap_of_version(*version, swapped=swapped))
-    assert measured.metrics["wire_bytes"] == sum(frame.orig_len for frame in FRAMES)
-    assert measured.metrics["payload_bytes"] == 400 * len(FRAMES)
-    assert measured.trust.verdict == "good"
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("magic", [0xA1B2CD34, 0x1C0001AB, 0x1C0001AC])
+def test_relatives_of_pcap_are_refused(tmp_path: Path, order: files.Order, magic: int) -> None:
+    data = struct.pack(order + "I", magic) + files.pcap(FRAMES, order=order)[4:]
+    with pytest.raises(
+        analysis.UnreadableCapture, match=r"this relative of pcap .* is not read: use --decoder pyshark"
+    ):
+        analysed(tmp_path, data)
 
 
-@pytest.mark.parametrize("version", [(1, 0), (2, 5), (3, 0)])
-def test_unknown_versions_of_pcap_are_refused(tmp_path: Path, version: tuple[int, int]) -> None:
-    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not known"):
-        analysed(tmp_path, pcap_of_version(*version, swapped=False))
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_frames_longer_than_the_announced_snap_length_are_read(tmp_path: Path, order: files.Order) -> None:
+    measured = analysed(tmp_path, files.pcap(FRAMES, order=order, snap_length=60))
+    assert (measured.metrics["packets"], measured.trust.verdict) == (len(FRAMES), "good")
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -65,6 +65,30 @@ def test_unknown_versions_of_pcapng_are_refused(tmp_path: Path, order: files.Ord
     later = analysed(tmp_path, files.pcapng(FRAMES) + unknown)
     assert later.metrics["packets"] == len(FRAMES)
     assert "damaged" in later.trust.reasons[0]
+
+
+def without_padding(block: bytes, padding: int, order: files.Order) -> bytes:
+    """Return the block with lengths that leave out what fills up its last four bytes."""
+    claimed = struct.pack(order + "I", len(block) - padding)
+    return block[:4] + claimed + block[8:-4] + claimed
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("write", [files.obsolete, files.enhanced])
+def test_blocks_whose_length_leaves_out_their_padding_are_read(
+    tmp_path: Path, write: Callable[[Frame, files.Order], bytes], order: files.Order
+) -> None:
+    padded = [Frame(f.time_ns, f.data[: 64 + k % 4], f.orig_len) for k, f in enumerate(FRAMES)]
+    blocks = b"".join(without_padding(write(f, order), -len(f.data) % 4, order) for f in padded)
+    unknown = without_padding(files.block(0x0BAD, bytes((17 << 20) + 1), order), 3, order)
+    begin = files.section(order) + files.interface(order)
+    measured = analysed(tmp_path, begin + unknown + blocks)
+    assert (measured.metrics["packets"], measured.metrics["truncated_tail"]) == (len(padded), 0)
+    assert measured.metrics["wire_bytes"] == sum(frame.orig_len for frame in padded)
+    assert analysed(tmp_path, begin + blocks[:-1]).metrics["truncated_tail"] == 1
+    broken = bytearray(blocks)
+    broken[4 if order == "<" else 7] += 1  # one of the two lengths alone
+    assert analysed(tmp_path, begin + bytes(broken)).capture["damaged"]
 
 
 def test_pcapng_1_2_means_the_same_as_1_0(tmp_path: Path) -> None:
@@ -123,7 +147,7 @@ def test_stamps_beyond_the_years_that_are_counted_are_never_good(tmp_path: Path)
     assert analysed(tmp_path, begin + near).trust.verdict == "good"
 
 
-@pytest.mark.parametrize("link", [12, 14, 19, 101, 106, 228, 229])
+@pytest.mark.parametrize("link", [12, 14, 101, 228, 229])
 def test_a_packet_of_neither_version_where_only_ip_can_be_is_never_good(tmp_path: Path, link: int) -> None:
     good = files.pcap([Frame(f.time_ns, f.data[14:], f.orig_len - 14) for f in FRAMES], link=link)
     assert analysed(tmp_path, good).trust.verdict == "good"
@@ -223,16 +247,15 @@ def test_the_first_fragment_tells_the_length_of_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "packet",
     [
-        ipv4(udp(3544, 50_000, ipv6(tcp(payload=b"d" * 60))), protocol=17),
         ipv4(udp(50_000, 3544, ipv6(tcp(payload=b"d" * 60))), protocol=17),
-        ipv4(udp(5247, 50_000, bytes(8) + b"frame of a wireless network"), protocol=17),
+        ipv4(udp(50_000, 5247, bytes(8) + b"frame of a wireless network"), protocol=17),
         ipv4(bytes([0x21]) + bytes(7) + ipv4(tcp(payload=b"d" * 60)), protocol=103),
     ],
-    ids=["teredo", "teredo asked", "capwap", "pim register"],
+    ids=["teredo", "capwap", "pim register"],
 )
-def test_tunnels_that_nobody_looks_into_are_told(tmp_path: Path, packet: bytes) -> None:
-    reasons = analysed(tmp_path, [ethernet(packet)]).trust.reasons
-    assert reasons == ("1 packet carries something that cannot be looked into (encrypted, or an unknown tunnel)",)
+def test_unsupported_tunnels_are_counted(tmp_path: Path, packet: bytes) -> None:
+    measured = analysed(tmp_path, [ethernet(packet)])
+    assert (measured.trust.verdict, measured.capture["hidden"]) == ("degraded", 1)
 
 
 @pytest.mark.parametrize("decoder", ["native", "pyshark"])
