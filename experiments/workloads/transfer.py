@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, TypeGuard
 
 from analysis.evaluation.transfer import fit_transfer
 from analysis.numbers import SHARE
-from experiments.workloads.base import FigureOfMerit
+from experiments.workloads.base import FigureOfMerit, figures_of
 
 
 def scaled(printed: str, factor: str) -> float:
@@ -19,7 +20,7 @@ def scaled(printed: str, factor: str) -> float:
 
 def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
     """Return the figures that a curve of sizes gives, named by the workload; ``curve`` tells what its times are, where it matters."""
-    rows = (
+    figures = figures_of(slug, (
         ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
         ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
         ("bandwidth_max_Bps", "Bandwidth, best size", "B/s", "higher", "Largest bandwidth of any message size."),
@@ -34,11 +35,8 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
         ("half_bandwidth_low_bytes", "Half-bandwidth size, lower end", "B", "neutral", f"Lower end of its 95 % interval {_FIT}"),
         ("half_bandwidth_high_bytes", "Half-bandwidth size, upper end", "B", "neutral", f"Upper end of its 95 % interval {_FIT}"),
         ("fit_residual_share", "Residual of the fit", SHARE, "lower", f"Root mean square of log(t / fit) {_FIT}"),
-    )  # fmt: skip
-    return tuple(
-        FigureOfMerit(f"{slug}.{name}", label, unit, direction, f"{definition} {curve}".strip())  # type: ignore[arg-type]
-        for name, label, unit, direction, definition in rows
-    )
+    ))  # fmt: skip
+    return tuple(replace(figure, definition=f"{figure.definition} {curve}".strip()) for figure in figures)
 
 
 _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
