@@ -11,7 +11,7 @@ from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, describe_curve, scaled
 
 _HEADING = re.compile(
     r"^# Benchmarking (\S+) *\n# #processes = (\d+)(?: *\n# \( *(\d+) additional processes waiting)?", re.MULTILINE
@@ -90,27 +90,13 @@ class ImbParameters(Parameters):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One table of the output: a benchmark on a number of processes. ``cells`` are as printed."""
+class Section(PrintedTable):
+    """One table of the output: a benchmark on a number of processes."""
 
     benchmark: str
     processes: int
     waiting: int
     """Further ranks, which wait while these communicate."""
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-    def column(self, *names: str) -> list[str] | None:
-        """Return the printed cells of the first of ``names`` that the table has."""
-        name = next((n for n in names if n in self.columns), None)
-        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table for readers, numbers as printed."""
-        return [
-            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
 
 
 def command(parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
@@ -200,7 +186,7 @@ def sections(output: str) -> Iterator[Section]:
         columns = tuple(_NAMES.get(name, name) for name in header[1].split())
         cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
         if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(heading[1], int(heading[2]), int(heading[3] or 0), columns, cells)
+            yield Section(columns, cells, heading[1], int(heading[2]), int(heading[3] or 0))
 
 
 def megabyte_bytes(sizes_bytes: Sequence[int], times_usec: Sequence[float], printed: Sequence[float]) -> int:

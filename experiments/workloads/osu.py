@@ -11,7 +11,7 @@ from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, describe_curve, scaled
 
 _HEADING = re.compile(r"^# (OSU .+?) Test(?: v\S+)? *$", re.MULTILINE)
 _COLUMNS = re.compile(r"^# *((?:Size  +.*|.*\(us\).*))$", re.MULTILINE)
@@ -90,24 +90,10 @@ class OsuParameters(Parameters):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One table of the output. ``cells`` are as printed."""
+class Section(PrintedTable):
+    """One table of the output."""
 
     title: str
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-    def column(self, *names: str) -> list[str] | None:
-        """Return the printed cells of the first of ``names`` that the table has."""
-        name = next((n for n in names if n in self.columns), None)
-        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table for readers, numbers as printed."""
-        return [
-            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
 
 
 def command(parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
@@ -185,7 +171,7 @@ def sections(output: str) -> Iterator[Section]:
         columns = tuple(_column(head, is_ping_pong) for head in re.split(r" {2,}", header[1].strip()))
         cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
         if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(heading[1], columns, cells)
+            yield Section(columns, cells, heading[1])
 
 
 def _column(head: str, is_ping_pong: bool) -> str:

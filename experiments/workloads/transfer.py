@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeGuard
 
@@ -40,6 +40,26 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
 
 
 _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """A table of an output. ``cells`` are as printed."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+    def column(self, *names: str) -> list[str] | None:
+        """Return the printed cells of the first of ``names`` that the table has."""
+        name = next((n for n in names if n in self.columns), None)
+        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table as the page shows it, numbers as printed."""
+        return [
+            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
+        ]
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
