@@ -8,6 +8,7 @@ import yaml
 from experiments.errors import InvalidSpec
 from experiments.metrics import find
 from experiments.spec import design, parse, parse_yaml
+from experiments.spec.launch_plan import plan_launch
 from experiments.workloads import Mismatch, get
 
 from .mpirun import run
@@ -62,7 +63,7 @@ def errors_of(text):
 
 def decks_of(text):
     plan = design.expand(parse_yaml(text))
-    return [design.input_files("command", point.parameters)["deck.in"] for point in plan.configurations]
+    return [plan_launch("command", point.parameters).files["deck.in"] for point in plan.configurations]
 
 
 def argv(value, *, placeholder=None, program=None, ranks=4):
@@ -80,7 +81,7 @@ def test_command_keeps_words_that_look_like_numbers_as_they_are_written():
     for swept in ("['007', '1.10', '1..3', 1e3, 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
         spec = parse_yaml(VERSIONS % ("'010'", swept))
         plan = design.expand(spec)
-        given = [design.program(spec.workload, point.parameters) for point in plan.configurations]
+        given = [plan_launch("command", point.parameters).program for point in plan.configurations]
         assert given == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
         assert design.expand(parse(json.loads(json.dumps(spec.to_dict())))) == plan
         assert design.expand(parse_yaml(yaml.safe_dump(spec.to_dict()))) == plan
@@ -97,10 +98,9 @@ def test_command_is_swept_like_any_workload():
     spec = parse_yaml(MOLDY)
     points = [point.parameters for point in design.expand(spec).configurations]
     assert [point["steps"] for point in points] == [10, 20]
-    assert design.program("command", points[1]) == (
-        *("moldy", "control.tip4p", "--steps=20", "--on=2", "fast", "{raw}"),
-    )
-    assert design.input_files("command", points[0]) == {"control.tip4p": "title = water\n"}
+    launch = plan_launch("command", points[1])
+    assert launch.program == ("moldy", "control.tip4p", "--steps=20", "--on=2", "fast", "{raw}")
+    assert launch.files == {"control.tip4p": "title = water\n"}
     assert get("command", points[0]).parse("Loop time of 3.25 s", {}).figures == {"command.loop_time_s": 3.25}
     assert parse(spec.to_dict()) == spec
 

@@ -6,7 +6,8 @@ import yaml
 
 from experiments import workloads
 from experiments.spec import parse_yaml
-from experiments.spec.design import expand, program
+from experiments.spec.design import expand
+from experiments.spec.launch_plan import plan_launch
 from experiments.workloads import plugins, registry
 from experiments.workloads.program import ProgramDefinition, programs_from
 
@@ -20,7 +21,7 @@ def test_it_lists_every_workload():
 def test_it_writes_its_example_as_a_valid_specification():
     spec = parse_yaml(TEXT.partition("## Any command")[2].partition("```yaml\n")[2].partition("```")[0])
     third = expand(spec).configurations[2]
-    assert program(spec.workload, third.parameters) == ("moldy", "control.tip4p", "--steps=400")
+    assert plan_launch(spec.workload, third.parameters).program == ("moldy", "control.tip4p", "--steps=400")
 
 
 def blocks(mark, language="yaml"):
@@ -31,7 +32,7 @@ def test_it_writes_programs_that_can_be_registered_and_a_sweep_of_the_first(monk
     programs = programs_from((1, ProgramDefinition.model_validate(yaml.safe_load(text))) for text in blocks("program"))
     monkeypatch.setattr(workloads, "_SOURCES", [lambda: programs])
     spec = parse_yaml(blocks("sweep")[0])
-    assert program("heat", expand(spec).configurations[1].parameters) == ("/home/ada/heat/heat", "400")
+    assert plan_launch("heat", expand(spec).configurations[1].parameters).program == ("/home/ada/heat/heat", "400")
     wrapped = workloads.get("ocean").on("slurm-lab").command(workloads.get("ocean").parameters_type(), ranks=6)
     assert wrapped[:3] == ("/bin/bash", "-lc", 'export OCEAN_DATA=/scratch/ocean; module load openmpi/4.1 && exec "$@"')
     assert "exec /opt/ocean/bin/ocean deck.nml" in wrapped[-1]
