@@ -12,7 +12,7 @@ from experiments.errors import OutputError
 
 
 class Parameters(BaseModel):
-    """Base of a workload's typed parameters. ``json_schema_extra={"unit": ...}`` names a field's unit."""
+    """Base of a workload's typed parameters; `experiments.workloads.fields.parameter` makes their fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
