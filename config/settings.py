@@ -64,7 +64,7 @@ FOREIGN_CPU_PERCENT = ENVIRONMENT.integer("RANKWIRE_FOREIGN_CPU_PERCENT", 10)  #
 # The pure rooms below know no settings, and programs of trials must not depend on who started which worker.
 if TRIAL_PATH := ENVIRONMENT.text("RANKWIRE_PATH"):
     os.environ["RANKWIRE_PATH"] = TRIAL_PATH
-# Where files lie that bring workloads as Python classes.
+# Directory of Python files that define workloads.
 WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
 HEARTBEAT_FILE = ENVIRONMENT.text("RANKWIRE_HEARTBEAT_FILE")  # that the worker touches while it lives
 STOP_SECONDS = ENVIRONMENT.integer("RANKWIRE_STOP_SECONDS", 2)  # that a worker lets its trial go on when told to end

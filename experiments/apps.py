@@ -9,14 +9,14 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 from experiments import workloads
-from experiments.workloads import Workload, plugins
+from experiments.workloads import WorkloadDefinition, plugins
 
 
 @functools.cache
-def _brought() -> dict[str, Workload]:
-    """Classes of people's own. Loaded at the first question, when settings and models are complete."""
+def _brought() -> dict[str, WorkloadDefinition]:
+    """Return the workloads of Python modules. They are loaded at first use, when settings and models are complete."""
     try:
-        return plugins.load(settings.WORKLOADS_DIRECTORY, (each.slug for each in workloads.built_in()))
+        return plugins.load(settings.WORKLOADS_DIRECTORY, workloads.built_in())
     except plugins.UnusableWorkload as error:
         raise ImproperlyConfigured(str(error)) from None
 

@@ -11,7 +11,7 @@ from analysis.catalogue import METRICS, Metric
 from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.pure import foreign_figures
-from experiments.workloads import FigureOfMerit, Workload
+from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 """What the database adds to a trial when a twin of it on an ideal network ends (``experiments_split_by_twins``)."""
@@ -164,7 +164,7 @@ def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
     return "elapsed_s" if workload is None else workload.decides
 
 
-def deciding_choices(workload: Workload) -> dict[str, Metric]:
+def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
     """Return by identifier what can decide between configurations: every number with a better direction, the workload's first."""
     figures = [
         Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures
@@ -173,7 +173,7 @@ def deciding_choices(workload: Workload) -> dict[str, Metric]:
     return {metric.id: metric for metric in (*figures, *catalogued) if metric.direction != "neutral"}
 
 
-def why_not_deciding(identifier: str, workload: Workload) -> str:
+def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
     """Return why a metric cannot decide between configurations of ``workload``; empty where it can."""
     choices = deciding_choices(workload)
     if identifier in choices:

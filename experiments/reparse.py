@@ -120,14 +120,14 @@ def _refuse(trial: Trial, message: str) -> None:
     forget_delivered(trial)
 
 
-def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.Workload) -> TrialResult:
+def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.WorkloadDefinition) -> TrialResult:
     """Return what was measured together with what the output says."""
     before = measured.measurements.get("all", {})
     of_all = {**before, **workload.outside_its_work(before.get("elapsed_s", 0.0), parsed.figures), **parsed.figures}
     return replace(measured, measurements={**measured.measurements, "all": of_all}, tables=parsed.tables)
 
 
-def _workload(trial: Trial) -> workloads.Workload:
+def _workload(trial: Trial) -> workloads.WorkloadDefinition:
     return workloads.get(trial.experiment.workload, trial.configuration.parameters)
 
 

@@ -160,7 +160,7 @@ def registered_programs(services: Services, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(workloads, "_SOURCES", [registered.programs])
     registered.forget()
     yield
-    registered.announce()
+    registered.forget()
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
 from experiments.spec import ExperimentSpec, design
 from experiments.spec.design import Design
+from experiments.spec.launch_plan import plan_launch
 from workers import launchers
 from workers.launchers import Recording
 from workers.trial.inside_mpi import previewed
@@ -66,24 +67,18 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
-    job = job_for(
-        *(spec.workload, point.parameters),
-        cluster=spec.cluster,
-        hosts=names,
-        directory=Path("TRIAL"),
-        profile=previewed(spec.profile),
-    )
+    launch = plan_launch(spec.workload, point.parameters, spec.cluster)
+    job = job_for(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
     rehearsal = launcher.rehearse(launcher.for_program(job))
-    texts = design.input_files(spec.workload, point.parameters)
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,
         notes=[
             *rehearsal.notes,
-            *_on_decks(design.decks(spec.workload, point.parameters, spec.cluster)),
-            *_on_threads(design.threads_of(spec.workload, point.parameters), point.ranks),
+            *_on_decks(launch.decks),
+            *_on_threads(launch.threads, launch.ranks),
         ],
-        files={name: len(text.encode()) for name, text in texts.items()},
+        files={name: len(text.encode()) for name, text in launch.files.items()},
         recording=launcher.recording(),
     )
 

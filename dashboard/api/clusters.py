@@ -19,7 +19,7 @@ from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters
 from experiments.models import ACTIVE, Cluster, ClusterTest, State
-from experiments.workloads.base import Workload
+from experiments.workloads import WorkloadDefinition
 from workers import queue
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -196,8 +196,9 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
         return Response(self.get_serializer(_as_data(workload)).data)
 
 
-def _as_data(workload: Workload) -> dict[str, Any]:
-    described = workload.parameters_type.model_json_schema()["properties"]
+def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
+    whole = in_place(workload.parameters_type)
+    described = whole["properties"]
     fields = workload.parameters_type.model_fields
     return {
         "slug": workload.slug,
@@ -216,7 +217,7 @@ def _as_data(workload: Workload) -> dict[str, Any]:
             }
             for name, info in fields.items()
         ],
-        "parameters_schema": {"$schema": _DIALECT, **in_place(workload.parameters_type)},
+        "parameters_schema": {"$schema": _DIALECT, **whole},
         "figures": [
             {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
             for f in workload.figures

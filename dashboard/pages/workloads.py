@@ -15,7 +15,6 @@ from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
 from experiments.models import Experiment
-from experiments.workloads.program import Program
 
 
 @require_GET
@@ -34,7 +33,7 @@ def workloads(request: HttpRequest) -> HttpResponse:
             "missing": registry.missing_packages(workload),
             "parameters": [_parameter(name, info) for name, info in workload.parameters_type.model_fields.items()],
             "experiments": used.get(workload.slug, 0),
-            "registered": isinstance(workload, Program),
+            "registered": workload.registered,
         }
         for workload in registry.registry()
     ]

@@ -13,7 +13,6 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.pure.storable import problems
 from experiments.spec.parameters import sentence
-from experiments.workloads.program import Program as RegisteredWorkload
 from experiments.workloads.program import ProgramDefinition
 
 
@@ -51,7 +50,7 @@ class Program(models.Model):
         with transaction.atomic():
             latest = cls.objects.select_for_update().filter(slug=definition.name).order_by("-version").first()
             before = None if latest is None else ProgramDefinition.model_validate(latest.definition)
-            if latest is not None and before is not None and before.run_alike(definition):
+            if latest is not None and before is not None and before.runs_like(definition):
                 latest.definition = definition.to_dict()
                 latest.save()
                 program = latest
@@ -60,7 +59,6 @@ class Program(models.Model):
                 program = cls.objects.create(
                     slug=definition.name, version=number, definition=definition.to_dict(), author=author
                 )
-            transaction.on_commit(registered.announce)
         registered.forget()
         return program, before is not None and before.to_dict() != definition.to_dict()
 
@@ -76,7 +74,7 @@ def read_definition(data: Any) -> ProgramDefinition:
     except ValidationError as error:
         raise InvalidSpec(_field_error(each) for each in error.errors()[:100]) from None
     known = workloads.find(definition.name)
-    if known is not None and not isinstance(known, RegisteredWorkload):
+    if known is not None and not known.registered:
         raise InvalidSpec([FieldError("name", f"there is a workload {definition.name!r} already")])
     return definition
 

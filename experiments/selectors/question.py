@@ -17,7 +17,7 @@ from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.pure import foreign_figures
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
-from experiments.workloads import LoadTest, Workload
+from experiments.workloads import LoadTest, WorkloadDefinition
 
 _SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
 _UNITS: Final = {
@@ -91,14 +91,14 @@ def _without_disturbed(asked: Asked) -> list[Point]:
     ]
 
 
-def _workload(experiment: Experiment) -> Workload | None:
+def _workload(experiment: Experiment) -> WorkloadDefinition | None:
     try:
         return workloads.get(experiment.workload, experiment.specification.get("parameters"))
     except KeyError:
         return None
 
 
-def _decided(experiment: Experiment, study: Study, workload: Workload | None) -> tuple[list[Point], Deciding]:
+def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition | None) -> tuple[list[Point], Deciding]:
     """The points that ask, and the deciding metric: the specification's, the workload's own, or the first figure with a direction.
 
     A design asks with all of its points, measured or not yet; a publication with what it printed.
@@ -164,7 +164,7 @@ def _follows(points: Sequence[Point], name: str, other: str) -> bool:
     return all(len(values) == 1 for values in seen.values())
 
 
-def _factor(name: str, points: Sequence[Point], workload: Workload | None, *, networks: bool) -> Factor:
+def _factor(name: str, points: Sequence[Point], workload: WorkloadDefinition | None, *, networks: bool) -> Factor:
     if name in _SCALE:
         return Factor(name, _SCALE[name], "scale", "", _SCALE[name])
     label = _label_of(name)
@@ -228,7 +228,9 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
     )
 
 
-def _against(points: Sequence[Point], deciding: Deciding, workload: Workload | None) -> tuple[str, str] | None:
+def _against(
+    points: Sequence[Point], deciding: Deciding, workload: WorkloadDefinition | None
+) -> tuple[str, str] | None:
     """The method and the baseline that a printed factor compares."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.printed_faster or not points:
@@ -237,7 +239,7 @@ def _against(points: Sequence[Point], deciding: Deciding, workload: Workload | N
     return (next(iter(methods)), phases.baseline) if len(methods) == 1 else None
 
 
-def _also(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> Deciding | None:
+def _also(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> Deciding | None:
     """The bandwidth of all nodes together, beside the time of a staged run."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.run:
@@ -246,7 +248,7 @@ def _also(experiment: Experiment, workload: Workload | None, deciding: Deciding)
     return Deciding(told.id, told.label, told.unit, told.direction == "higher")
 
 
-def _peak(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> float | None:
+def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> float | None:
     """The theoretical peak in the deciding metric's unit, where that is a floating-point rate and the cluster's facts are stated."""
     if workload is None or workload.gflops != deciding.metric:
         return None

@@ -156,18 +156,6 @@ def ranks_of(parameters: Mapping[str, Any]) -> int:
     return int(parameters["hosts"]) * int(parameters["ranks_per_host"])
 
 
-def program(workload: str, parameters: Mapping[str, Any], cluster: str = "") -> tuple[str, ...]:
-    """Return the argv of one rank of a configuration on a cluster."""
-    own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).on(cluster).command(own, ranks=ranks_of(parameters))
-
-
-def environment(workload: str, parameters: Mapping[str, Any], cluster: str = "") -> Mapping[str, str]:
-    """Return the variables that the ranks of a configuration have besides on a cluster."""
-    own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).on(cluster).environment(own, ranks=ranks_of(parameters))
-
-
 def pinned(spec: ExperimentSpec) -> ExperimentSpec:
     """Return a checked specification that says what otherwise depends on when it is read: the version of a registered program."""
     workload = workloads.get(spec.workload, spec.parameters)
@@ -183,24 +171,6 @@ def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
         return 1 if known is None else known.threads(workload_parameters(workload, parameters))
     except ValidationError:
         return 1
-
-
-def input_files(workload: str, parameters: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the texts of a configuration's input files by name."""
-    own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).files(own, ranks=ranks_of(parameters))
-
-
-def decks(workload: str, parameters: Mapping[str, Any], cluster: str) -> Mapping[str, str]:
-    """Return the paths of a configuration's further input files on the first host of a cluster, by name."""
-    own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).on(cluster).decks(own, ranks=ranks_of(parameters))
-
-
-def filled(workload: str, parameters: Mapping[str, Any], texts: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the texts of these as a configuration's run reads them. Raise Mismatch for a parameter that changes nothing."""
-    own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).filled(own, texts, ranks=ranks_of(parameters))
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:

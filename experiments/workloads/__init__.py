@@ -7,18 +7,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, OwnTime, Parameters, Parsed, Phases, Workload
-from experiments.workloads.command import Command
-from experiments.workloads.concurrent_readers import ConcurrentReaders
-from experiments.workloads.data_staging import DataStaging
-from experiments.workloads.hpcc import Hpcc
-from experiments.workloads.hpl import Hpl
-from experiments.workloads.imb import Imb
-from experiments.workloads.netpipe import NetPipe
-from experiments.workloads.osu import Osu
-from experiments.workloads.pingpong import PingPong
-from experiments.workloads.ring import Ring
-from experiments.workloads.water import Water
+from experiments.workloads.base import (
+    FigureOfMerit,
+    LoadTest,
+    Mismatch,
+    OwnTime,
+    Parameters,
+    Parsed,
+    Phases,
+    WorkloadDefinition,
+)
+from experiments.workloads.command import COMMAND
+from experiments.workloads.concurrent_readers import CONCURRENT_READERS
+from experiments.workloads.data_staging import DATA_STAGING
+from experiments.workloads.hpcc import HPCC
+from experiments.workloads.hpl import HPL
+from experiments.workloads.imb import IMB
+from experiments.workloads.netpipe import NETPIPE
+from experiments.workloads.osu import OSU
+from experiments.workloads.pingpong import PINGPONG
+from experiments.workloads.ring import RING
+from experiments.workloads.water import WATER
 
 __all__ = [
     "FigureOfMerit",
@@ -28,7 +37,7 @@ __all__ = [
     "Parameters",
     "Parsed",
     "Phases",
-    "Workload",
+    "WorkloadDefinition",
     "add_source",
     "built_in",
     "find",
@@ -37,68 +46,61 @@ __all__ = [
     "registry",
 ]
 
-_WORKLOADS: dict[str, Workload] = {
+_WORKLOADS: dict[str, WorkloadDefinition] = {
     workload.slug: workload
     for workload in (
-        *(Water(), PingPong(), Ring(), ConcurrentReaders(), DataStaging()),
-        *(Hpl(), Hpcc(), NetPipe(), Imb(), Osu(), Command()),
+        *(WATER, PINGPONG, RING, CONCURRENT_READERS, DATA_STAGING),
+        *(HPL, HPCC, NETPIPE, IMB, OSU, COMMAND),
     )
 }
+_SOURCES: Final[list[Callable[[], Mapping[str, WorkloadDefinition]]]] = []
 _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
-"""Where Debian's packages put modules for ``/usr/bin/python3``."""
+"""Directory of the modules that Debian's packages install for ``/usr/bin/python3``."""
 
 
-_SOURCES: Final[list[Callable[[], Mapping[str, Workload]]]] = []
-
-
-def add_source(source: Callable[[], Mapping[str, Workload]]) -> None:
+def add_source(source: Callable[[], Mapping[str, WorkloadDefinition]]) -> None:
     """Ask ``source`` for further workloads by name from now on; built-in ones go first."""
     _SOURCES.append(source)
 
 
-def registry() -> tuple[Workload, ...]:
-    """Return all workloads in the order of the picker: built-in ones, then those that people brought."""
+def registry() -> tuple[WorkloadDefinition, ...]:
+    """Return all workloads in the order of the picker: built-in ones, then those that users brought."""
     further = {slug: workload for source in _SOURCES for slug, workload in source().items()}
     return (*_WORKLOADS.values(), *(workload for slug, workload in further.items() if slug not in _WORKLOADS))
 
 
-def built_in() -> tuple[Workload, ...]:
-    """Return the workloads of Rankwire's own."""
+def built_in() -> tuple[WorkloadDefinition, ...]:
+    """Return the workloads that come with Rankwire."""
     return tuple(_WORKLOADS.values())
 
 
-def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
+def get(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition:
     """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it.
 
     Raise KeyError for an unknown one.
     """
-    known = _known(slug)
-    if known is None:
+    workload = find(slug, parameters)
+    if workload is None:
         raise KeyError(slug)
-    return known.bind(parameters or {})
+    return workload
 
 
-def find(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload | None:
-    """Return what ``get`` returns; None for an unknown one, such as the program of a published study that nobody can run here."""
-    known = _known(slug)
+def find(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition | None:
+    """Return the workload as ``get`` does; None for an unknown one, such as a published study's program that is not here."""
+    known = _WORKLOADS.get(slug)
+    if known is None:
+        known = next((workload for source in _SOURCES if (workload := source().get(slug)) is not None), None)
     return None if known is None else known.bind(parameters or {})
 
 
-def _known(slug: str) -> Workload | None:
-    if slug in _WORKLOADS:
-        return _WORKLOADS[slug]
-    return next((workload for source in _SOURCES if (workload := source().get(slug)) is not None), None)
-
-
-def missing_packages(workload: Workload) -> tuple[str, ...]:
+def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:
     """Return the Debian packages that this machine lacks for ``workload``, in alphabetical order."""
-    programs = {package for program, package in workload.programs.items() if not _installed(program)}
+    programs = {package for program, package in workload.programs.items() if not _is_installed(program)}
     modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
     return tuple(sorted(programs | modules))
 
 
-def _installed(program: str) -> bool:
-    """Return whether a program is there; its path may be a pattern, where Debian puts the version into it."""
-    if "*" in program:
+def _is_installed(program: str) -> bool:
+    if "*" in program:  # a path in which Debian puts a version
         return any(Path("/").glob(program.lstrip("/")))
     return shutil.which(program) is not None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,9 +12,12 @@ from experiments.errors import OutputError
 
 
 class Parameters(BaseModel):
-    """Base of a workload's typed parameters. ``json_schema_extra={"unit": ...}`` names a field's unit."""
+    """Base of a workload's typed parameters; `experiments.workloads.fields.parameter` makes their fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Direction = Literal["lower", "higher", "neutral"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,20 @@ class FigureOfMerit:
     id: str
     label: str
     unit: str
-    direction: Literal["lower", "higher", "neutral"]
+    direction: Direction
     definition: str
+
+
+FigureRow = tuple[str, str, str, Direction, str]
+"""Name with its unit, label, unit, direction, definition."""
+
+
+def figures_of(slug: str, rows: tuple[FigureRow, ...]) -> tuple[FigureOfMerit, ...]:
+    """Return the figures of merit of a workload."""
+    return tuple(
+        FigureOfMerit(f"{slug}.{name}", label, unit, direction, definition)
+        for name, label, unit, direction, definition in rows
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +53,7 @@ class Parsed:
     """What the program itself says it ran with: ``ranks``, and parameters by name, in base units. Only what it prints."""
 
     def contradictions(self, asked: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-        """Yield (name, what ran, what was asked) where ``asked`` gives another value; 0 stands for what the ranks make of it."""
+        """Yield (name, what ran, what was asked) if ``asked`` gives another value; 0 stands for what the ranks make of it."""
         for name, ran in self.ran_with.items():
             if asked.get(name) and asked[name] != ran:
                 yield name, ran, asked[name]
@@ -107,99 +121,106 @@ class Mismatch(ValueError):
         super().__init__(sentence)
 
 
-class Workload(ABC):
-    """A program that can be measured."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorkloadDefinition:
+    """A program that can be measured: built in, from a Python module, registered, or inline in a specification.
+
+    Functions take the workload's typed parameters first and ``ranks``, the number of ranks, by name.
+    """
 
     slug: str
     title: str
     summary: str
-    programs: ClassVar[Mapping[str, str]]
+    programs: Mapping[str, str] = field(default_factory=dict)
     """Needed programs, each with the Debian package that holds it; a path may be a pattern."""
-    python_modules: ClassVar[Mapping[str, str]] = {}
+    python_modules: Mapping[str, str] = field(default_factory=dict)
     """Needed modules of the system's Python, each with the Debian package that holds it."""
-    restricted: ClassVar[bool] = False
+    restricted: bool = False
     """Whether only the maintainers of a project may submit it, because its specification says what is executed."""
+    registered: bool = False
+    """Whether a maintainer registered it here."""
+
     parameters_type: type[Parameters]
-    figures: tuple[FigureOfMerit, ...]
-    keeps: tuple[str, ...] = ()
-    """Patterns (as of a shell, `kept_files`) of further files that a run writes; they are kept."""
-    outputs: tuple[str, ...] = ()
-    """Names and patterns of the text files that a run writes beside its standard output; they are parsed and kept."""
-
-    decides: str = "elapsed_s"
-    """Metric by which configurations are better or worse."""
-    own_time: ClassVar[OwnTime | None] = None
-    load_test: ClassVar[LoadTest | None] = None
-    treatments: ClassVar[tuple[str, ...]] = ()
-    """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
-    phases: ClassVar[Phases | None] = None
-    ranks_alike: ClassVar[bool] = True
-    """All ranks have the same work to do; False for a server and its clients."""
-    gflops: ClassVar[str | None] = None
-    """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""
-
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""
-    reading: ClassVar[frozenset[str]] = frozenset()
-    """Names of the constants that only say how the output is read: no part of what a configuration is, and changed without a new run."""
-    brought: ClassVar[tuple[str, ...]] = ()
-    """Names of the parameters that tell one program of people's own from another; empty for programs that come with Rankwire."""
-    pinned: ClassVar[tuple[str, ...]] = ()
+    reading: frozenset[str] = frozenset()
+    """Names of the constants that only say how the output is read: they are not part of a configuration, and need no new run."""
+    brought: tuple[str, ...] = ()
+    """Names of the parameters that tell one program of a user's own from another; empty for programs that come with Rankwire."""
+    pinned: tuple[str, ...] = ()
     """Names of the constants whose default changes with time: a specification that is stored says them."""
     unused: frozenset[str] = frozenset()
     """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
+    later_defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
+    variant: Callable[[Mapping[str, Any]], WorkloadDefinition | None] = lambda constants: None
+    """(constants of a specification): the workload as they define it; None: as it is."""
+    variant_on: Callable[[str], WorkloadDefinition | None] = lambda cluster: None
+    """(name of a cluster): the workload as it is there, if it differs."""
 
-    def bind(self, parameters: Mapping[str, Any]) -> Self:
+    command: Callable[..., tuple[str, ...]]
+    """The argv of one rank's program; it runs in a directory that holds ``files``."""
+    check: Callable[..., None] = lambda parameters, *, ranks: None
+    """Raises Mismatch if these parameters cannot run on ``ranks`` ranks."""
+    files: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
+    """The texts of the input files by name."""
+    decks: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
+    """The paths of further input files on the first host by the names that they get; their texts go to ``filled``."""
+    filled: Callable[..., Mapping[str, str]] = lambda parameters, texts, *, ranks: texts
+    """(parameters, texts): the texts of the ``decks`` as a run reads them. Raises Mismatch for a parameter that changes nothing of it."""
+    environment: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
+    """The variables that every rank's program has besides."""
+    threads: Callable[[Any], int] = lambda parameters: 1
+    """How many threads each rank has."""
+    estimate_s: Callable[..., float]
+    """A rough elapsed time in seconds on an unlimited link, used only until there are past trials."""
+    bottleneck_bytes: Callable[..., float] = lambda parameters, *, ranks: 0.0
+    """Roughly how many bytes one host's port must carry: on a limited link they take their time as well."""
+
+    parse: Callable[[str, Mapping[str, str]], Parsed]
+    """(output, files): what a finished run printed and wrote (``files``: those of ``outputs`` that exist, by name).
+
+    Raises OutputError if it is not what a good run prints.
+    """
+    outputs: tuple[str, ...] = ()
+    """Names and patterns of the text files that a run writes beside its standard output; they are parsed and kept."""
+    keeps: tuple[str, ...] = ()
+    """Patterns (as of a shell, `kept_files`) of further files that a run writes; they are kept."""
+    curve: Callable[[Mapping[str, Sequence[Mapping[str, Any]]]], list[tuple[int, float]]] = lambda tables: []
+    """(tables of a run): (message size in bytes, transfer time in s), for workloads whose tables hold such a curve."""
+
+    figures: tuple[FigureOfMerit, ...]
+    decides: str = "elapsed_s"
+    """Metric by which configurations are better or worse."""
+    own_time: OwnTime | None = None
+    breakdown: tuple[str, ...] = ()
+    """Figures, s: the parts of the program's time that it prints itself."""
+    load_test: LoadTest | None = None
+    phases: Phases | None = None
+    treatments: tuple[str, ...] = ()
+    """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
+    ranks_alike: bool = True
+    """All ranks have the same work to do; False for a server and its clients."""
+    gflops: str | None = None
+    """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""
+
+    def bind(self, constants: Mapping[str, Any]) -> WorkloadDefinition:
         """Return this workload as the constants of a specification define it: most are the same for all."""
-        return self
+        return self.variant(constants) or self
 
-    def on(self, cluster: str) -> Self:
-        """Return this workload as it is on the cluster of this name: programs lie elsewhere on every one."""
-        return self
+    def on(self, cluster: str) -> WorkloadDefinition:
+        """Return this workload as it is on the cluster of this name."""
+        return self.variant_on(cluster) or self
 
-    @property
-    def later_defaults(self) -> Mapping[str, Any]:
-        """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
-        return {}
-
-    def check(self, parameters: Any, *, ranks: int) -> None:  # noqa: B027 (most run on any number of ranks)
-        """Raise Mismatch when these parameters cannot run on ``ranks`` ranks."""
-
-    @abstractmethod
-    def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
-        """Return the argv of one rank's program; it runs in a directory that holds ``files``."""
-
-    def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        """Return the input files by name."""
-        return {}
-
-    def decks(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        """Return the paths of further input files on the first host by the names that they get; their texts go to ``filled``."""
-        return {}
-
-    def filled(self, parameters: Any, texts: Mapping[str, str], *, ranks: int) -> Mapping[str, str]:
-        """Return the texts of the ``decks`` as a run reads them. Raise Mismatch for a parameter that changes nothing of it."""
-        return texts
-
-    def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        """Return the variables that every rank's program has besides."""
-        return {}
-
-    def threads(self, parameters: Any) -> int:
-        """Return how many threads each rank has."""
-        return 1
-
-    @abstractmethod
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        """Return what a finished run printed and wrote (``files``: those of ``outputs`` that exist, by name).
-
-        Raise OutputError when it is not what a good run prints.
-        """
+    def with_own_program(self) -> WorkloadDefinition:
+        """Return this workload with constants that name a program on the hosts, which only maintainers may give."""
+        own = replace(self, programs={}, restricted=True, brought=self.constants)
+        return replace(self, variant=lambda given: own if any(given.get(name) for name in own.constants) else None)
 
     def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
-        """Parse, and hold what the program says it ran with against ``asked``: parameters by name, and ``ranks``.
+        """Parse, and compare what the program says it ran with against ``asked``: parameters by name, and ``ranks``.
 
-        Raise OutputError where it ran with something else, and as ``parse`` does.
+        Raise OutputError if it ran with something else, and as ``parse`` does.
         """
         parsed = self.parse(output, files)
         for name, ran, wanted in parsed.contradictions(asked):
@@ -207,21 +228,9 @@ class Workload(ABC):
         return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
-        """Return start-up and end of a run that was launched for ``elapsed_s``, by identifier of the catalogue, where its output tells."""
+        """Return start-up and end of a run of ``elapsed_s`` by metric identifier, if its output shows them."""
         own = figures.get(self.own_time.time) if self.own_time is not None else None
         if own is None or not 0 <= own <= elapsed_s:
             return {}  # a program that calls its work longer than its launch keeps another time
         seconds = elapsed_s - own
         return {"start_end_s": seconds, "start_end_share": seconds / elapsed_s if elapsed_s else 0.0}
-
-    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
-        """Return (message size in bytes, transfer time in s) of one run, for workloads whose tables hold such a curve."""
-        return []
-
-    @abstractmethod
-    def estimate_s(self, parameters: Any, *, ranks: int) -> float:
-        """Return a rough elapsed time in seconds on an unlimited link, used only until there are past trials."""
-
-    def bottleneck_bytes(self, parameters: Any, *, ranks: int) -> float:
-        """Return roughly how many bytes one host's port must carry: on a limited link they take their time as well."""
-        return 0.0

@@ -9,14 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes, Seconds
+from experiments.workloads.base import LoadTest, Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, Seconds, parameter
 
 PROGRAMS: Final = Path(__file__).parent.parent / "programs"
 FILES: Final = ("readers.py", "database.py", "places.py", "reading_job.py")
@@ -27,102 +25,125 @@ _CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all 
 class ReadersParameters(Parameters):
     """How much is stored, how much each job reads, and how many jobs read at once."""
 
-    jobs: int = Field(
+    jobs: int = parameter(
         10,
+        "Jobs",
+        "Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60.",
         ge=1,
         le=500,
-        title="Jobs",
-        description="Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60.",
-        json_schema_extra={"unit": ""},
     )
-    events_per_job: int = Field(
+    events_per_job: int = parameter(
         30,
+        "Events per job",
+        "Events that each job reads one after the other; about 3000 in the study.",
         ge=1,
         le=1_000_000,
-        title="Events per job",
-        description="Events that each job reads one after the other; about 3000 in the study.",
-        json_schema_extra={"unit": ""},
     )
-    events: int = Field(
+    events: int = parameter(
         400,
+        "Events stored",
+        "Events in the database, held in memory; 50 000 in the study. Jobs start at different ones.",
         ge=1,
         le=1_000_000,
-        title="Events stored",
-        description="Events in the database, held in memory; 50 000 in the study. Jobs start at different ones.",
-        json_schema_extra={"unit": ""},
     )
-    event_bytes: Bytes = Field(
-        40_000,
-        ge=1,
-        le=100_000_000,
-        title="Event size",
-        description="40 KB in the study.",
-        json_schema_extra={"unit": "B"},
-    )
-    page_bytes: Bytes = Field(
+    event_bytes: Bytes = parameter(40_000, "Event size", "40 KB in the study.", unit="B", ge=1, le=100_000_000)
+    page_bytes: Bytes = parameter(
         8192,
+        "Page size",
+        "Bytes of one request and its answer; an event is read page by page.",
+        unit="B",
         ge=64,
         le=1_000_000,
-        title="Page size",
-        description="Bytes of one request and its answer; an event is read page by page.",
-        json_schema_extra={"unit": "B"},
     )
-    work_s: Seconds = Field(
+    work_s: Seconds = parameter(
         0,
+        "Work per event",
+        "CPU time that a job computes on each event before it reads the next one.",
+        unit="s",
         ge=0,
         le=60,
-        title="Work per event",
-        description="CPU time that a job computes on each event before it reads the next one.",
-        json_schema_extra={"unit": "s"},
     )
-    sample_s: Seconds = Field(
-        0.5,
-        ge=0.1,
-        le=60,
-        title="Sampling interval",
-        description="How often processor use and throughput are taken.",
-        json_schema_extra={"unit": "s"},
+    sample_s: Seconds = parameter(
+        0.5, "Sampling interval", "How often processor use and throughput are taken.", unit="s", ge=0.1, le=60
     )
 
 
-def _figures() -> tuple[FigureOfMerit, ...]:
-    rows = (
-        ("job_wall_s", "Wall time of a job", "s", "lower", "Mean wall time of one reading job, from the common start to its last page."),
-        ("job_wall_max_s", "Wall time of the slowest job", "s", "lower", "Largest wall time of a reading job."),
-        ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
-        ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
-        ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
-        ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, whoever uses them."),
-        ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
-        ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
-        ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),
-        ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System processor time of the database server while the jobs read."),
-        ("read_bytes", "Bytes read", "B", "neutral", "Contents that all jobs read."),
-    )  # fmt: skip
-    return tuple(
-        FigureOfMerit(f"concurrent-readers.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
-        for name, label, unit, direction, definition in rows
+_FIGURES: Final = figures_of("concurrent-readers", (
+    ("job_wall_s", "Wall time of a job", "s", "lower", "Mean wall time of one reading job, from the common start to its last page."),
+    ("job_wall_max_s", "Wall time of the slowest job", "s", "lower", "Largest wall time of a reading job."),
+    ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
+    ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
+    ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
+    ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, whoever uses them."),
+    ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
+    ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
+    ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),
+    ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System processor time of the database server while the jobs read."),
+    ("read_bytes", "Bytes read", "B", "neutral", "Contents that all jobs read."),
+))  # fmt: skip
+
+
+def command(parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
+    # Not isolated (-I): the program imports the file that lies beside it.
+    return (
+        *("/usr/bin/python3", "-E", "-s", FILES[0]),
+        *("--jobs", str(parameters.jobs)),
+        *("--events", str(parameters.events)),
+        *("--events-per-job", str(parameters.events_per_job)),
+        *("--event-bytes", str(parameters.event_bytes)),
+        *("--page-bytes", str(parameters.page_bytes)),
+        *("--work-s", f"{parameters.work_s:g}"),
+        *("--sample-s", f"{parameters.sample_s:g}"),
     )
 
 
-class ConcurrentReaders(Workload):
-    """A PostgreSQL server on the first host, n sequential readers on the others."""
+def files(parameters: ReadersParameters, *, ranks: int) -> Mapping[str, str]:
+    return {name: (PROGRAMS / name).read_text() for name in FILES}
 
-    slug = "concurrent-readers"
-    title = "Concurrent readers"
-    summary = "One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides"
-    programs: ClassVar[Mapping[str, str]] = {
+
+def check(parameters: ReadersParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", "the server takes one rank and the jobs need another; take two hosts")
+
+
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    if RESULT not in files:
+        raise OutputError(f"the readers wrote no {RESULT}: the run did not reach its end")
+    try:
+        result = json.loads(files[RESULT])
+        return _parsed(result)
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{RESULT} is not what the readers write: {type(error).__name__}: {error}") from None
+
+
+def estimate_s(parameters: ReadersParameters, *, ranks: int) -> float:
+    stored, read = parameters.events * parameters.event_bytes, parameters.jobs * parameters.events_per_job
+    # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much, and the
+    # work of all jobs on one core.
+    reading = read * (parameters.event_bytes / 4e7 + parameters.work_s)
+    return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + reading
+
+
+def bottleneck_bytes(parameters: ReadersParameters, *, ranks: int) -> float:
+    return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)
+
+
+CONCURRENT_READERS: Final = WorkloadDefinition(
+    slug="concurrent-readers",
+    title="Concurrent readers",
+    summary="One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides",
+    programs={
         "/usr/bin/python3": "python3",
         "/usr/lib/postgresql/*/bin/postgres": "postgresql",
         "setpriv": "util-linux",
-    }
-    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"}
-    parameters_type = ReadersParameters
-    decides = "concurrent-readers.job_wall_s"
-    figures = _figures()
-    outputs = (RESULT,)
-    ranks_alike = False
-    load_test = LoadTest(
+    },
+    python_modules={"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"},
+    parameters_type=ReadersParameters,
+    decides="concurrent-readers.job_wall_s",
+    figures=_FIGURES,
+    outputs=(RESULT,),
+    ranks_alike=False,
+    load_test=LoadTest(
         load="jobs",
         wall="concurrent-readers.job_wall_s",
         uses={
@@ -131,50 +152,16 @@ class ConcurrentReaders(Workload):
         },
         throughput="concurrent-readers.server_throughput_bps",
         same_processors=("client CPU", "server CPU"),
-    )
-
-    @property
-    def later_defaults(self) -> Mapping[str, Any]:
-        return {"work_s": 0.0}
-
-    def command(self, parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
-        # Not isolated (-I): the program imports the file that lies beside it.
-        return (
-            *("/usr/bin/python3", "-E", "-s", FILES[0]),
-            *("--jobs", str(parameters.jobs)),
-            *("--events", str(parameters.events)),
-            *("--events-per-job", str(parameters.events_per_job)),
-            *("--event-bytes", str(parameters.event_bytes)),
-            *("--page-bytes", str(parameters.page_bytes)),
-            *("--work-s", f"{parameters.work_s:g}"),
-            *("--sample-s", f"{parameters.sample_s:g}"),
-        )
-
-    def files(self, parameters: ReadersParameters, *, ranks: int) -> Mapping[str, str]:
-        return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-    def check(self, parameters: ReadersParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", "the server takes one rank and the jobs need another; take two hosts")
-
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        if RESULT not in files:
-            raise OutputError(f"the readers wrote no {RESULT}: the run did not reach its end")
-        try:
-            result = json.loads(files[RESULT])
-            return _parsed(result)
-        except (ValueError, KeyError, TypeError) as error:
-            raise OutputError(f"{RESULT} is not what the readers write: {type(error).__name__}: {error}") from None
-
-    def estimate_s(self, parameters: ReadersParameters, *, ranks: int) -> float:
-        stored, read = parameters.events * parameters.event_bytes, parameters.jobs * parameters.events_per_job
-        # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much, and the
-        # work of all jobs on one core.
-        reading = read * (parameters.event_bytes / 4e7 + parameters.work_s)
-        return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + reading
-
-    def bottleneck_bytes(self, parameters: ReadersParameters, *, ranks: int) -> float:
-        return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)
+    ),
+    later_defaults={"work_s": 0.0},
+    command=command,
+    files=files,
+    check=check,
+    parse=parse,
+    estimate_s=estimate_s,
+    bottleneck_bytes=bottleneck_bytes,
+)
+"""A PostgreSQL server on the first host, n sequential readers on the others."""
 
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:

@@ -9,14 +9,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, Final, Literal
-
-from pydantic import Field
+from typing import Any, Final, Literal
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, OwnTime, Parameters, Parsed, Phases, Workload
-from experiments.workloads.fields import Bytes
+from experiments.workloads.base import Mismatch, OwnTime, Parameters, Parsed, Phases, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, parameter
 
 PROGRAMS: Final = Path(__file__).parent.parent / "programs"
 FILES: Final = ("staging.py", "places.py")
@@ -26,83 +24,109 @@ RESULT: Final = "staging.json"
 class StagingParameters(Parameters):
     """How the data set reaches the nodes, how large it is, and what is done with it."""
 
-    staging: Literal["pull", "multicast", "tree"] = Field(
+    staging: Literal["pull", "multicast", "tree"] = parameter(
         "pull",
-        title="Staging",
-        description="pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree.",
-        json_schema_extra={"unit": ""},
+        "Staging",
+        "pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree.",
     )
-    dataset_bytes: Bytes = Field(
+    dataset_bytes: Bytes = parameter(
         20_000_000,
+        "Data set",
+        "Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte.",
+        unit="B",
         ge=10_000,
         le=2_000_000_000,
-        title="Data set",
-        description="Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte.",
-        json_schema_extra={"unit": "B"},
     )
-    searches: int = Field(
-        3,
-        ge=1,
-        le=10_000,
-        title="Searches per node",
-        description="Searches one after the other; the first waits for the data.",
-        json_schema_extra={"unit": ""},
+    searches: int = parameter(
+        3, "Searches per node", "Searches one after the other; the first waits for the data.", ge=1, le=10_000
     )
-    work: Literal["blast", "read"] = Field(
-        "blast",
-        title="Work",
-        description="blast: megablast of 20 queries; read: the whole data set is read through.",
-        json_schema_extra={"unit": ""},
+    work: Literal["blast", "read"] = parameter(
+        "blast", "Work", "blast: megablast of 20 queries; read: the whole data set is read through."
     )
-    multicast_rate: float = Field(
+    multicast_rate: float = parameter(
         0.0,
+        "Multicast rate",
+        "Rate of uftp in bit/s; 0: as fast as the server's own link takes it.",
+        unit="bit/s",
         ge=0,
         le=1e12,
-        title="Multicast rate",
-        description="Rate of uftp in bit/s; 0: as fast as the server's own link takes it.",
-        json_schema_extra={"unit": "bit/s"},
     )
 
 
-def _figures() -> tuple[FigureOfMerit, ...]:
-    rows = (
-        ("first_search_s", "First search", "s", "lower", "From the start of staging to the end of a node's first search, mean."),
-        ("later_search_s", "Later search", "s", "lower", "Mean over the nodes and all searches after the first."),
-        ("aggregate_bandwidth_Bps", "Aggregate bandwidth", "B/s", "higher", "Data set x nodes / staging time of the last node."),
-        ("staging_s", "Staging, last node", "s", "lower", "Until the last node has the whole data set."),
-        ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
-        ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
-        ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
-        ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); the rest is waiting."),
-        ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
-    )  # fmt: skip
-    return tuple(
-        FigureOfMerit(f"data-staging.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
-        for name, label, unit, direction, definition in rows
+_FIGURES: Final = figures_of("data-staging", (
+    ("first_search_s", "First search", "s", "lower", "From the start of staging to the end of a node's first search, mean."),
+    ("later_search_s", "Later search", "s", "lower", "Mean over the nodes and all searches after the first."),
+    ("aggregate_bandwidth_Bps", "Aggregate bandwidth", "B/s", "higher", "Data set x nodes / staging time of the last node."),
+    ("staging_s", "Staging, last node", "s", "lower", "Until the last node has the whole data set."),
+    ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
+    ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
+    ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
+    ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); the rest is waiting."),
+    ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
+))  # fmt: skip
+
+
+def command(parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
+    # Not isolated (-I): the program imports the file that lies beside it.
+    return (
+        *("/usr/bin/python3", "-E", "-s", FILES[0]),
+        *("--staging", parameters.staging, "--work", parameters.work),
+        *("--dataset-bytes", str(parameters.dataset_bytes)),
+        *("--searches", str(parameters.searches)),
+        *("--multicast-rate", f"{parameters.multicast_rate:g}"),
     )
 
 
-class DataStaging(Workload):
-    """Pull, multicast or broadcast of a data set to all nodes, and BLAST searches on it."""
+def files(parameters: StagingParameters, *, ranks: int) -> Mapping[str, str]:
+    return {name: (PROGRAMS / name).read_text() for name in FILES}
 
-    slug = "data-staging"
-    title = "Data staging"
-    summary = "One data set to many nodes (pull, multicast, tree), then BLAST searches on it"
-    programs: ClassVar[Mapping[str, str]] = {
+
+def check(parameters: StagingParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", "the server takes one rank and every node another; take two hosts")
+
+
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    if RESULT not in files:
+        raise OutputError(f"the program wrote no {RESULT}: the run did not reach its end")
+    try:
+        return _parsed(json.loads(files[RESULT]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
+
+
+def estimate_s(parameters: StagingParameters, *, ranks: int) -> float:
+    # 20 MB/s to make the database, 200 MB/s to stage it; a search takes 20 ms and 50 MB/s of one core of two that the nodes share.
+    search = 0.02 + parameters.dataset_bytes / 5e7
+    staging = bottleneck_bytes(parameters, ranks=ranks) / 2e8
+    return 2.0 + parameters.dataset_bytes / 2e7 + staging + parameters.searches * search * max(1.0, ranks / 2)
+
+
+def bottleneck_bytes(parameters: StagingParameters, *, ranks: int) -> float:
+    # A tree's root sends to some nodes and they to others; a multicast is sent once.
+    copies = {"pull": ranks - 1, "multicast": 1, "tree": min(2, ranks - 1)}[parameters.staging]
+    return float(parameters.dataset_bytes * copies)
+
+
+DATA_STAGING: Final = WorkloadDefinition(
+    slug="data-staging",
+    title="Data staging",
+    summary="One data set to many nodes (pull, multicast, tree), then BLAST searches on it",
+    programs={
         "/usr/bin/python3": "python3",
         "makeblastdb": "ncbi-blast+",
         "blastn": "ncbi-blast+",
         "uftp": "uftp",
         "uftpd": "uftp",
-    }
-    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
-    parameters_type = StagingParameters
-    decides = "data-staging.run_s"
-    own_time = OwnTime("data-staging.run_s")
-    figures = _figures()
-    outputs = (RESULT,)
-    ranks_alike = False
-    phases = Phases(
+    },
+    python_modules={"mpi4py": "python3-mpi4py"},
+    parameters_type=StagingParameters,
+    decides="data-staging.run_s",
+    own_time=OwnTime("data-staging.run_s"),
+    figures=_FIGURES,
+    outputs=(RESULT,),
+    ranks_alike=False,
+    phases=Phases(
         nodes="data-staging.nodes",
         first="data-staging.first_search_s",
         later="data-staging.later_search_s",
@@ -114,43 +138,15 @@ class DataStaging(Workload):
         utilisation="data-staging.utilisation",
         printed_faster="data-staging.speedup",
         printed_more_percent="data-staging.aggregate_bandwidth_gain_percent",
-    )
-
-    def command(self, parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
-        # Not isolated (-I): the program imports the file that lies beside it.
-        return (
-            *("/usr/bin/python3", "-E", "-s", FILES[0]),
-            *("--staging", parameters.staging, "--work", parameters.work),
-            *("--dataset-bytes", str(parameters.dataset_bytes)),
-            *("--searches", str(parameters.searches)),
-            *("--multicast-rate", f"{parameters.multicast_rate:g}"),
-        )
-
-    def files(self, parameters: StagingParameters, *, ranks: int) -> Mapping[str, str]:
-        return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-    def check(self, parameters: StagingParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", "the server takes one rank and every node another; take two hosts")
-
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        if RESULT not in files:
-            raise OutputError(f"the program wrote no {RESULT}: the run did not reach its end")
-        try:
-            return _parsed(json.loads(files[RESULT]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
-
-    def estimate_s(self, parameters: StagingParameters, *, ranks: int) -> float:
-        # 20 MB/s to make the database, 200 MB/s to stage it; a search takes 20 ms and 50 MB/s of one core of two that the nodes share.
-        search = 0.02 + parameters.dataset_bytes / 5e7
-        staging = self.bottleneck_bytes(parameters, ranks=ranks) / 2e8
-        return 2.0 + parameters.dataset_bytes / 2e7 + staging + parameters.searches * search * max(1.0, ranks / 2)
-
-    def bottleneck_bytes(self, parameters: StagingParameters, *, ranks: int) -> float:
-        # A tree's root sends to some nodes and they to others; a multicast is sent once.
-        copies = {"pull": ranks - 1, "multicast": 1, "tree": min(2, ranks - 1)}[parameters.staging]
-        return float(parameters.dataset_bytes * copies)
+    ),
+    command=command,
+    files=files,
+    check=check,
+    parse=parse,
+    estimate_s=estimate_s,
+    bottleneck_bytes=bottleneck_bytes,
+)
+"""Pull, multicast or broadcast of a data set to all nodes, and BLAST searches on it."""
 
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:

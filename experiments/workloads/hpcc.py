@@ -10,7 +10,6 @@ from analysis.numbers import SHARE
 from experiments.errors import OutputError
 from experiments.workloads import linpack
 from experiments.workloads.base import FigureOfMerit, Parsed
-from experiments.workloads.linpack import HpcChallenge
 
 _Rule = tuple[str, str, str, Literal["lower", "higher", "neutral"], str]
 _WHO: Final = "Star: mean of all ranks at once, Single: one rank alone, MPI: all ranks together."
@@ -65,31 +64,33 @@ _RAN_WITH: Final = {"ranks": "CommWorldProcs", "ns": "HPL_N", "nb": "HPL_NB", "p
 _FIGURES: Final = {key: _figure(key) for key in _KEYS}
 
 
-class Hpcc(HpcChallenge):
-    """All tests of HPC Challenge 1.5."""
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    text = files.get(linpack.OUTPUT, output)
+    summary = linpack.summary(text)
+    if not summary:
+        raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
+    if summary.get("Success") != "1":
+        raise OutputError("HPC Challenge says that a test failed (Success=0 in the summary)")
+    # A test that could not run prints -1; that is not a measurement.
+    figures = {
+        figure.id: float(summary[key])
+        for key, figure in _FIGURES.items()
+        if key in summary and float(summary[key]) >= 0
+    }
+    tables = {
+        "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
+        "HPL results": [run.row() for run in linpack.runs(text)],
+    }
+    ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
+    return Parsed(figures, tables, ran_with)
 
-    slug = "hpcc"
-    title = "HPC Challenge"
-    summary = "Linpack, memory, random access, FFT, transpose, latency and bandwidth in one run"
-    figures = tuple(_FIGURES.values())
-    outputs = (linpack.OUTPUT,)
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        text = files.get(linpack.OUTPUT, output)
-        summary = linpack.summary(text)
-        if not summary:
-            raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
-        if summary.get("Success") != "1":
-            raise OutputError("HPC Challenge says that a test failed (Success=0 in the summary)")
-        # A test that could not run prints -1; that is not a measurement.
-        figures = {
-            figure.id: float(summary[key])
-            for key, figure in _FIGURES.items()
-            if key in summary and float(summary[key]) >= 0
-        }
-        tables = {
-            "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
-            "HPL results": [run.row() for run in linpack.runs(text)],
-        }
-        ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
-        return Parsed(figures, tables, ran_with)
+HPCC: Final = linpack.challenge(
+    slug="hpcc",
+    title="HPC Challenge",
+    summary="Linpack, memory, random access, FFT, transpose, latency and bandwidth in one run",
+    figures=tuple(_FIGURES.values()),
+    outputs=(linpack.OUTPUT,),
+    parse=parse,
+)
+"""All tests of HPC Challenge 1.5."""

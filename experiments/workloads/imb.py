@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Self, cast
-
-from pydantic import Field
+from typing import Any, Final, Literal
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, describe_curve, scaled
 
 _HEADING = re.compile(
     r"^# Benchmarking (\S+) *\n# #processes = (\d+)(?: *\n# \( *(\d+) additional processes waiting)?", re.MULTILINE
@@ -50,168 +48,130 @@ Benchmark = Literal[
 ]
 
 
+_FIGURES: Final = (
+    *curve_figures("imb"),
+    *figures_of("imb", (
+        ("time_s", "Time", "s", "lower", "t[usec] or t_avg[usec] of the largest message."),
+        ("time_min_s", "Time, fastest rank", "s", "lower", "t_min[usec] of the largest message."),
+        ("time_max_s", "Time, slowest rank", "s", "lower", "t_max[usec] of the largest message."),
+    )),
+)  # fmt: skip
+
+
 class ImbParameters(Parameters):
     """One benchmark of IMB-MPI1 and its message sizes."""
 
-    benchmark: Benchmark = Field(
-        "PingPong",
-        title="Benchmark",
-        description="Operation to time; PingPong and PingPing use two ranks, the others all.",
-        json_schema_extra={"unit": ""},
+    benchmark: Benchmark = parameter(
+        "PingPong", "Benchmark", "Operation to time; PingPong and PingPing use two ranks, the others all."
     )
-    message_bytes: Bytes = Field(
-        4 * 2**20,
-        ge=0,
-        le=MAX_MESSAGE_BYTES,
-        title="Message size",
-        description="Size of a message; 4 MiB is 4 194 304 bytes.",
-        json_schema_extra={"unit": "B"},
+    message_bytes: Bytes = parameter(
+        4 * 2**20, "Message size", "Size of a message; 4 MiB is 4 194 304 bytes.", unit="B", ge=0, le=MAX_MESSAGE_BYTES
     )
-    all_sizes: bool = Field(
-        False,
-        title="All sizes",
-        description="Measure 0, 1, 2, 4 ... up to the message size too.",
-        json_schema_extra={"unit": ""},
-    )
-    repetitions: int = Field(
-        100,
-        ge=1,
-        le=100_000,
-        title="Repetitions",
-        description="Operations per message size; IMB itself does fewer for large ones.",
-        json_schema_extra={"unit": ""},
+    all_sizes: bool = parameter(False, "All sizes", "Measure 0, 1, 2, 4 ... up to the message size too.")
+    repetitions: int = parameter(
+        100, "Repetitions", "Operations per message size; IMB itself does fewer for large ones.", ge=1, le=100_000
     )
 
-    program: str = Field(
+    program: str = parameter(
         "",
+        "Program",
+        "Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers.",
         pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
         max_length=300,
-        title="Program",
-        description="Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers.",
-        json_schema_extra={"unit": ""},
     )
-    libraries: str = Field(
+    libraries: str = parameter(
         "",
+        "Libraries",
+        "Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. "
+        "For maintainers.",
         pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
         max_length=300,
-        title="Libraries",
-        description="Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. "
-        "For maintainers.",
-        json_schema_extra={"unit": ""},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One table of the output: a benchmark on a number of processes. ``cells`` are as printed."""
+class Section(PrintedTable):
+    """One table of the output: a benchmark on a number of processes."""
 
     benchmark: str
     processes: int
     waiting: int
     """Further ranks, which wait while these communicate."""
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-    def column(self, *names: str) -> list[str] | None:
-        """Return the printed cells of the first of ``names`` that the table has."""
-        name = next((n for n in names if n in self.columns), None)
-        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table for readers, numbers as printed."""
-        return [
-            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
 
 
-class Imb(Workload):
-    """IMB-MPI1 with one benchmark."""
-
-    slug = "imb"
-    title = "Intel MPI Benchmarks"
-    summary = "Time of one MPI operation by message size, where a site has IMB-MPI1"
-    programs: ClassVar[Mapping[str, str]] = {
-        "IMB-MPI1": "intel-mpi-benchmarks (not in Debian: take that of Intel MPI, or build it from source)"
-    }
-    parameters_type = ImbParameters
-    decides = "imb.time_s"
-    figures = (
-        *curve_figures("imb"),
-        FigureOfMerit("imb.time_s", "Time", "s", "lower", "t[usec] or t_avg[usec] of the largest message."),
-        FigureOfMerit("imb.time_min_s", "Time, fastest rank", "s", "lower", "t_min[usec] of the largest message."),
-        FigureOfMerit("imb.time_max_s", "Time, slowest rank", "s", "lower", "t_max[usec] of the largest message."),
+def command(parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
+    sizes = () if parameters.benchmark == "Barrier" else ("-msglen", "lengths.txt")
+    # -npmin: only the full number of ranks; IMB would go through 2, 4, 8 ... as well, which is another configuration.
+    return (
+        parameters.program or "IMB-MPI1",
+        parameters.benchmark,
+        *sizes,
+        *("-iter", str(parameters.repetitions)),
+        *("-npmin", str(_ranks_used(parameters, ranks))),
     )
 
-    constants = ("program", "libraries")
 
-    @property
-    def later_defaults(self) -> Mapping[str, Any]:
-        return {"program": "", "libraries": ""}
-
-    def bind(self, parameters: Mapping[str, Any]) -> Self:
-        """Return the workload that runs the binary and the library of this specification, which only maintainers may name."""
-        return cast("Self", _OWN_BINARY) if any(parameters.get(name) for name in self.constants) else self
-
-    def command(self, parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
-        sizes = () if parameters.benchmark == "Barrier" else ("-msglen", "lengths.txt")
-        # -npmin: only the full number of ranks; IMB would go through 2, 4, 8 ... as well, which is another configuration.
-        return (
-            parameters.program or "IMB-MPI1",
-            parameters.benchmark,
-            *sizes,
-            "-iter",
-            str(parameters.repetitions),
-            "-npmin",
-            str(self._ranks_used(parameters, ranks)),
-        )
-
-    def files(self, parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
-        size = parameters.message_bytes
-        powers = (2**power for power in range(size.bit_length()))
-        sizes = sorted({0, size, *powers}) if parameters.all_sizes else [size]
-        return {"lengths.txt": "".join(f"{each}\n" for each in sizes)}
-
-    def check(self, parameters: ImbParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
-
-    def environment(self, parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
-        return {"LD_LIBRARY_PATH": parameters.libraries} if parameters.libraries else {}
-
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        printed = list(sections(output))
-        if not printed:
-            raise OutputError("IMB-MPI1 printed no table of times")
-        # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
-        # benchmark on most processes; the tables hold everything.
-        main = max((s for s in printed if s.benchmark == printed[0].benchmark), key=lambda s: s.processes)
-        tables = {_title(section): section.rows() for section in printed}
-        ranks = max(section.processes + section.waiting for section in printed)
-        return Parsed(_figures(main), tables, {"ranks": ranks})
-
-    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
-        # Only ping-pongs have this column alone; collectives print the average over the ranks.
-        return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
-
-    def estimate_s(self, parameters: ImbParameters, *, ranks: int) -> float:
-        per_operation = 1e-4 * self._ranks_used(parameters, ranks) + parameters.message_bytes / 5e7
-        return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
-
-    @staticmethod
-    def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
-        return 2 if parameters.benchmark in _HALF_ROUND_TRIPS else ranks
+def files(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
+    size = parameters.message_bytes
+    powers = (2**power for power in range(size.bit_length()))
+    sizes = sorted({0, size, *powers}) if parameters.all_sizes else [size]
+    return {"lengths.txt": "".join(f"{each}\n" for each in sizes)}
 
 
-class OwnImb(Imb):
-    """IMB-MPI1 by its path: whether it is there, the hosts tell, and its specification says what is executed."""
-
-    programs: ClassVar[Mapping[str, str]] = {}
-    restricted = True
-    brought = ("program", "libraries")
+def check(parameters: ImbParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
 
 
-_OWN_BINARY: Final = OwnImb()
+def environment(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
+    return {"LD_LIBRARY_PATH": parameters.libraries} if parameters.libraries else {}
+
+
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    printed = list(sections(output))
+    if not printed:
+        raise OutputError("IMB-MPI1 printed no table of times")
+    # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
+    # benchmark on most processes; the tables hold everything.
+    main = max((s for s in printed if s.benchmark == printed[0].benchmark), key=lambda s: s.processes)
+    tables = {_title(section): section.rows() for section in printed}
+    ranks = max(section.processes + section.waiting for section in printed)
+    return Parsed(_figures(main), tables, {"ranks": ranks})
+
+
+def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+    # Only ping-pongs have this column alone; collectives print the average over the ranks.
+    return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
+
+
+def estimate_s(parameters: ImbParameters, *, ranks: int) -> float:
+    per_operation = 1e-4 * _ranks_used(parameters, ranks) + parameters.message_bytes / 5e7
+    return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
+
+
+def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
+    return 2 if parameters.benchmark in _HALF_ROUND_TRIPS else ranks
+
+
+IMB: Final = WorkloadDefinition(
+    slug="imb",
+    title="Intel MPI Benchmarks",
+    summary="Time of one MPI operation by message size, where a site has IMB-MPI1",
+    programs={"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: take that of Intel MPI, or build it from source)"},
+    parameters_type=ImbParameters,
+    decides="imb.time_s",
+    figures=_FIGURES,
+    constants=("program", "libraries"),
+    later_defaults={"program": "", "libraries": ""},
+    command=command,
+    files=files,
+    check=check,
+    environment=environment,
+    parse=parse,
+    curve=curve,
+    estimate_s=estimate_s,
+).with_own_program()
+"""IMB-MPI1 with one benchmark; its path or that of its library may be given."""
 
 
 def sections(output: str) -> Iterator[Section]:
@@ -226,7 +186,7 @@ def sections(output: str) -> Iterator[Section]:
         columns = tuple(_NAMES.get(name, name) for name in header[1].split())
         cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
         if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(heading[1], int(heading[2]), int(heading[3] or 0), columns, cells)
+            yield Section(columns, cells, heading[1], int(heading[2]), int(heading[3] or 0))
 
 
 def megabyte_bytes(sizes_bytes: Sequence[int], times_usec: Sequence[float], printed: Sequence[float]) -> int:

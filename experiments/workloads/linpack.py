@@ -10,12 +10,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Workload
+from experiments.workloads.base import Mismatch, Parameters, WorkloadDefinition
+from experiments.workloads.fields import parameter
 
 INPUT: Final = "hpccinf.txt"
 OUTPUT: Final = "hpccoutf.txt"
@@ -68,54 +67,34 @@ _CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTI
 class LinpackParameters(Parameters):
     """The dials of HPL; names as in its input file."""
 
-    ns: int = Field(
-        1000,
-        ge=1,
-        le=1_000_000,
-        title="Problem size (Ns)",
-        description="Order of the matrix; it takes 8 Ns² bytes, shared by the ranks.",
-        json_schema_extra={"unit": ""},
+    ns: int = parameter(
+        1000, "Problem size (Ns)", "Order of the matrix; it takes 8 Ns² bytes, shared by the ranks.", ge=1, le=1_000_000
     )
-    nb: int = Field(
-        80,
-        ge=1,
-        le=4096,
-        title="Block size (NB)",
-        description="Columns of a block: the grain of computing and of messages.",
-        json_schema_extra={"unit": ""},
+    nb: int = parameter(
+        80, "Block size (NB)", "Columns of a block: the grain of computing and of messages.", ge=1, le=4096
     )
-    p: int = Field(
+    p: int = parameter(
         0,
+        "Process rows (P)",
+        "Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q.",
         ge=0,
         le=65_536,
-        title="Process rows (P)",
-        description="Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q.",
-        json_schema_extra={"unit": ""},
     )
-    q: int = Field(
+    q: int = parameter(
         0,
+        "Process columns (Q)",
+        "Columns of the process grid; 0: ranks / P. P x Q is the number of ranks.",
         ge=0,
         le=65_536,
-        title="Process columns (Q)",
-        description="Columns of the process grid; 0: ranks / P. P x Q is the number of ranks.",
-        json_schema_extra={"unit": ""},
     )
-    bcast: int = Field(
+    bcast: int = parameter(
         1,
+        "Panel broadcast (BCAST)",
+        "0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified.",
         ge=0,
         le=5,
-        title="Panel broadcast (BCAST)",
-        description="0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified.",
-        json_schema_extra={"unit": ""},
     )
-    depth: int = Field(
-        1,
-        ge=0,
-        le=10,
-        title="Look-ahead depth (DEPTH)",
-        description="Panels that are factored ahead of the update.",
-        json_schema_extra={"unit": ""},
-    )
+    depth: int = parameter(1, "Look-ahead depth (DEPTH)", "Panels that are factored ahead of the update.", ge=0, le=10)
 
 
 def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:
@@ -139,29 +118,40 @@ def input_file(parameters: LinpackParameters, ranks: int) -> str:
     return _TEXT.format(ns=parameters.ns, nb=parameters.nb, p=p, q=q, bcast=parameters.bcast, depth=parameters.depth)
 
 
-class HpcChallenge(Workload):
-    """What every workload that runs HPC Challenge shares: program, dials and input file."""
+def command(parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
+    return ("hpcc",)
 
-    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
-    parameters_type = LinpackParameters
 
-    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
-        return ("hpcc",)
+def files(parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
+    return {INPUT: input_file(parameters, ranks)}
 
-    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
-        return {INPUT: input_file(parameters, ranks)}
 
-    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
-        grid(parameters, ranks)
+def check(parameters: LinpackParameters, *, ranks: int) -> None:
+    grid(parameters, ranks)
 
-    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
-        """Return a rough elapsed time in seconds of all tests."""
-        # 2/3 N^3 operations at 1 GFLOP/s. On 4 ranks of a 2-core test-bed the other tests took 30 to 35 s, most of it in messages.
-        return 3.0 + 7.0 * ranks + (2 / 3) * parameters.ns**3 / 1e9
 
-    def bottleneck_bytes(self, parameters: LinpackParameters, *, ranks: int) -> float:
-        # Counted on two hosts with Ns 34 to 1000, and on four with 4000: 0.86 and 1.2 GB in each direction.
-        return 0.0 if ranks < 2 else 0.9e9 + 20.0 * parameters.ns**2
+def estimate_s(parameters: LinpackParameters, *, ranks: int) -> float:
+    # 2/3 N^3 operations at 1 GFLOP/s. On 4 ranks of a 2-core test-bed the other tests took 30 to 35 s, most of it in messages.
+    return 3.0 + 7.0 * ranks + (2 / 3) * parameters.ns**3 / 1e9
+
+
+def bottleneck_bytes(parameters: LinpackParameters, *, ranks: int) -> float:
+    # Counted on two hosts with Ns 34 to 1000, and on four with 4000: 0.86 and 1.2 GB in each direction.
+    return 0.0 if ranks < 2 else 0.9e9 + 20.0 * parameters.ns**2
+
+
+def challenge(**fields: Any) -> WorkloadDefinition:
+    """Return a workload that runs HPC Challenge: program, dials and input file are the same for all."""
+    return WorkloadDefinition(
+        programs={"hpcc": "hpcc"},
+        parameters_type=LinpackParameters,
+        command=command,
+        files=files,
+        check=check,
+        estimate_s=estimate_s,
+        bottleneck_bytes=bottleneck_bytes,
+        **fields,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition
+from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
 from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
@@ -23,90 +21,81 @@ _SCREEN_ROW = re.compile(r"^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbp
 class NetPipeParameters(Parameters):
     """Range of message sizes."""
 
-    message_bytes: Bytes = Field(
-        2**20,
-        ge=1,
-        le=MAX_MESSAGE_BYTES,
-        title="Largest message",
-        description="Upper bound of the message sizes (option -u).",
-        json_schema_extra={"unit": "B"},
+    message_bytes: Bytes = parameter(
+        2**20, "Largest message", "Upper bound of the message sizes (option -u).", unit="B", ge=1, le=MAX_MESSAGE_BYTES
     )
-    first_bytes: Bytes = Field(
-        1,
-        ge=1,
-        le=MAX_MESSAGE_BYTES,
-        title="Smallest message",
-        description="Where the sizes start (option -l).",
-        json_schema_extra={"unit": "B"},
+    first_bytes: Bytes = parameter(
+        1, "Smallest message", "Where the sizes start (option -l).", unit="B", ge=1, le=MAX_MESSAGE_BYTES
     )
-    perturbation: int = Field(
+    perturbation: int = parameter(
         3,
+        "Perturbation",
+        "Each size is measured this many bytes above and below too (option -p).",
+        unit="B",
         ge=0,
         le=1024,
-        title="Perturbation",
-        description="Each size is measured this many bytes above and below too (option -p).",
-        json_schema_extra={"unit": "B"},
     )
-    repeats: int = Field(
+    repeats: int = parameter(
         0,
+        "Repeats",
+        "Round trips per size; 0 lets NetPIPE choose, about half a second for each size.",
         ge=0,
         le=100_000,
-        title="Repeats",
-        description="Round trips per size; 0 lets NetPIPE choose, about half a second for each size.",
-        json_schema_extra={"unit": ""},
     )
 
 
-class NetPipe(Workload):
-    """NPopenmpi between two ranks."""
+def command(parameters: NetPipeParameters, *, ranks: int) -> tuple[str, ...]:
+    repeats = ("-n", str(parameters.repeats)) if parameters.repeats else ()
+    return (
+        *("NPopenmpi", "-l", str(parameters.first_bytes), "-u", str(parameters.message_bytes)),
+        *("-p", str(parameters.perturbation), *repeats, "-o", RESULT),
+    )
 
-    slug = "netpipe"
-    title = "NetPIPE"
-    summary = "Latency and throughput curve between two hosts"
-    programs: ClassVar[Mapping[str, str]] = {"NPopenmpi": "netpipe-openmpi"}
-    parameters_type = NetPipeParameters
-    decides = "netpipe.transfer_time_s"
-    figures = curve_figures("netpipe")
-    outputs = (RESULT,)
 
-    def command(self, parameters: NetPipeParameters, *, ranks: int) -> tuple[str, ...]:
-        repeats = ("-n", str(parameters.repeats)) if parameters.repeats else ()
-        return (
-            "NPopenmpi",
-            "-l",
-            str(parameters.first_bytes),
-            "-u",
-            str(parameters.message_bytes),
-            "-p",
-            str(parameters.perturbation),
-            *repeats,
-            "-o",
-            RESULT,
-        )
+def check(parameters: NetPipeParameters, *, ranks: int) -> None:
+    if ranks != 2:
+        raise Mismatch("hosts", f"NetPIPE runs on exactly two ranks, not {ranks}; take two hosts")
+    if parameters.first_bytes > parameters.message_bytes:
+        raise Mismatch("first_bytes", "the smallest message is larger than the largest")
 
-    def check(self, parameters: NetPipeParameters, *, ranks: int) -> None:
-        if ranks != 2:
-            raise Mismatch("hosts", f"NetPIPE runs on exactly two ranks, not {ranks}; take two hosts")
-        if parameters.first_bytes > parameters.message_bytes:
-            raise Mismatch("first_bytes", "the smallest message is larger than the largest")
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        # The screen (standard error of the run) shows the same rows with fewer digits; np.out is the result. An import may bring it alone.
-        rows = _file_rows(files.get(RESULT, "")) or _screen_rows(output) or _file_rows(output)
-        if not rows:
-            raise OutputError("NetPIPE wrote no message size to np.out")
-        figures = describe_curve("netpipe", [row["bytes"] for row in rows], [row["time_s"] for row in rows])
-        return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": rows})
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    # The screen (standard error of the run) shows the same rows with fewer digits; np.out is the result. An import may bring it alone.
+    rows = _file_rows(files.get(RESULT, "")) or _screen_rows(output) or _file_rows(output)
+    if not rows:
+        raise OutputError("NetPIPE wrote no message size to np.out")
+    figures = describe_curve("netpipe", [row["bytes"] for row in rows], [row["time_s"] for row in rows])
+    return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": rows})
 
-    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
-        return [point for rows in tables.values() for point in curve_of(rows, "time_s")]
 
-    def estimate_s(self, parameters: NetPipeParameters, *, ranks: int) -> float:
-        doublings = (parameters.message_bytes // parameters.first_bytes).bit_length()
-        sizes = doublings * (5 if parameters.perturbation else 2)
-        if not parameters.repeats:
-            return 1.0 + 0.48 * sizes  # 82 sizes up to 64 KiB took 39 s
-        return 1.0 + sizes * 2 * parameters.repeats * (5e-5 + parameters.message_bytes / 1e8 / doublings)
+def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+    return [point for rows in tables.values() for point in curve_of(rows, "time_s")]
+
+
+def estimate_s(parameters: NetPipeParameters, *, ranks: int) -> float:
+    doublings = (parameters.message_bytes // parameters.first_bytes).bit_length()
+    sizes = doublings * (5 if parameters.perturbation else 2)
+    if not parameters.repeats:
+        return 1.0 + 0.48 * sizes  # 82 sizes up to 64 KiB took 39 s
+    return 1.0 + sizes * 2 * parameters.repeats * (5e-5 + parameters.message_bytes / 1e8 / doublings)
+
+
+NETPIPE: Final = WorkloadDefinition(
+    slug="netpipe",
+    title="NetPIPE",
+    summary="Latency and throughput curve between two hosts",
+    programs={"NPopenmpi": "netpipe-openmpi"},
+    parameters_type=NetPipeParameters,
+    decides="netpipe.transfer_time_s",
+    figures=curve_figures("netpipe"),
+    outputs=(RESULT,),
+    command=command,
+    check=check,
+    parse=parse,
+    curve=curve,
+    estimate_s=estimate_s,
+)
+"""NPopenmpi between two ranks."""
 
 
 def _file_rows(text: str) -> list[dict[str, Any]]:

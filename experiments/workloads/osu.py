@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Self, cast
-
-from pydantic import Field
+from typing import Any, Final, Literal
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, describe_curve, scaled
 
 _HEADING = re.compile(r"^# (OSU .+?) Test(?: v\S+)? *$", re.MULTILINE)
 _COLUMNS = re.compile(r"^# *((?:Size  +.*|.*\(us\).*))$", re.MULTILINE)
@@ -56,141 +54,108 @@ Benchmark = Literal[
 _OF_PAIRS: Final = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")
 
 
+_FIGURES: Final = (
+    *curve_figures("osu"),
+    *figures_of("osu", (
+        ("time_s", "Time", "s", "lower", "Latency, or its average over the ranks, of the largest message."),
+        ("time_min_s", "Time, fastest rank", "s", "lower", "Min Latency of the largest message."),
+        ("time_max_s", "Time, slowest rank", "s", "lower", "Max Latency of the largest message."),
+        ("streamed_Bps", "Streamed", "B/s", "higher", "Rate of windows of the largest message."),
+        ("streamed_max_Bps", "Streamed, best size", "B/s", "higher", "Largest rate of any message size."),
+        ("messages_per_s", "Messages", "1/s", "higher", "Largest message rate of any message size."),
+    )),
+)  # fmt: skip
+
+
 class OsuParameters(Parameters):
     """One of the benchmarks and its message sizes."""
 
-    benchmark: Benchmark = Field(
-        "latency",
-        title="Benchmark",
-        description="Operation to time; latency, bw and bibw use two ranks, the others all.",
-        json_schema_extra={"unit": ""},
+    benchmark: Benchmark = parameter(
+        "latency", "Benchmark", "Operation to time; latency, bw and bibw use two ranks, the others all."
     )
-    message_bytes: Bytes = Field(
-        4 * 2**20,
-        ge=1,
-        le=MAX_MESSAGE_BYTES,
-        title="Message size",
-        description="Size of a message; 4 MiB is 4 194 304 bytes.",
-        json_schema_extra={"unit": "B"},
+    message_bytes: Bytes = parameter(
+        4 * 2**20, "Message size", "Size of a message; 4 MiB is 4 194 304 bytes.", unit="B", ge=1, le=MAX_MESSAGE_BYTES
     )
-    all_sizes: bool = Field(
-        False,
-        title="All sizes",
-        description="Measure 1, 2, 4 ... up to the message size too.",
-        json_schema_extra={"unit": ""},
+    all_sizes: bool = parameter(False, "All sizes", "Measure 1, 2, 4 ... up to the message size too.")
+    repetitions: int = parameter(
+        100, "Repetitions", "Operations, or windows of 64 messages, per message size.", ge=1, le=100_000
     )
-    repetitions: int = Field(
-        100,
-        ge=1,
-        le=100_000,
-        title="Repetitions",
-        description="Operations, or windows of 64 messages, per message size.",
-        json_schema_extra={"unit": ""},
-    )
-    directory: str = Field(
+    directory: str = parameter(
         "",
+        "Directory",
+        "Where the programs lie on the hosts; empty: on their path. For maintainers.",
         pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
         max_length=300,
-        title="Directory",
-        description="Where the programs lie on the hosts; empty: on their path. For maintainers.",
-        json_schema_extra={"unit": ""},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """One table of the output. ``cells`` are as printed."""
+class Section(PrintedTable):
+    """One table of the output."""
 
     title: str
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-    def column(self, *names: str) -> list[str] | None:
-        """Return the printed cells of the first of ``names`` that the table has."""
-        name = next((n for n in names if n in self.columns), None)
-        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table for readers, numbers as printed."""
-        return [
-            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
 
 
-class Osu(Workload):
-    """One program of the OSU micro-benchmarks."""
-
-    slug = "osu"
-    title = "OSU micro-benchmarks"
-    summary = "Time or rate of one MPI operation by message size, where a site has osu_latency and its like"
-    programs: ClassVar[Mapping[str, str]] = {"osu_latency": _PROGRAM}
-    parameters_type = OsuParameters
-    decides = "osu.time_s"
-    figures = (
-        *curve_figures("osu"),
-        FigureOfMerit("osu.time_s", "Time", "s", "lower", "Latency, or its average over the ranks, of the largest message."),
-        FigureOfMerit("osu.time_min_s", "Time, fastest rank", "s", "lower", "Min Latency of the largest message."),
-        FigureOfMerit("osu.time_max_s", "Time, slowest rank", "s", "lower", "Max Latency of the largest message."),
-        FigureOfMerit("osu.streamed_Bps", "Streamed", "B/s", "higher", "Rate of windows of the largest message."),
-        FigureOfMerit("osu.streamed_max_Bps", "Streamed, best size", "B/s", "higher", "Largest rate of any message size."),
-        FigureOfMerit("osu.messages_per_s", "Messages", "1/s", "higher", "Largest message rate of any message size."),
-    )  # fmt: skip
-    constants = ("directory",)
-
-    def bind(self, parameters: Mapping[str, Any]) -> Self:
-        """Return the workload that runs the programs of this specification's directory, which only maintainers may name."""
-        return cast("Self", _OWN_PROGRAMS) if parameters.get("directory") else self
-
-    def command(self, parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
-        name = f"osu_{parameters.benchmark}"
-        first = 1 if parameters.all_sizes else parameters.message_bytes
-        sizes = () if parameters.benchmark == "barrier" else ("-m", f"{first}:{parameters.message_bytes}")
-        # The fastest and the slowest rank too; the tests of pairs have no such columns.
-        full = () if parameters.benchmark in _OF_PAIRS else ("-f",)
-        program = f"{parameters.directory}/{name}" if parameters.directory else name
-        return (program, *sizes, "-i", str(parameters.repetitions), *full)
-
-    def check(self, parameters: OsuParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", f"osu_{parameters.benchmark} needs at least two ranks; take two hosts")
-        if parameters.benchmark in ("latency", "bw", "bibw") and ranks != 2:
-            raise Mismatch("hosts", f"osu_{parameters.benchmark} takes two ranks exactly")
-        if parameters.benchmark in ("mbw_mr", "multi_lat") and ranks % 2:
-            raise Mismatch("hosts", f"osu_{parameters.benchmark} takes an even number of ranks")
-
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        printed = list(sections(output))
-        if not printed:
-            raise OutputError("the OSU benchmark printed no table")
-        # A site's own file may hold several: each gives its figures, of the same kind the first.
-        figures: dict[str, float] = {}
-        for section in printed:
-            figures = _figures(section) | figures
-        tables: dict[str, list[dict[str, Any]]] = {}
-        for number, section in enumerate(printed, 1):
-            tables[section.title if section.title not in tables else f"{section.title}, {number}"] = section.rows()
-        return Parsed(figures, tables)
-
-    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
-        # Only ping-pongs have this column; collectives print the average over the ranks.
-        return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
-
-    def estimate_s(self, parameters: OsuParameters, *, ranks: int) -> float:
-        window = 64 if parameters.benchmark in ("bw", "bibw", "mbw_mr") else 1
-        per_operation = 1e-4 * ranks + window * parameters.message_bytes / 5e7
-        return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
+def command(parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
+    name = f"osu_{parameters.benchmark}"
+    first = 1 if parameters.all_sizes else parameters.message_bytes
+    sizes = () if parameters.benchmark == "barrier" else ("-m", f"{first}:{parameters.message_bytes}")
+    # The fastest and the slowest rank too; the tests of pairs have no such columns.
+    full = () if parameters.benchmark in _OF_PAIRS else ("-f",)
+    program = f"{parameters.directory}/{name}" if parameters.directory else name
+    return (program, *sizes, "-i", str(parameters.repetitions), *full)
 
 
-class OwnOsu(Osu):
-    """The programs of a directory: whether they are there, the hosts tell, and its specification says what is executed."""
+def check(parameters: OsuParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", f"osu_{parameters.benchmark} needs at least two ranks; take two hosts")
+    if parameters.benchmark in ("latency", "bw", "bibw") and ranks != 2:
+        raise Mismatch("hosts", f"osu_{parameters.benchmark} takes two ranks exactly")
+    if parameters.benchmark in ("mbw_mr", "multi_lat") and ranks % 2:
+        raise Mismatch("hosts", f"osu_{parameters.benchmark} takes an even number of ranks")
 
-    programs: ClassVar[Mapping[str, str]] = {}
-    restricted = True
-    brought = ("directory",)
+
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    printed = list(sections(output))
+    if not printed:
+        raise OutputError("the OSU benchmark printed no table")
+    # A site's own file may hold several: each gives its figures, of the same kind the first.
+    figures: dict[str, float] = {}
+    for section in printed:
+        figures = _figures(section) | figures
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for number, section in enumerate(printed, 1):
+        tables[section.title if section.title not in tables else f"{section.title}, {number}"] = section.rows()
+    return Parsed(figures, tables)
 
 
-_OWN_PROGRAMS: Final = OwnOsu()
+def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+    # Only ping-pongs have this column; collectives print the average over the ranks.
+    return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
+
+
+def estimate_s(parameters: OsuParameters, *, ranks: int) -> float:
+    window = 64 if parameters.benchmark in ("bw", "bibw", "mbw_mr") else 1
+    per_operation = 1e-4 * ranks + window * parameters.message_bytes / 5e7
+    return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
+
+
+OSU: Final = WorkloadDefinition(
+    slug="osu",
+    title="OSU micro-benchmarks",
+    summary="Time or rate of one MPI operation by message size, where a site has osu_latency and its like",
+    programs={"osu_latency": _PROGRAM},
+    parameters_type=OsuParameters,
+    decides="osu.time_s",
+    figures=_FIGURES,
+    constants=("directory",),
+    command=command,
+    check=check,
+    parse=parse,
+    curve=curve,
+    estimate_s=estimate_s,
+).with_own_program()
+"""One program of the OSU micro-benchmarks; its directory may be given."""
 
 
 def sections(output: str) -> Iterator[Section]:
@@ -206,7 +171,7 @@ def sections(output: str) -> Iterator[Section]:
         columns = tuple(_column(head, is_ping_pong) for head in re.split(r" {2,}", header[1].strip()))
         cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
         if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(heading[1], columns, cells)
+            yield Section(columns, cells, heading[1])
 
 
 def _column(head: str, is_ping_pong: bool) -> str:

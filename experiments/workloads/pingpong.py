@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final
-
-from pydantic import Field
+from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes, Seconds
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, Seconds, parameter
 from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
 PROGRAM: Final = Path(__file__).parent.parent / "programs" / "pingpong.py"
@@ -20,142 +18,125 @@ MAX_MESSAGE_BYTES: Final = 64 * 2**20
 _ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)$", re.MULTILINE)
 
 
+_FIGURES: Final = (
+    *figures_of("pingpong", (
+        ("transfer_time_s", "Transfer time", "s", "lower",
+         "Half of a round trip of the message, mean of the repetitions: t[usec] of the Intel MPI Benchmarks."),
+        ("transfer_time_median_s", "Transfer time, median", "s", "lower",
+         "Half of a round trip of the message, median of the repetitions."),
+        ("transfer_time_min_s", "Transfer time, shortest", "s", "lower",
+         "Half of a round trip of the message, shortest of the repetitions."),
+        ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Message size over its transfer time."),
+    )),
+    # The curve is of medians: one delayed message must not pass for latency, while in a transfer time it counts.
+    *curve_figures("pingpong", curve="Times are medians of the repetitions.")[2:],
+)  # fmt: skip
+
+
 class PingPongParameters(Parameters):
     """Message sizes and how often they are sent."""
 
-    message_bytes: Bytes = Field(
+    message_bytes: Bytes = parameter(
         4 * 2**20,
+        "Message size",
+        "Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send.",
+        unit="B",
         ge=0,
         le=MAX_MESSAGE_BYTES,
-        title="Message size",
-        description="Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send.",
-        json_schema_extra={"unit": "B"},
     )
-    all_sizes: bool = Field(
+    all_sizes: bool = parameter(
         False,
-        title="All sizes",
-        description="Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve.",
-        json_schema_extra={"unit": ""},
+        "All sizes",
+        "Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve.",
     )
-    repetitions: int = Field(
-        20,
-        ge=1,
-        le=100_000,
-        title="Repetitions",
-        description="Round trips per message size.",
-        json_schema_extra={"unit": ""},
+    repetitions: int = parameter(20, "Repetitions", "Round trips per message size.", ge=1, le=100_000)
+    warmups: int = parameter(
+        2, "Warm-ups", "Round trips per size before the measured ones; the first opens the connection.", ge=0, le=1000
     )
-    warmups: int = Field(
-        2,
-        ge=0,
-        le=1000,
-        title="Warm-ups",
-        description="Round trips per size before the measured ones; the first opens the connection.",
-        json_schema_extra={"unit": ""},
-    )
-    time_per_size: Seconds = Field(
+    time_per_size: Seconds = parameter(
         10.0,
+        "Time per size",
+        "No further repetition starts after this time; at least one is measured.",
+        unit="s",
         gt=0,
         le=3600,
-        title="Time per size",
-        description="No further repetition starts after this time; at least one is measured.",
-        json_schema_extra={"unit": "s"},
     )
 
 
-class PingPong(Workload):
-    """Half round trips between ranks 0 and 1 with mpi4py; further ranks sleep."""
-
-    slug = "pingpong"
-    title = "Ping-pong"
-    summary = "Transfer time of a message between two ranks, by size"
-    programs: ClassVar[Mapping[str, str]] = {"/usr/bin/python3": "python3"}
-    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
-    parameters_type = PingPongParameters
-    decides = "pingpong.transfer_time_s"
-    figures = (
-        FigureOfMerit(
-            "pingpong.transfer_time_s",
-            "Transfer time",
-            "s",
-            "lower",
-            "Half of a round trip of the message, mean of the repetitions: t[usec] of the Intel MPI Benchmarks.",
-        ),
-        FigureOfMerit(
-            "pingpong.transfer_time_median_s",
-            "Transfer time, median",
-            "s",
-            "lower",
-            "Half of a round trip of the message, median of the repetitions.",
-        ),
-        FigureOfMerit(
-            "pingpong.transfer_time_min_s",
-            "Transfer time, shortest",
-            "s",
-            "lower",
-            "Half of a round trip of the message, shortest of the repetitions.",
-        ),
-        FigureOfMerit("pingpong.bandwidth_Bps", "Bandwidth", "B/s", "higher", "Message size over its transfer time."),
-        # The curve is of medians: one delayed message must not pass for latency, while in a transfer time it counts.
-        *curve_figures("pingpong", curve="Times are medians of the repetitions.")[2:],
+def command(parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:
+    return (
+        *("/usr/bin/python3", "-I", PROGRAM.name),
+        *("--sizes", ",".join(map(str, message_sizes(parameters)))),
+        *("--repetitions", str(parameters.repetitions)),
+        *("--warmups", str(parameters.warmups)),
+        *("--time-per-size", f"{parameters.time_per_size:g}"),
     )
 
-    def command(self, parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:
-        return (
-            "/usr/bin/python3",
-            "-I",
-            PROGRAM.name,
-            "--sizes",
-            ",".join(map(str, message_sizes(parameters))),
-            "--repetitions",
-            str(parameters.repetitions),
-            "--warmups",
-            str(parameters.warmups),
-            "--time-per-size",
-            f"{parameters.time_per_size:g}",
-        )
 
-    def files(self, parameters: PingPongParameters, *, ranks: int) -> Mapping[str, str]:
-        # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
-        return {PROGRAM.name: PROGRAM.read_text()}
+def files(parameters: PingPongParameters, *, ranks: int) -> Mapping[str, str]:
+    # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
+    return {PROGRAM.name: PROGRAM.read_text()}
 
-    def check(self, parameters: PingPongParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", "a ping-pong needs at least two ranks; take two hosts")
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        printed = _ROW.findall(output)
-        if not printed:
-            raise OutputError("the ping-pong printed no transfer time")
-        rows: list[dict[str, Any]] = [
-            {
-                "bytes": int(size),
-                "repetitions": int(repetitions),
-                "t_min_usec": float(low),
-                "t_median_usec": float(middle),
-                "t_usec": float(mean),
-                "Mbytes_per_s": float(rate),
-            }
-            for size, repetitions, low, middle, mean, rate in printed
-        ]
-        size, _, low, middle, mean, _ = max(printed, key=lambda row: int(row[0]))
-        medians_s = [scaled(row[3], "1e-6") for row in printed]
-        figures = describe_curve("pingpong", [row["bytes"] for row in rows], medians_s)
-        figures["pingpong.transfer_time_s"] = scaled(mean, "1e-6")
-        figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")
-        figures["pingpong.transfer_time_median_s"] = scaled(middle, "1e-6")
-        if int(size):
-            figures["pingpong.bandwidth_Bps"] = int(size) / figures["pingpong.transfer_time_s"]
-        return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
+def check(parameters: PingPongParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", "a ping-pong needs at least two ranks; take two hosts")
 
-    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
-        return [point for rows in tables.values() for point in curve_of(rows, "t_median_usec", 1e-6)]
 
-    def estimate_s(self, parameters: PingPongParameters, *, ranks: int) -> float:
-        # 100 MB/s and 50 us per message, as on gigabit Ethernet.
-        trips = 2 * (parameters.repetitions + parameters.warmups)
-        per_size = (trips * (5e-5 + size / 1e8) for size in message_sizes(parameters))
-        return 1.0 + sum(min(seconds, parameters.time_per_size) for seconds in per_size)
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    printed = _ROW.findall(output)
+    if not printed:
+        raise OutputError("the ping-pong printed no transfer time")
+    rows: list[dict[str, Any]] = [
+        {
+            "bytes": int(size),
+            "repetitions": int(repetitions),
+            "t_min_usec": float(low),
+            "t_median_usec": float(middle),
+            "t_usec": float(mean),
+            "Mbytes_per_s": float(rate),
+        }
+        for size, repetitions, low, middle, mean, rate in printed
+    ]
+    size, _, low, middle, mean, _ = max(printed, key=lambda row: int(row[0]))
+    medians_s = [scaled(row[3], "1e-6") for row in printed]
+    figures = describe_curve("pingpong", [row["bytes"] for row in rows], medians_s)
+    figures["pingpong.transfer_time_s"] = scaled(mean, "1e-6")
+    figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")
+    figures["pingpong.transfer_time_median_s"] = scaled(middle, "1e-6")
+    if int(size):
+        figures["pingpong.bandwidth_Bps"] = int(size) / figures["pingpong.transfer_time_s"]
+    return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
+
+
+def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+    return [point for rows in tables.values() for point in curve_of(rows, "t_median_usec", 1e-6)]
+
+
+def estimate_s(parameters: PingPongParameters, *, ranks: int) -> float:
+    # 100 MB/s and 50 us per message, as on gigabit Ethernet.
+    trips = 2 * (parameters.repetitions + parameters.warmups)
+    per_size = (trips * (5e-5 + size / 1e8) for size in message_sizes(parameters))
+    return 1.0 + sum(min(seconds, parameters.time_per_size) for seconds in per_size)
+
+
+PINGPONG: Final = WorkloadDefinition(
+    slug="pingpong",
+    title="Ping-pong",
+    summary="Transfer time of a message between two ranks, by size",
+    programs={"/usr/bin/python3": "python3"},
+    python_modules={"mpi4py": "python3-mpi4py"},
+    parameters_type=PingPongParameters,
+    decides="pingpong.transfer_time_s",
+    figures=_FIGURES,
+    command=command,
+    files=files,
+    check=check,
+    parse=parse,
+    curve=curve,
+    estimate_s=estimate_s,
+)
+"""Half round trips between ranks 0 and 1 with mpi4py; further ranks sleep."""
 
 
 def message_sizes(parameters: PingPongParameters) -> list[int]:

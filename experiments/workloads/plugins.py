@@ -1,42 +1,45 @@
-"""Workloads as Python classes outside of this repository: in a directory, or in installed packages.
+"""Workloads in Python modules outside of this repository: in a directory, or in installed packages.
 
-A package names its classes under the entry point group ``rankwire.workloads``; a directory holds files of which every concrete
-``Workload`` that they define is taken. They are loaded once, by a process that starts.
+A package names its definitions under the entry point group ``rankwire.workloads``; of the files of a directory every
+``WorkloadDefinition`` that they define is taken. They are loaded once, when a process starts.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
-from experiments.workloads.base import Workload
+from experiments.workloads.base import WorkloadDefinition
 
 GROUP: Final = "rankwire.workloads"
 
 
 class UnusableWorkload(Exception):
-    """What somebody brought is no workload; the sentence names it."""
+    """A module or package defines no workload that can be used; the sentence names it."""
 
 
-def load(directory: Path | None, taken: Iterable[str]) -> dict[str, Workload]:
-    """Return the workloads of the installed packages and of ``directory`` by name. Raise UnusableWorkload for one that cannot be used.
+def load(directory: Path | None, built_in: Sequence[WorkloadDefinition]) -> dict[str, WorkloadDefinition]:
+    """Return the workloads of the installed packages and of ``directory`` by name, besides those that are built in.
 
-    ``taken`` are names that there are already.
+    Raise UnusableWorkload for one that cannot be used.
     """
-    found: dict[str, Workload] = {}
-    known = set(taken)
-    for place, kind in (*_installed(), *_in_directory(directory)):
-        workload = _made(place, kind)
-        if workload.slug in known:
-            raise UnusableWorkload(f"{place}: there is a workload {workload.slug!r} already.")
-        known.add(workload.slug)
-        found[workload.slug] = workload
-    return found
+    workloads: dict[str, WorkloadDefinition] = {}
+    taken = {workload.slug for workload in built_in}
+    for source, workload in (*_installed(), *_in_directory(directory)):
+        if workload in built_in:
+            continue  # a module imported it
+        if not isinstance(workload, WorkloadDefinition):
+            raise UnusableWorkload(f"{source}: {workload!r} is no WorkloadDefinition.")
+        if workload.slug in taken:
+            raise UnusableWorkload(f"{source}: there is a workload {workload.slug!r} already.")
+        taken.add(workload.slug)
+        workloads[workload.slug] = workload
+    return workloads
 
 
 def _installed() -> Iterator[tuple[str, Any]]:
@@ -53,31 +56,19 @@ def _in_directory(directory: Path | None) -> Iterator[tuple[str, Any]]:
     if not directory.is_dir():
         raise UnusableWorkload(f"The directory of workloads {directory} does not exist.")
     for file in sorted(directory.glob("*.py")):
-        name = f"rankwire_workloads_{file.stem}"
-        described = importlib.util.spec_from_file_location(name, file)
-        if described is None or described.loader is None:
-            raise UnusableWorkload(f"{file} is no Python file.")
-        module = importlib.util.module_from_spec(described)
-        sys.modules[name] = module  # where pydantic looks names of annotations up
-        try:
-            described.loader.exec_module(module)
-        except Exception as error:
-            raise UnusableWorkload(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
-        for kind in vars(module).values():
-            is_own = inspect.isclass(kind) and issubclass(kind, Workload) and kind.__module__ == name
-            if is_own and not inspect.isabstract(kind):
-                yield str(file), kind
+        values = vars(_module(file)).values()
+        yield from ((str(file), value) for value in values if isinstance(value, WorkloadDefinition))
 
 
-def _made(place: str, kind: Any) -> Workload:
-    if not (inspect.isclass(kind) and issubclass(kind, Workload)) or inspect.isabstract(kind):
-        raise UnusableWorkload(f"{place}: {kind!r} is no complete class of a workload.")
-    workload = kind()
-    missing = [
-        name
-        for name in ("slug", "title", "summary", "programs", "parameters_type", "figures")
-        if not hasattr(workload, name)
-    ]
-    if missing:
-        raise UnusableWorkload(f"{place}: {kind.__name__} says no {missing[0]}.")
-    return workload
+def _module(file: Path) -> ModuleType:
+    name = f"rankwire_workloads_{file.stem}"
+    described = importlib.util.spec_from_file_location(name, file)
+    if described is None or described.loader is None:
+        raise UnusableWorkload(f"{file} is no Python file.")
+    module = importlib.util.module_from_spec(described)
+    sys.modules[name] = module  # pydantic resolves annotations there
+    try:
+        described.loader.exec_module(module)
+    except Exception as error:
+        raise UnusableWorkload(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
+    return module

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Final
-
-from pydantic import Field
+from typing import Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, OwnTime, Parameters, Parsed, Workload
-from experiments.workloads.fields import Bytes
+from experiments.workloads.base import Mismatch, OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import Bytes, parameter
 
 PROGRAM: Final = Path(__file__).parent.parent / "programs" / "ring.py"
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
@@ -19,84 +17,91 @@ MAX_MESSAGE_BYTES: Final = 64 * 2**20
 _ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+) +(\d+\.\d+)$", re.MULTILINE)
 
 
+_FIGURES: Final = figures_of("ring", (
+    ("loop_time_s", "Loop time", "s", "lower", "Time of all steps of the slowest rank."),
+    ("step_time_s", "Step time", "s", "lower", "Loop time over the number of steps."),
+    ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Bytes that a rank sends in a step over the step time."),
+))  # fmt: skip
+
+
 class RingParameters(Parameters):
     """How much is sent how often."""
 
-    message_bytes: Bytes = Field(
+    message_bytes: Bytes = parameter(
         16 * 2**10,
+        "Message size",
+        "Size of a message. Above the eager limit of the MPI library (64 KiB with Open MPI over TCP) each takes three "
+        "messages one way: a request, the permission, and the bytes.",
+        unit="B",
         ge=0,
         le=MAX_MESSAGE_BYTES,
-        title="Message size",
-        description="Size of a message. Above the eager limit of the MPI library (64 KiB with Open MPI over TCP) each takes three "
-        "messages one way: a request, the permission, and the bytes.",
-        json_schema_extra={"unit": "B"},
     )
-    steps: int = Field(
+    steps: int = parameter(
         2000,
+        "Steps",
+        "Times that every rank sends to its right neighbour and receives from its left one; none begins before the last.",
         ge=1,
         le=10_000_000,
-        title="Steps",
-        description="Times that every rank sends to its right neighbour and receives from its left one; none begins before the last.",
-        json_schema_extra={"unit": ""},
     )
-    warmups: int = Field(
-        20,
-        ge=0,
-        le=100_000,
-        title="Warm-ups",
-        description="Steps before the measured ones; they open the connections.",
-        json_schema_extra={"unit": ""},
+    warmups: int = parameter(
+        20, "Warm-ups", "Steps before the measured ones; they open the connections.", ge=0, le=100_000
     )
 
 
-class Ring(Workload):
-    """Every rank sends to its right neighbour and receives from its left one, step by step, with mpi4py."""
-
-    slug = "ring"
-    title = "Ring exchange"
-    summary = "Time of a known number of messages that wait for each other around a ring"
-    programs: ClassVar[Mapping[str, str]] = {"/usr/bin/python3": "python3"}
-    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
-    parameters_type = RingParameters
-    decides = "ring.loop_time_s"
-    own_time = OwnTime("ring.loop_time_s")
-    figures = (
-        FigureOfMerit("ring.loop_time_s", "Loop time", "s", "lower", "Time of all steps of the slowest rank."),
-        FigureOfMerit("ring.step_time_s", "Step time", "s", "lower", "Loop time over the number of steps."),
-        FigureOfMerit(
-            "ring.bandwidth_Bps", "Bandwidth", "B/s", "higher", "Bytes that a rank sends in a step over the step time."
-        ),
+def command(parameters: RingParameters, *, ranks: int) -> tuple[str, ...]:
+    return (
+        *("/usr/bin/python3", "-I", PROGRAM.name),
+        *("--bytes", str(parameters.message_bytes)),
+        *("--steps", str(parameters.steps)),
+        *("--warmups", str(parameters.warmups)),
     )
 
-    def command(self, parameters: RingParameters, *, ranks: int) -> tuple[str, ...]:
-        return (
-            *("/usr/bin/python3", "-I", PROGRAM.name),
-            *("--bytes", str(parameters.message_bytes)),
-            *("--steps", str(parameters.steps)),
-            *("--warmups", str(parameters.warmups)),
-        )
 
-    def files(self, parameters: RingParameters, *, ranks: int) -> Mapping[str, str]:
-        # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
-        return {PROGRAM.name: PROGRAM.read_text()}
+def files(parameters: RingParameters, *, ranks: int) -> Mapping[str, str]:
+    # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
+    return {PROGRAM.name: PROGRAM.read_text()}
 
-    def check(self, parameters: RingParameters, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", "a ring needs at least two ranks; take two hosts")
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        printed = _ROW.search(output)
-        if printed is None:
-            raise OutputError("the ring printed no loop time")
-        ranks, size, steps, loop = int(printed[1]), int(printed[2]), int(printed[3]), float(printed[4])
-        figures = {"ring.loop_time_s": loop, "ring.step_time_s": loop / steps}
-        if size and loop:
-            figures["ring.bandwidth_Bps"] = size * steps / loop
-        row = {"ranks": ranks, "bytes": size, "steps": steps, "loop_s": loop}
-        return Parsed(figures, {"Ring exchange": [row]})
+def check(parameters: RingParameters, *, ranks: int) -> None:
+    if ranks < 2:
+        raise Mismatch("hosts", "a ring needs at least two ranks; take two hosts")
 
-    def estimate_s(self, parameters: RingParameters, *, ranks: int) -> float:
-        return 1.0 + 1e-4 * (parameters.steps + parameters.warmups)
 
-    def bottleneck_bytes(self, parameters: RingParameters, *, ranks: int) -> float:
-        return float(parameters.message_bytes * (parameters.steps + parameters.warmups))
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    printed = _ROW.search(output)
+    if printed is None:
+        raise OutputError("the ring printed no loop time")
+    ranks, size, steps, loop = int(printed[1]), int(printed[2]), int(printed[3]), float(printed[4])
+    figures = {"ring.loop_time_s": loop, "ring.step_time_s": loop / steps}
+    if size and loop:
+        figures["ring.bandwidth_Bps"] = size * steps / loop
+    row = {"ranks": ranks, "bytes": size, "steps": steps, "loop_s": loop}
+    return Parsed(figures, {"Ring exchange": [row]})
+
+
+def estimate_s(parameters: RingParameters, *, ranks: int) -> float:
+    return 1.0 + 1e-4 * (parameters.steps + parameters.warmups)
+
+
+def bottleneck_bytes(parameters: RingParameters, *, ranks: int) -> float:
+    return float(parameters.message_bytes * (parameters.steps + parameters.warmups))
+
+
+RING: Final = WorkloadDefinition(
+    slug="ring",
+    title="Ring exchange",
+    summary="Time of a known number of messages that wait for each other around a ring",
+    programs={"/usr/bin/python3": "python3"},
+    python_modules={"mpi4py": "python3-mpi4py"},
+    parameters_type=RingParameters,
+    decides="ring.loop_time_s",
+    own_time=OwnTime("ring.loop_time_s"),
+    figures=_FIGURES,
+    command=command,
+    files=files,
+    check=check,
+    parse=parse,
+    estimate_s=estimate_s,
+    bottleneck_bytes=bottleneck_bytes,
+)
+"""Every rank sends to its right neighbour and receives from its left one, step by step, with mpi4py."""

@@ -7,21 +7,17 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from experiments.workloads.base import Mismatch, Parameters
+from experiments.workloads.fields import parameter
 from experiments.workloads.patterns import compiled
 
-MAX_ITEM: Final = 4096
 RANKS: Final = "ranks"
 """The one placeholder that needs no definition: the number of ranks."""
 PLAIN_TEXT: Final = r"[A-Za-z0-9_][A-Za-z0-9_.,+=@%-]*"
 """What a text placeholder may hold unless its definition says otherwise: no leading dash, no slash, nothing a program might expand."""
-
 PLACEHOLDER_NAME: Final = "^[a-z][a-z0-9_]{0,39}$"
-MOST_WORDS: Final = 200
-"""Of a program with its arguments."""
-MOST_PLACEHOLDERS: Final = 50
 _NAME: Final = re.compile(PLACEHOLDER_NAME)
 _IN_TEXT: Final = re.compile(r"\{\{(?P<literal>[a-z][a-z0-9_]{0,39})\}\}|(?<!\$)\{(?P<name>[a-z][a-z0-9_]{0,39})\}")
 
@@ -54,8 +50,8 @@ class Placeholder(BaseModel):
         return self
 
     def checked(self, value: Any) -> Any:
-        """Return the value in its type. Raise ValueError with a reader's sentence."""
-        typed = self._typed(value)
+        """Return the value in its type. Raise ValueError with a sentence."""
+        typed = self._text(value) if self.type == "text" else self._number(value)
         if self.choices is not None and typed not in self.choices:
             raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
         if isinstance(typed, str):
@@ -67,57 +63,39 @@ class Placeholder(BaseModel):
             raise ValueError(f"must be at most {self.maximum:g}, not {value!r}")
         return typed
 
-    def _typed(self, value: Any) -> int | float | str:
-        if self.type == "text":
-            text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-            if text is None or len(text) > 200 or not text.isprintable():
-                raise ValueError(f"{value!r} is not a short printable text")
-            return text
+    def _text(self, value: Any) -> str:
+        text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else "\n"
+        if len(text) > 200 or not text.isprintable():
+            raise ValueError(f"{value!r} is not a short printable text")
+        return text
+
+    def _number(self, value: Any) -> int | float:
         try:
             number = float(value) if not isinstance(value, bool) else float("nan")
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not abs(number) < 1e18:
             raise ValueError(f"must be a number, not {value!r}")
-        if self.type == "integer":
-            if not number.is_integer():
-                raise ValueError(f"must be a whole number, not {value!r}")
-            return int(number)
-        return number
+        if self.type == "number":
+            return number
+        if not number.is_integer():
+            raise ValueError(f"must be a whole number, not {value!r}")
+        return int(number)
 
 
-class Definition(Parameters):
-    """What a maintainer writes to define a command: the constants of its parameters."""
-
-    program: list[str] = Field(max_length=MOST_WORDS)
-    placeholders: dict[str, Placeholder] = Field(default_factory=dict, max_length=MOST_PLACEHOLDERS)
-
-    @field_validator("program")
-    @classmethod
-    def _readable(cls, program: list[str]) -> list[str]:
-        for item in program:
-            if not item or len(item) > MAX_ITEM or not item.isprintable():
-                raise ValueError(f"{item[:80]!r} is not a printable argument of 1 to {MAX_ITEM} characters")
-            names_in(item)
-        if names_in(program[0]) or program[0].startswith("-"):
-            raise ValueError("the program itself is a fixed name, without placeholders")
-        return program
-
-    @field_validator("placeholders")
-    @classmethod
-    def _named(cls, placeholders: dict[str, Placeholder]) -> dict[str, Placeholder]:
-        for name in placeholders:
-            if not _NAME.fullmatch(name) or name in RESERVED or hasattr(Parameters, name):
-                raise ValueError(f"{name!r} cannot be the name of a placeholder")
-        return placeholders
-
-
-RESERVED: Final = frozenset(
-    (
-        *(RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs", "decks"),
-        *("success", "failure", "environment", "modules", "container", "parts", "keep"),
-    )
-)
+def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -> type[Parameters]:
+    """Return ``base`` with one more field for each placeholder (plain data), typed and checked by its definition."""
+    fields: dict[str, Any] = {}
+    for name, written in placeholders.items():
+        each = Placeholder.model_validate(written)
+        kind = {"integer": int, "number": float, "text": str}[each.type]
+        default = ... if each.default is None else each.checked(each.default)
+        title = each.title or name.replace("_", " ").capitalize()
+        fields[name] = (
+            Annotated[kind, BeforeValidator(each.checked)],
+            parameter(default, title, each.description, unit=each.unit),
+        )
+    return create_model(base.__name__, __base__=base, **fields)
 
 
 def names_in(item: str) -> list[str]:
@@ -126,32 +104,10 @@ def names_in(item: str) -> list[str]:
         parts = list(Formatter().parse(item))
     except ValueError as error:
         raise ValueError(f"{item!r}: {error}; write {{{{ and }}}} for braces") from None
-    names = []
-    for _, name, format_spec, conversion in parts:
-        if name is None:
-            continue
-        if format_spec or conversion or not _NAME.fullmatch(name):
-            raise ValueError(f"{item!r}: a placeholder is a plain name in braces, such as {{steps}}")
-        names.append(name)
-    return names
-
-
-def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Placeholder]) -> type[Parameters]:
-    """Return ``base`` with one more field for each placeholder, typed and checked by its definition."""
-    fields: dict[str, Any] = {}
-    for name, placeholder in placeholders.items():
-        kind = {"integer": int, "number": float, "text": str}[placeholder.type]
-        extra: dict[str, Any] = {"unit": placeholder.unit}
-        fields[name] = (
-            Annotated[kind, BeforeValidator(placeholder.checked)],
-            Field(
-                ... if placeholder.default is None else placeholder.checked(placeholder.default),
-                title=placeholder.title or name.replace("_", " ").capitalize(),
-                description=placeholder.description,
-                json_schema_extra=extra,
-            ),
-        )
-    return create_model("CommandParameters", __base__=base, **fields)
+    used = [(name, specification or conversion) for _, name, specification, conversion in parts if name is not None]
+    if any(more or not _NAME.fullmatch(name) for name, more in used):
+        raise ValueError(f"{item!r}: a placeholder is a plain name in braces, such as {{steps}}")
+    return [name for name, _ in used]
 
 
 def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:

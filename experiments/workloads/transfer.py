@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeGuard
 
 from analysis.evaluation.transfer import fit_transfer
 from analysis.numbers import SHARE
-from experiments.workloads.base import FigureOfMerit
+from experiments.workloads.base import FigureOfMerit, figures_of
 
 
 def scaled(printed: str, factor: str) -> float:
@@ -19,7 +20,7 @@ def scaled(printed: str, factor: str) -> float:
 
 def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
     """Return the figures that a curve of sizes gives, named by the workload; ``curve`` tells what its times are, where it matters."""
-    rows = (
+    figures = figures_of(slug, (
         ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
         ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
         ("bandwidth_max_Bps", "Bandwidth, best size", "B/s", "higher", "Largest bandwidth of any message size."),
@@ -34,14 +35,31 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
         ("half_bandwidth_low_bytes", "Half-bandwidth size, lower end", "B", "neutral", f"Lower end of its 95 % interval {_FIT}"),
         ("half_bandwidth_high_bytes", "Half-bandwidth size, upper end", "B", "neutral", f"Upper end of its 95 % interval {_FIT}"),
         ("fit_residual_share", "Residual of the fit", SHARE, "lower", f"Root mean square of log(t / fit) {_FIT}"),
-    )  # fmt: skip
-    return tuple(
-        FigureOfMerit(f"{slug}.{name}", label, unit, direction, f"{definition} {curve}".strip())  # type: ignore[arg-type]
-        for name, label, unit, direction, definition in rows
-    )
+    ))  # fmt: skip
+    return tuple(replace(figure, definition=f"{figure.definition} {curve}".strip()) for figure in figures)
 
 
 _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedTable:
+    """A table of an output. ``cells`` are as printed."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+    def column(self, *names: str) -> list[str] | None:
+        """Return the printed cells of the first of ``names`` that the table has."""
+        name = next((n for n in names if n in self.columns), None)
+        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table as the page shows it, numbers as printed."""
+        return [
+            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
+        ]
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:

@@ -10,12 +10,13 @@ import itertools
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, OwnTime, Parameters, Parsed, Workload
+from experiments.workloads.base import OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.fields import parameter
 
 _LATTICE_A: Final = 3.1
 """Lattice constant in angstrom that gives water's density with one molecule per cell."""
@@ -120,40 +121,32 @@ _PERFORMANCE = re.compile(
 )
 """Logs in units of Lennard-Jones count in tau."""
 _CPU_USE = re.compile(rf"^({_NUMBER})% CPU use with (\d+) MPI tasks", re.MULTILINE)
+_SECTIONS: Final = ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
 _BREAKDOWN = re.compile(
-    r"^(Pair|Bond|Kspace|Neigh|Comm|Output|Modify|Other)\s*"
+    rf"^({'|'.join(_SECTIONS)})\s*"
     rf"\|\s*({_NUMBER})?\s*\|\s*({_NUMBER})\s*\|\s*({_NUMBER})?\s*\|\s*(\S*)\s*\|\s*({_NUMBER})\s*$",
     re.MULTILINE,
 )
 
 
+_FIGURES: Final = figures_of("water", (
+    ("loop_time_s", "Loop time", "s", "lower", "LAMMPS's own wall time of the time-step loop."),
+    ("ns_per_day", "Simulated time per day", "ns/day", "higher", "Simulated nanoseconds per day of wall time."),
+    ("timesteps_per_s", "Time steps per second", "1/s", "higher", "Time steps per second of loop time."),
+    ("cpu_use_percent", "CPU use", "%", "higher", "CPU time of the loop over its wall time, mean of the ranks, as printed."),
+    *(
+        (f"{name.lower()}_s", f"{name} time", "s", "lower", f"MPI task timing breakdown, section {name}: mean over the ranks.")
+        for name in _SECTIONS
+    ),
+))  # fmt: skip
+
+
 class WaterParameters(Parameters):
     """Size and length of the simulation."""
 
-    molecules: int = Field(
-        512,
-        ge=64,
-        le=262_144,
-        title="Molecules",
-        description="Water molecules in the box.",
-        json_schema_extra={"unit": ""},
-    )
-    steps: int = Field(
-        300,
-        ge=1,
-        le=10_000_000,
-        title="Steps",
-        description="Time steps of 1 fs; the study ran 10 000.",
-        json_schema_extra={"unit": ""},
-    )
-    temperature: float = Field(
-        300.0,
-        gt=0,
-        le=2000,
-        title="Temperature",
-        description="Target of the thermostat.",
-        json_schema_extra={"unit": "K"},
-    )
+    molecules: int = parameter(512, "Molecules", "Water molecules in the box.", ge=64, le=262_144)
+    steps: int = parameter(300, "Steps", "Time steps of 1 fs; the study ran 10 000.", ge=1, le=10_000_000)
+    temperature: float = parameter(300.0, "Temperature", "Target of the thermostat.", unit="K", gt=0, le=2000)
 
     @field_validator("molecules")
     @classmethod
@@ -165,92 +158,71 @@ class WaterParameters(Parameters):
         return molecules
 
 
-class Water(Workload):
-    """LAMMPS, pair style ``lj/cut/tip4p/long`` with ``pppm/tip4p`` and SHAKE."""
+def command(parameters: WaterParameters, *, ranks: int) -> tuple[str, ...]:
+    return ("lmp", "-in", "in.water", "-log", "none")
 
-    slug = "water"
-    title = "TIP4P water"
-    summary = "LAMMPS molecular dynamics; scales until messages dominate"
-    programs: ClassVar[Mapping[str, str]] = {"lmp": "lammps"}
-    parameters_type = WaterParameters
-    figures = (
-        FigureOfMerit("water.loop_time_s", "Loop time", "s", "lower", "LAMMPS's own wall time of the time-step loop."),
-        FigureOfMerit(
-            "water.ns_per_day",
-            "Simulated time per day",
-            "ns/day",
-            "higher",
-            "Simulated nanoseconds per day of wall time.",
-        ),
-        FigureOfMerit(
-            "water.timesteps_per_s", "Time steps per second", "1/s", "higher", "Time steps per second of loop time."
-        ),
-        FigureOfMerit(
-            "water.cpu_use_percent",
-            "CPU use",
-            "%",
-            "higher",
-            "CPU time of the loop over its wall time, mean of the ranks, as printed.",
-        ),
-        *(
-            FigureOfMerit(
-                f"water.{name.lower()}_s",
-                f"{name} time",
-                "s",
-                "lower",
-                f"MPI task timing breakdown, section {name}: mean over the ranks.",
-            )
-            for name in ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
-        ),
+
+def files(parameters: WaterParameters, *, ranks: int) -> Mapping[str, str]:
+    nx, ny, nz = box_sides(parameters.molecules)
+    text = _INPUT.format(
+        lattice=_LATTICE_A,
+        nx=nx,
+        ny=ny,
+        nz=nz,
+        temperature=parameters.temperature,
+        steps=parameters.steps,
+        thermo=max(1, parameters.steps // 10),
     )
-    decides = "water.loop_time_s"
-    own_time = OwnTime("water.loop_time_s", "water.cpu_use_percent")
-    breakdown = tuple(f.id for f in figures if f.definition.startswith("MPI task timing breakdown"))
+    return {"in.water": text, "water.mol": _MOLECULE}
 
-    def command(self, parameters: WaterParameters, *, ranks: int) -> tuple[str, ...]:
-        return ("lmp", "-in", "in.water", "-log", "none")
 
-    def files(self, parameters: WaterParameters, *, ranks: int) -> Mapping[str, str]:
-        nx, ny, nz = box_sides(parameters.molecules)
-        text = _INPUT.format(
-            lattice=_LATTICE_A,
-            nx=nx,
-            ny=ny,
-            nz=nz,
-            temperature=parameters.temperature,
-            steps=parameters.steps,
-            thermo=max(1, parameters.steps // 10),
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    loop, performance, text = _last_run(output)
+    figures: dict[str, float] = {"water.loop_time_s": float(loop[1])}
+    if performance[2] == "ns":
+        figures["water.ns_per_day"] = float(performance[1])
+    figures["water.timesteps_per_s"] = float(performance[3])
+    cpu = _CPU_USE.search(text)
+    if cpu is not None:
+        figures["water.cpu_use_percent"] = float(cpu[1])
+    rows: list[dict[str, Any]] = []
+    for name, low, mean, high, _varied, share in _BREAKDOWN.findall(text):
+        figures[f"water.{name.lower()}_s"] = float(mean)
+        rows.append(
+            {
+                "section": name,
+                "min_s": float(low) if low else None,
+                "mean_s": float(mean),
+                "max_s": float(high) if high else None,
+                "share_percent": float(share),
+            }
         )
-        return {"in.water": text, "water.mol": _MOLECULE}
+    ran_with = {"ranks": int(loop[2]), "steps": int(loop[3])}
+    return Parsed(figures, {"MPI task timing breakdown": rows}, ran_with)
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        loop, performance, text = _last_run(output)
-        figures: dict[str, float] = {"water.loop_time_s": float(loop[1])}
-        if performance[2] == "ns":
-            figures["water.ns_per_day"] = float(performance[1])
-        figures["water.timesteps_per_s"] = float(performance[3])
-        cpu = _CPU_USE.search(text)
-        if cpu is not None:
-            figures["water.cpu_use_percent"] = float(cpu[1])
-        rows: list[dict[str, Any]] = []
-        for name, low, mean, high, _varied, share in _BREAKDOWN.findall(text):
-            figures[f"water.{name.lower()}_s"] = float(mean)
-            rows.append(
-                {
-                    "section": name,
-                    "min_s": float(low) if low else None,
-                    "mean_s": float(mean),
-                    "max_s": float(high) if high else None,
-                    "share_percent": float(share),
-                }
-            )
-        ran_with = {"ranks": int(loop[2]), "steps": int(loop[3])}
-        return Parsed(figures, {"MPI task timing breakdown": rows}, ran_with)
 
-    def estimate_s(self, parameters: WaterParameters, *, ranks: int) -> float:
-        # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores
-        # that grows with the square of their number: 16 ms at 4 ranks, 0.1 s at 12.
-        return 0.5 + parameters.steps * (1.2e-5 * parameters.molecules + 7e-4 * min(ranks, 16) ** 2)
+def estimate_s(parameters: WaterParameters, *, ranks: int) -> float:
+    # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores
+    # that grows with the square of their number: 16 ms at 4 ranks, 0.1 s at 12.
+    return 0.5 + parameters.steps * (1.2e-5 * parameters.molecules + 7e-4 * min(ranks, 16) ** 2)
+
+
+WATER: Final = WorkloadDefinition(
+    slug="water",
+    title="TIP4P water",
+    summary="LAMMPS molecular dynamics; scales until messages dominate",
+    programs={"lmp": "lammps"},
+    parameters_type=WaterParameters,
+    figures=_FIGURES,
+    decides="water.loop_time_s",
+    own_time=OwnTime("water.loop_time_s", "water.cpu_use_percent"),
+    breakdown=tuple(f"water.{name.lower()}_s" for name in _SECTIONS),
+    command=command,
+    files=files,
+    parse=parse,
+    estimate_s=estimate_s,
+)
+"""LAMMPS, pair style ``lj/cut/tip4p/long`` with ``pppm/tip4p`` and SHAKE."""
 
 
 def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:

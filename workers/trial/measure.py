@@ -18,9 +18,9 @@ from analysis.capture.join import Joined
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Kind, Trial
-from experiments.spec import ExperimentSpec, design, restore
+from experiments.spec import ExperimentSpec, restore
+from experiments.spec.launch_plan import plan_launch
 from experiments.spec.parameters import Capture as CaptureSettings
-from experiments.spec.parameters import Link
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.kept import Recorded, keep
@@ -90,15 +90,12 @@ class TrialRun:
         self.directory = directory
         self.heart = heart
         self.spec: ExperimentSpec = restore(trial.experiment.specification)
-        self.parameters = trial.configuration.parameters
-        self.workload = workloads.get(self.spec.workload, self.parameters)
-        asked = design.link_of(self.parameters)
-        self.link: Link = asked.ideal() if trial.kind == Kind.IDEAL else asked
+        self.plan = plan_launch(
+            *(self.spec.workload, trial.configuration.parameters, trial.cluster.slug),
+            is_ideal=trial.kind == Kind.IDEAL,
+        )
         self.launcher_kind: str = trial.cluster.kind
-        self.cluster_slug: str = trial.cluster.slug
         self.cluster_settings: dict[str, Any] = trial.cluster.settings
-        self.hosts: int = trial.configuration.hosts
-        self.ranks: int = trial.configuration.ranks
         self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"
 
     @property
@@ -107,7 +104,7 @@ class TrialRun:
         if self.trial.cluster is None or not self.trial.cluster.shares_jobs(self.spec):
             return None
         waiting = self.trial.experiment.trials.unfinished().aggregate(most=Max("configuration__hosts"))
-        return Wanted(self.trial.experiment_id, waiting["most"] or self.hosts, self.spec.time_limit_s)
+        return Wanted(self.trial.experiment_id, waiting["most"] or self.plan.hosts, self.spec.time_limit_s)
 
     def tell(self, what: str) -> None:
         """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""
@@ -117,28 +114,21 @@ class TrialRun:
 
     def measure(self, session: Session) -> Measured:
         """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped, WorkerEnds or StaleTrial."""
-        missing = workloads.missing_packages(self.workload)
+        missing = workloads.missing_packages(self.plan.workload)
         if missing and session.launcher.kind.on_this_machine:
             raise TrialFailed(
-                f"{self.workload.title} needs the package {' and '.join(missing)}, "
+                f"{self.plan.workload.title} needs the package {' and '.join(missing)}, "
                 f"which is not installed on {socket.gethostname()}."
             )
         bounds = confinement()
         inputs = self._write_inputs(session, bounds)
         link_reasons = self._certify(session)
         profile, no_profile = profile_for(self.spec.profile, session)
-        asked = job_for(
-            *(self.spec.workload, self.parameters),
-            cluster=self.cluster_slug,
-            hosts=session.hosts,
-            directory=self.directory,
-            confinement=bounds,
-            profile=profile,
-        )
+        asked = job_for(self.plan, hosts=session.hosts, directory=self.directory, confinement=bounds, profile=profile)
         job = session.prepared(asked)
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
         self._require_one_world(session, environment, job.program[0])
-        addresses = session.addresses_by_name if self.hosts > 1 else {}
+        addresses = session.addresses_by_name if self.plan.hosts > 1 else {}
         with ExitStack() as stack:
             recordings, no_capture, unseen = self._start_captures(session, stack)
             capture = next(iter(recordings.values()), None)
@@ -176,7 +166,7 @@ class TrialRun:
             joined=recorded.joined,
             seen_from=next((host for host in recordings if host), ""),
             not_recorded=unseen,
-            host_ranks=ranks_by_address(usages, addresses, self.ranks),
+            host_ranks=ranks_by_address(usages, addresses, self.plan.ranks),
             known_ports=session.knows_ports,
             link_reasons=(
                 *link_reasons,
@@ -186,7 +176,7 @@ class TrialRun:
             ),
             world=world,
             disturbances=self._disturbances(session, samples, usages),
-            inside=inside_mpi(profile, job.report_dir, usages, self.ranks) if profile else absent(no_profile),
+            inside=inside_mpi(profile, job.report_dir, usages, self.plan.ranks) if profile else absent(no_profile),
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
@@ -208,14 +198,14 @@ class TrialRun:
         """What a page must say beside the times: the link, and how many threads share the cores of virtual hosts."""
         shared = session.facts.get("oversubscription")
         if shared and threads > 1:
-            shared = f"{shared}, {plural(self.ranks, 'rank')} with {threads} threads each"
-        told = {"oversubscription": shared, "link_asked": session.launcher.kind.link_in_words(self.link)}
+            shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {threads} threads each"
+        told = {"oversubscription": shared, "link_asked": session.launcher.kind.link_in_words(self.plan.link)}
         return {**session.facts, **told}
 
     def _require_one_world(self, session: Session, environment: Mapping[str, Any], program: str) -> None:
         """Raise TrialFailed for a program whose ranks would not find each other: each would run alone, and end well."""
         chosen = hasattr(session.launcher.settings, "mpi")
-        if reason := why_singletons(environment, program=program, ranks=self.ranks, setting=chosen):
+        if reason := why_singletons(environment, program=program, ranks=self.plan.ranks, setting=chosen):
             raise TrialFailed(reason)
 
     def _require_world_as_asked(
@@ -223,7 +213,7 @@ class TrialRun:
     ) -> World:
         """Return what was seen of the world that the ranks ran in. Raise TrialFailed when it is not the one that was asked for."""
         chosen = hasattr(session.launcher.settings, "mpi")
-        world = world_of(usages, environment.get("mpi"), ranks=self.ranks, setting=chosen)
+        world = world_of(usages, environment.get("mpi"), ranks=self.plan.ranks, setting=chosen)
         if world.problem:
             raise TrialFailed(world.problem)
         return world
@@ -257,14 +247,9 @@ class TrialRun:
         work = self.directory / "work"
         work.mkdir()
         written = []
-        workload = self.spec.workload
-        paths = design.decks(workload, self.parameters, self.cluster_slug)
-        decks = {name: session.read_text(path, bounds) for name, path in paths.items()}
+        decks = {name: session.read_text(path, bounds) for name, path in self.plan.decks.items()}
         try:
-            texts = {
-                **design.input_files(workload, self.parameters),
-                **design.filled(workload, self.parameters, decks),
-            }
+            texts = self.plan.inputs(decks)
         except Mismatch as error:
             raise TrialFailed(f"{error}.") from None
         for name, text in texts.items():
@@ -300,7 +285,7 @@ class TrialRun:
 
     def _quiet_s(self) -> float:
         """How long a wire must be silent until nothing can be on its way: two round trips of the link."""
-        return QUIET_S + 4 * (self.link.delay_s + self.link.jitter_s)
+        return QUIET_S + 4 * (self.plan.link.delay_s + self.plan.link.jitter_s)
 
     def _keep_recordings(self, session: Session, recordings: Mapping[str | None, Capture]) -> Recorded:
         """End all recordings and keep them; those of hosts with addresses of their own become one."""
@@ -316,7 +301,7 @@ class TrialRun:
 
     def _watch(self, session: Session, job: Job, process: Process, traffic: LiveTraffic) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and all limits."""
-        launch_end, history = LaunchEnd(job.report_dir, self.ranks), LiveHistory()
+        launch_end, history = LaunchEnd(job.report_dir, self.plan.ranks), LiveHistory()
         samples = [session.sample()]
         deadline = time.monotonic() + self.spec.time_limit_s
         next_sample = time.monotonic() + 1.0
@@ -325,7 +310,7 @@ class TrialRun:
             now = time.monotonic()
             if now >= deadline:
                 process.terminate(TERM_GRACE_S)
-                sentence = timed_out(self.workload.title, self.spec.time_limit_s)
+                sentence = timed_out(self.plan.workload.title, self.spec.time_limit_s)
                 raise TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
             if now >= next_sample:
                 next_sample = now + 1.0
@@ -344,7 +329,7 @@ class TrialRun:
                 thin_out(printed, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
         if limit := session.exceeded(job):
             process.terminate(0.0)
-            sentence = f"{self.workload.title} was stopped. {limit}"
+            sentence = f"{self.plan.workload.title} was stopped. {limit}"
             raise TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
 
     def _require_end_in_time(self, launch_end: LaunchEnd) -> None:
@@ -352,7 +337,12 @@ class TrialRun:
         if usages := launch_end.overdue():
             raise TrialFailed(
                 did_not_end(
-                    self.workload.title, usages, END_LIMIT_S, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
+                    self.plan.workload.title,
+                    usages,
+                    END_LIMIT_S,
+                    ranks=self.plan.ranks,
+                    stdout=self.stdout,
+                    stderr=self.stderr,
                 )
             )
 
@@ -374,11 +364,16 @@ class TrialRun:
         code = process.returncode
         if code is None or code != 0 or any(u.failed for u in usages):
             reason = why_failed(
-                self.workload.title, code or 0, usages, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
+                self.plan.workload.title,
+                code or 0,
+                usages,
+                ranks=self.plan.ranks,
+                stdout=self.stdout,
+                stderr=self.stderr,
             )
             raise TrialFailed(f"{limit} {reason}" if limit else reason)
-        if (reported := len(usages)) < self.ranks:
-            raise TrialFailed(f"Only {reported} of {plural(self.ranks, 'rank')} reported their CPU time.")
+        if (reported := len(usages)) < self.plan.ranks:
+            raise TrialFailed(f"Only {reported} of {plural(self.plan.ranks, 'rank')} reported their CPU time.")
 
 
 def _limit_shown_by_end(job: Job, process: Process, usages: Sequence[RankUsage], memory_kills: int) -> str:

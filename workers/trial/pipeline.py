@@ -72,8 +72,8 @@ def execute(trial: Trial) -> None:
             run = TrialRun(trial, directory, heart)
             with POOL.lease(
                 run.launcher_kind,
-                host_count=run.hosts,
-                link=run.link,
+                host_count=run.plan.hosts,
+                link=run.plan.link,
                 settings=run.cluster_settings,
                 tell=run.tell,
                 wanted=run.wanted,

@@ -72,8 +72,8 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     _shorten_output(run)
     output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
-        files = written.texts_of(run.directory / "work", run.workload.outputs)
-        parsed = run.workload.read(output, files, {**run.parameters, "ranks": run.ranks})
+        files = written.texts_of(run.directory / "work", run.plan.workload.outputs)
+        parsed = run.plan.workload.read(output, files, {**run.plan.parameters, "ranks": run.plan.ranks})
     except OutputError as error:
         message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None
@@ -92,8 +92,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
     of_waits, no_waits, waits = _waits(run, measured)
     of_the_run = {
-        **run_metrics(measured.elapsed_s, measured.usages, run.ranks),
-        **run.workload.outside_its_work(measured.elapsed_s, parsed.figures),
+        **run_metrics(measured.elapsed_s, measured.usages, run.plan.ranks),
+        **run.plan.workload.outside_its_work(measured.elapsed_s, parsed.figures),
     }
     return TrialResult(
         measurements={
@@ -119,7 +119,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
     """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
     told = measured.world.told
-    if told and run.hosts > 1 and measured.capture is not None and not packets.mpi_packets:
+    if told and run.plan.hosts > 1 and measured.capture is not None and not packets.mpi_packets:
         told += "; no MPI message was seen between the hosts"
     return {"world": told} if told else {}
 
@@ -151,8 +151,8 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
             measured.capture_file,
             mpi_ports=(first, first + count - 1) if measured.known_ports else None,
             drops=analysis.DropCounters(report.captured, report.received, report.dropped),
-            mtu=mtu_of(run.launcher_kind, run.link, measured.environment),
-            link_rate_bps=_rate_of_every_host(run.launcher_kind, run.link),
+            mtu=mtu_of(run.launcher_kind, run.plan.link, measured.environment),
+            link_rate_bps=_rate_of_every_host(run.launcher_kind, run.plan.link),
             host_ranks=measured.host_ranks,
         )
     except analysis.CaptureError as error:
@@ -170,7 +170,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if doubts := _doubts(run, measured, result):
         level = worst(level, TrustLevel.DEGRADED)
         reasons += doubts
-    if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
+    if run.plan.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
@@ -182,11 +182,11 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> list[str]:
     """Why what was recorded may not be all that the ranks said to each other."""
-    if run.hosts < 2:
+    if run.plan.hosts < 2:
         return []
     doubts = [] if measured.world.checked or _mpi_packets(measured, result) else [_SILENT_WORLD]
     seen_from = run.trial.conditions.get("captured_hosts")
-    if seen_from and run.hosts > 2 and measured.joined is None:
+    if seen_from and run.plan.hosts > 2 and measured.joined is None:
         only = measured.seen_from or seen_from[0]
         doubts.append(f"analysed from host {only} alone: packets between the other hosts are not counted")
     elif _is_whole(measured):
@@ -240,7 +240,7 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
     if run.trial.cluster is None or not run.trial.cluster.traits.on_this_machine:
         return absent(OTHER_CLOCKS)
     windows_s = {row["rank"]: row["window_s"] for row in inside.tables["ranks"]}
-    rate_bps = _rate_of_every_host(run.launcher_kind, run.link)
+    rate_bps = _rate_of_every_host(run.launcher_kind, run.plan.link)
     return explain_waits(
         inside.calls,
         measured.capture_file,
@@ -272,7 +272,11 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
     for file in measured.inputs:
         if plain_files.is_there(file):
             files.append(("input", plain_files.move(file, run.directory / file.name)))
-    names = [name for wanted in (run.workload.outputs, run.workload.keeps) for name in written.names_of(work, wanted)]
+    names = [
+        name
+        for wanted in (run.plan.workload.outputs, run.plan.workload.keeps)
+        for name in written.names_of(work, wanted)
+    ]
     names = list(dict.fromkeys(names))
     written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
     files += [("other", written.keep(work, name, run.directory)) for name in names]

@@ -31,7 +31,8 @@ _MOST_BARS: Final = 24
 
 def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
     """Metrics of the workload's own breakdown of its time, where it prints one."""
-    return tuple(getattr(workloads.find(experiment.workload), "breakdown", ()))
+    workload = workloads.find(experiment.workload)
+    return () if workload is None else workload.breakdown
 
 
 def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:

@@ -13,7 +13,7 @@ from dashboard.labels import parameters_sentence
 from dashboard.panels.parts.measured import Measured, Source, swept
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
-from experiments.workloads import Workload
+from experiments.workloads import WorkloadDefinition
 
 FEWEST_SIZES: Final = 3
 MOST_TRIALS: Final = 20
@@ -38,7 +38,7 @@ def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     }
 
 
-def _lines(workload: Workload, rows: Sequence[ConfigurationRow], names: Sequence[str]) -> list[Line]:
+def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names: Sequence[str]) -> list[Line]:
     """Return the curve of every configuration; sizes of no bytes have no place on a logarithmic axis."""
     ids = {row.pk: row.trial_ids[f"{workload.slug}.latency_s"][:MOST_TRIALS] for row in rows}
     every = [pk for each in ids.values() for pk in each]

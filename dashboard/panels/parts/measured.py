@@ -20,7 +20,7 @@ from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
 from experiments.selectors.counted_values import measured_metrics
 from experiments.selectors.diagnosis import together_of
-from experiments.workloads import Workload
+from experiments.workloads import WorkloadDefinition
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Measured:
 
     own: Source
     published: Sequence[Source]
-    workload: Workload | None
+    workload: WorkloadDefinition | None
 
     @classmethod
     def of(cls, experiment: Experiment) -> Measured:
@@ -117,5 +117,5 @@ def _rows(experiment: Experiment) -> list[ConfigurationRow]:
     return configuration_rows(experiment, measured_metrics(experiment, Measurement.Scope.ALL))
 
 
-def _workload(experiment: Experiment) -> Workload | None:
+def _workload(experiment: Experiment) -> WorkloadDefinition | None:
     return workloads.find(experiment.workload, experiment.specification.get("parameters"))

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from experiments.spec import ExperimentSpec
-from experiments.spec.design import Design, configuration_hash, expand, first_point, program
+from experiments.spec.design import Design, configuration_hash, expand, first_point
+from experiments.spec.launch_plan import plan_launch
 from tests.experiments.specifications import specification
 
 
@@ -138,9 +139,12 @@ def test_its_first_point_is_that_of_its_first_configuration() -> None:
     assert (first_point(spec)["hosts"], first_point(spec)["ranks_per_host"]) == (2, 3)
 
 
-def test_it_gives_the_ranks_program() -> None:
-    second = expand(specification()).configurations[1]
-    assert program("water", second.parameters) == ("lmp", "-in", "in.water", "-log", "none")
+def test_launch_plan_has_the_program_of_a_rank_and_the_link_or_an_ideal_one() -> None:
+    slow = expand(specification(sweep={"hosts": [2]}, link={"delay": "5 ms"})).configurations[0]
+    launch = plan_launch("water", slow.parameters)
+    assert (launch.program, launch.hosts) == (("lmp", "-in", "in.water", "-log", "none"), 2)
+    assert launch.link.delay_s == 0.005
+    assert plan_launch("water", slow.parameters, is_ideal=True).link.delay_s == 0
 
 
 def test_it_hashes_equal_points_equally_however_they_are_written() -> None:

@@ -7,6 +7,7 @@ import pytest
 from experiments.models import Configuration
 from experiments.selectors.study import study_of
 from experiments.spec import design, parse
+from experiments.spec.launch_plan import plan_launch
 from tests.experiments import factories
 from workers import launchers, preview
 from workers.trial.job import job_for
@@ -23,7 +24,7 @@ OWN = {"program": ["solver", "{threads}"], "placeholders": {"threads": {"default
 def jobs(**changes):
     plan = design.expand(parse({**HYBRID, **changes}))
     named = {"hosts": ["n1", "n2"], "directory": Path("TRIAL")}
-    return [job_for("command", point.parameters, cluster="", **named) for point in plan.configurations]
+    return [job_for(plan_launch("command", point.parameters), **named) for point in plan.configurations]
 
 
 def test_it_tells_the_program_how_many_threads_it_has():

@@ -6,7 +6,6 @@ import pytest
 
 from experiments import workloads
 from experiments.errors import OutputError
-from experiments.workloads import base
 
 EVERY = workloads.registry()
 
@@ -70,4 +69,3 @@ def test_it_answers_a_missing_python_module_with_its_package(monkeypatch, tmp_pa
 
 def test_it_restricts_only_the_command_to_maintainers():
     assert [w.slug for w in EVERY if w.restricted] == ["command"]
-    assert base.Workload.restricted is False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,18 +16,21 @@ from experiments import workloads
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
 from experiments.spec import parse
-from tests.workers.trial.script_workload import ScriptWorkload
+from tests.workers.trial.script_workload import SCRIPT
 from workers import tasks
 from workers.keeper import cell
 from workers.trial import pipeline
 
 
 @pytest.fixture
-def script_workload(monkeypatch: pytest.MonkeyPatch) -> ScriptWorkload:
-    """Registers the workload ``script`` for the length of a test."""
-    workload = ScriptWorkload()
-    monkeypatch.setitem(workloads._WORKLOADS, workload.slug, workload)
-    return workload
+def script_workload(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Registers the workload ``script`` for the length of a test; to be called with fields of it that differ."""
+
+    def register(**fields: Any) -> None:
+        monkeypatch.setitem(workloads._WORKLOADS, SCRIPT.slug, dataclasses.replace(SCRIPT, **fields))
+
+    register()
+    return register
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, WorkloadDefinition
 
 
 class ScriptParameters(Parameters):
@@ -15,25 +15,27 @@ class ScriptParameters(Parameters):
     script: str = "print('answer 42')"
 
 
-class ScriptWorkload(Workload):
-    """Runs ``script``; a good run prints ``answer <number>``, and may print ``ranks <number>``."""
+def command(parameters: ScriptParameters, *, ranks: int) -> tuple[str, ...]:
+    return ("/usr/bin/python3", "-c", parameters.script)
 
-    slug = "script"
-    title = "Script"
-    summary = "For tests"
-    programs: ClassVar[Mapping[str, str]] = {"python3": "python3"}
-    parameters_type = ScriptParameters
-    figures = (FigureOfMerit("script.answer", "Answer", "1", "higher", "What it printed."),)
 
-    def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
-        return ("/usr/bin/python3", "-c", parameters.script)
+def parse(output: str, files: Mapping[str, str]) -> Parsed:
+    answers = [line.split()[1] for line in output.splitlines() if line.startswith("answer ")]
+    if not answers:
+        raise OutputError("The script gave no answer")
+    ranks = [int(line.split()[1]) for line in output.splitlines() if line.startswith("ranks ")]
+    return Parsed({"script.answer": float(answers[0])}, ran_with={"ranks": ranks[0]} if ranks else {})
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        answers = [line.split()[1] for line in output.splitlines() if line.startswith("answer ")]
-        if not answers:
-            raise OutputError("The script gave no answer")
-        ranks = [int(line.split()[1]) for line in output.splitlines() if line.startswith("ranks ")]
-        return Parsed({"script.answer": float(answers[0])}, ran_with={"ranks": ranks[0]} if ranks else {})
 
-    def estimate_s(self, parameters: Any, *, ranks: int) -> float:
-        return 1.0
+SCRIPT: Final = WorkloadDefinition(
+    slug="script",
+    title="Script",
+    summary="For tests",
+    programs={"python3": "python3"},
+    parameters_type=ScriptParameters,
+    figures=(FigureOfMerit("script.answer", "Answer", "1", "higher", "What it printed."),),
+    command=command,
+    parse=parse,
+    estimate_s=lambda parameters, *, ranks: 1.0,
+)
+"""Runs ``script``; a good run prints ``answer <number>``, and may print ``ranks <number>``."""

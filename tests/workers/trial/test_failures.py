@@ -72,12 +72,12 @@ def test_a_run_that_says_it_was_another_one_never_counts(outcome: Callable[..., 
 
 
 def test_it_keeps_what_it_measured_for_a_better_parser(
-    outcome: Callable[..., Trial], script_workload: object, monkeypatch: pytest.MonkeyPatch
+    outcome: Callable[..., Trial], script_workload: Callable[..., None]
 ) -> None:
     trial = outcome("open('said', 'w').write('x'); print('lorem 7')")
     assert not trial.measurements.exists()
     improved = Parsed({"script.answer": 7.0})
-    monkeypatch.setattr(type(script_workload), "parse", lambda *_: improved)
+    script_workload(parse=lambda *_: improved)
     assert reparse(candidates()).finished == 1
     trial.refresh_from_db()
     assert trial.state == State.FINISHED
@@ -89,9 +89,9 @@ def test_it_keeps_what_it_measured_for_a_better_parser(
 
 
 def test_it_names_the_package_of_a_missing_program(
-    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+    run_all: Callable[..., list[Trial]], script_workload: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(type(script_workload), "programs", {"no-such-program": "no-such-package"})
+    script_workload(programs={"no-such-program": "no-such-package"})
     (trial,) = run_all(workload="script")
     assert trial.state == State.FAILED
     assert "needs the package no-such-package" in trial.message

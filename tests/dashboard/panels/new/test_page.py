@@ -11,7 +11,8 @@ from dashboard.panels.new.form import Form
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse, parse_yaml
-from experiments.spec.design import expand, program
+from experiments.spec.design import expand
+from experiments.spec.launch_plan import plan_launch
 from tests.dashboard.laboratory import specification
 from workers.preview import Estimate, capture_bytes, estimates
 
@@ -103,7 +104,7 @@ def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     assert form.sweep_rows[0].expanded == "007  1.10  1..3"
     for spec in (parse(again), parse_yaml(as_yaml(again))):
         plan = expand(spec)
-        given = [program(spec.workload, point.parameters) for point in plan.configurations]
+        given = [plan_launch(spec.workload, point.parameters).program for point in plan.configurations]
         assert given == [("program", "--build=007", version, "50") for version in ("007", "1.10", "1..3")]
 
 

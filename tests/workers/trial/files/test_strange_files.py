@@ -59,9 +59,9 @@ def test_it_fails_where_the_printed_output_is_no_plain_file(ended: Callable[...,
     ("what", "named"), [("pipe", "a pipe"), ("link", "a symbolic link"), ("directory", "a directory")]
 )
 def test_it_fails_where_an_output_is_no_plain_file(
-    ended: Callable[..., Trial], script_workload: Any, monkeypatch: pytest.MonkeyPatch, what: str, named: str
+    ended: Callable[..., Trial], script_workload: Callable[..., None], what: str, named: str
 ) -> None:
-    monkeypatch.setattr(type(script_workload), "outputs", ("rates.csv",))
+    script_workload(outputs=("rates.csv",))
     trial = ended(in_the_place_of("rates.csv", what))
     assert trial.state == State.FAILED, trial.traceback
     assert f"rates.csv is {named}, not a plain file" in trial.message
@@ -81,9 +81,9 @@ def test_it_writes_its_own_files_in_the_place_of_what_a_trial_put_there(
 
 
 def test_it_does_not_follow_the_directory_of_outputs(
-    ended: Callable[..., Trial], script_workload: Any, monkeypatch: pytest.MonkeyPatch
+    ended: Callable[..., Trial], script_workload: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(type(script_workload), "outputs", ("passwd",))
+    script_workload(outputs=("passwd",))
     trial = ended(f"{GOOD}\nimport os\nos.rename('../work', '../moved')\nos.symlink('/etc', '../work')")
     assert trial.state == State.FAILED, trial.traceback
     assert "work is no longer a directory" in trial.message
@@ -103,10 +103,10 @@ def test_it_says_that_the_printed_output_was_removed(ended: Callable[..., Trial]
 
 
 def test_it_fails_where_holes_make_kept_files_longer_than_the_disk_it_may_have(
-    ended: Callable[..., Trial], script_workload: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+    ended: Callable[..., Trial], script_workload: Callable[..., None], settings: Any
 ) -> None:
     settings.TRIAL_DISK_BYTES = 1 << 20
-    monkeypatch.setattr(type(script_workload), "keeps", ("*.log",))
+    script_workload(keeps=("*.log",))
     trial = ended(f"open('x.log', 'wb').truncate(2 << 20)\n{GOOD}")
     assert trial.state == State.FAILED, trial.traceback
     assert "The files that it keeps are 2 MiB long together" in trial.message
