@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
+from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.experiment.diagnosis import panels_of, shown
 from dashboard.experiment.list_rows import chip_state, chip_words

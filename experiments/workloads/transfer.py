@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeGuard
 
-from analysis.evaluation.transfer import fit_transfer
+from analysis.conclusions.observations.transfer import fit_transfer
 from analysis.numbers import SHARE
 from experiments.workloads.base import FigureOfMerit
 

@@ -10,7 +10,7 @@ from django.test import Client
 from lxml import html
 
 from analysis.catalogue import METRICS
-from analysis.findings.registry import RULES
+from analysis.conclusions.rules.registry import RULES
 from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label
 from dashboard.states import CHIPS
