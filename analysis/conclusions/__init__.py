@@ -4,27 +4,24 @@
 add to the answer.
 """
 
-from analysis.conclusions.answer import Answer, Cause, ChangePart, Figure, Missing, Strength
+from analysis.conclusions.answer import Answer, Cause, ChangePart, Figure, Missing
 from analysis.conclusions.answering import OUTLIERS, answer, together
-from analysis.conclusions.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
+from analysis.conclusions.asked import Accepted, Asked, Deciding, Factor, Question, question
 from analysis.conclusions.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
-from analysis.conclusions.facts import MOST_CAUSES, Fact, Fold, causes_of, facts
-from analysis.conclusions.key_figures import key_figures
+from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of, facts
 from analysis.conclusions.observations.grid import Together
+from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.observations.scatter import Claims, Scatter, pooled
-from analysis.conclusions.rules import RULES
-from analysis.conclusions.rules.registry import Evidence, Finding
-from analysis.conclusions.rules.report import Report, find
-from analysis.conclusions.rules.verdict import Verdict
+from analysis.conclusions.rules.registry import Finding
+from analysis.conclusions.rules.report import Report, Verdict, find
+from analysis.conclusions.sentences.key_figures import key_figures
 from analysis.conclusions.text import FOLDS, render
 from analysis.conclusions.wording import place
 
 __all__ = [
-    "ASKS",
     "FOLDS",
     "MOST_CAUSES",
     "OUTLIERS",
-    "RULES",
     "Accepted",
     "Answer",
     "Asked",
@@ -34,20 +31,18 @@ __all__ = [
     "Curve",
     "Deciding",
     "Diagnosis",
-    "Evidence",
     "Fact",
     "Factor",
     "Figure",
     "Finding",
     "FittedModel",
-    "Fold",
     "Missing",
     "Model",
+    "Observation",
     "Question",
     "Report",
     "Scatter",
     "Slice",
-    "Strength",
     "Together",
     "Verdict",
     "answer",

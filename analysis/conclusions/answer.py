@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from analysis.conclusions.asked import ASKS, Question
 from analysis.conclusions.observations.scatter import Scatter
+from analysis.statistics import Interval
 
 Strength = Literal["firm", "moderate", "printed", "open"]
 """Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, a part is not, or a drift over the order of trials would
@@ -24,6 +25,14 @@ class Figure:
     low: float | None = None
     high: float | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def within(
+        cls, name: str, value: float, unit: str, interval: Interval | None, where: Mapping[str, Any] | None = None
+    ) -> Figure:
+        """Return a number with the ends of its interval, if it has one."""
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        return cls(name, value, unit, low, high, where or {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,18 @@ from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Figure, Strength
 from analysis.conclusions.asked import Asked, Factor, Question, question
-from analysis.conclusions.observations.drift import drift_of, judged
+from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.observations.grid import Grid, Together
 from analysis.conclusions.observations.residuals import scatter_of_residuals
+from analysis.conclusions.questions.loads import answer_load
 from analysis.conclusions.questions.network import answer_network
-from analysis.conclusions.questions.others import answer_load, answer_point, answer_weak
-from analysis.conclusions.questions.scale import answer_scale
+from analysis.conclusions.questions.sizes import answer_point, answer_scale, answer_weak
 from analysis.conclusions.questions.steps import answer_steps
+from analysis.conclusions.questions.survival import judged
 from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
+from analysis.conclusions.sentences import experiment as words
 from analysis.conclusions.wording import place
-from analysis.numbers import grouped, plural
 from analysis.scaling import DISTURBED, Point
 
 _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
@@ -33,9 +34,7 @@ _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
     "treatment": answer_treatment,
     "one point": answer_point,
 }
-
-
-_MOST_SLICES: Final = 4
+_WEAKEST_FIRST: Final[tuple[Strength, ...]] = ("open", "moderate", "printed", "firm")
 OUTLIERS: Final = "outlying trials"
 """Name of the figure that counts the trials of a point that are no part of the scatter."""
 
@@ -43,7 +42,7 @@ OUTLIERS: Final = "outlying trials"
 def answer(asked: Asked) -> Answer:
     """Answer the experiment's question, or say what is missing."""
     if not asked.measured() and not asked.accepted:
-        return Answer(question(asked), "No trial has finished.", "open")
+        return Answer(question(asked), words.NO_TRIAL, "open")
     asked = _with_scatter(asked)
     drift = drift_of(asked)
     given = _answered(asked) if drift is None else judged(asked, drift, _answered)
@@ -59,7 +58,7 @@ def _answered(asked: Asked) -> Answer:
 
 
 def together(asked: Asked) -> Together:
-    """Return the intervals that the answer tells, of any of its points."""
+    """Return the intervals that the answer states, of any of its points."""
     if not asked.measured():
         return Together(asked.deciding.metric, [])
     asked = _with_scatter(asked)
@@ -78,12 +77,6 @@ def _with_scatter(asked: Asked) -> Asked:
     return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
 
 
-def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
-    """The factors of one slice where every combination of the others is answered by itself; none where all is one."""
-    own = _own(asked, kind)
-    return own if 0 < len(own) < len(asked.factors) and asked.against is None else []
-
-
 def _with_outliers(asked: Asked, given: Answer) -> Answer:
     """Add the outliers of every point to the answer, which judges without them."""
     measured = asked.measured()
@@ -92,10 +85,8 @@ def _with_outliers(asked: Asked, given: Answer) -> Answer:
         return given
     names = [factor.name for factor in asked.factors]
     figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in found)
-    total, trials = sum(n for _, n in found), sum(len(asked.values(p)) for p in measured)
-    are = "is an outlier" if total == 1 else "are outliers"
-    words = f"{total} of {plural(trials, 'trial')} {are} and not part of the scatter."
-    return replace(given, sentence=f"{given.sentence} {words}", figures=(*given.figures, *figures))
+    sentence = words.outliers(sum(n for _, n in found), sum(len(asked.values(p)) for p in measured))
+    return replace(given, sentence=f"{given.sentence} {sentence}", figures=(*given.figures, *figures))
 
 
 def _less_sure(asked: Asked, given: Answer) -> Answer:
@@ -109,26 +100,23 @@ def _less_sure(asked: Asked, given: Answer) -> Answer:
     weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
     if not (weakens or excluded):
         return given
-    words = f"Other load slowed {excluded + slowed} of {plural(excluded + counted, 'trial')}"
-    if excluded:
-        words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
-    if not weakens:
-        return replace(given, sentence=f"{given.sentence} {words}.")
-    strength: Strength = "moderate" if given.strength == "firm" else given.strength
-    return replace(given, sentence=f"{given.sentence} {words}: measure again on idle machines.", strength=strength)
+    sentence = words.other_load(excluded + slowed, excluded, excluded + counted, weakens)
+    strength: Strength = "moderate" if weakens and given.strength == "firm" else given.strength
+    return replace(given, sentence=f"{given.sentence} {sentence}", strength=strength)
 
 
-def _own(asked: Asked, kind: Question) -> list[Factor]:
-    """The factors that the question is about; every combination of the others gets its own answer. None: all."""
+def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
+    """The factors of one slice if every combination of the others is answered by itself; none if all is one."""
+    own: list[Factor] = []
     if kind in ("scale", "weak scale"):
-        return asked.of_role("scale")[:1]
-    if kind in ("message size", "growth"):
-        return list(asked.factors[:1])
-    if kind == "scale and treatment":
-        return asked.of_role("scale", "treatment")
-    if kind == "treatment":
-        return [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
-    return []
+        own = asked.of_role("scale")[:1]
+    elif kind in ("message size", "growth"):
+        own = list(asked.factors[:1])
+    elif kind == "scale and treatment":
+        own = asked.of_role("scale", "treatment")
+    elif kind == "treatment":
+        own = [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
+    return own if len(own) < len(asked.factors) and asked.against is None else []
 
 
 def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
@@ -147,27 +135,19 @@ def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], 
 
 
 def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
-    """One answer per combination of the other factors; alike ones are told once."""
-    answers = {}
+    """One answer per combination of the other factors; equal ones are stated once."""
+    answers, places = [], dict[str, list[str]]()
     for where, (at, part) in _slices(asked, own).items():
         each = _ANSWERS[kind](part)
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in each.figures)
-        answers[where] = replace(each, figures=figures)
-    told: dict[str, list[str]] = {}
-    for where, each in answers.items():
-        told.setdefault(each.sentence, []).append(where)
-    shown = list(told.items())[:_MOST_SLICES]
-    left = sum(len(places) for _, places in list(told.items())[_MOST_SLICES:])
-    sentence = " ".join(f"{'; '.join(places)}: {words}" for words, places in shown)
-    if left:
-        sentence += f" {left} more combination{'s are' if left > 1 else ' is'} in the table."
-    order: tuple[Strength, ...] = ("open", "moderate", "printed", "firm")
+        answers.append(replace(each, figures=figures))
+        places.setdefault(each.sentence, []).append(where)
     return Answer(
         kind,
-        sentence,
-        min((each.strength for each in answers.values()), key=order.index),
-        tuple(figure for each in answers.values() for figure in each.figures),
-        tuple(cause for each in answers.values() for cause in each.causes)[:5],
-        next((each.missing for each in answers.values() if each.missing), None),
-        next((each.scatter for each in answers.values() if each.scatter), None),
+        words.slices(places),
+        min((each.strength for each in answers), key=_WEAKEST_FIRST.index),
+        tuple(figure for each in answers for figure in each.figures),
+        tuple(cause for each in answers for cause in each.causes)[:5],
+        next((each.missing for each in answers if each.missing), None),
+        next((each.scatter for each in answers if each.scatter), None),
     )

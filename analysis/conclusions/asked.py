@@ -73,6 +73,11 @@ class Accepted:
         """Return whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
         return self.first is not None and self.at == 1
 
+    @property
+    def share(self) -> float | None:
+        """The use of the resource; contents and headers measured apart can add up to a little more than it has."""
+        return None if self.used is None else min(self.used, 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:

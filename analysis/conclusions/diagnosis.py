@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.conclusions.asked import Asked
 from analysis.conclusions.observations.reading import ChoiceOf
 from analysis.conclusions.rules.report import Report, find
 from analysis.scaling import (
@@ -184,8 +185,11 @@ class Diagnosis:
         }
 
 
-def diagnose(study: Study, *, largest_size: Callable[[Study], float]) -> Diagnosis:
-    """Conclude from the study; of a slice no size above its ``largest_size`` is suggested. Takes up to seconds: models, bootstrap."""
+def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Asked | None = None) -> Diagnosis:
+    """Conclude from the study, of which the experiment asks ``asked``; no size above the ``largest_size`` of a slice is suggested.
+
+    Takes up to seconds: models, bootstrap.
+    """
     slices = study.slices()
     budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)
     choices: dict[str, ModelChoice | None] = {}
@@ -198,7 +202,7 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float]) -> Diagnos
         return choices[where]
 
     return Diagnosis(
-        report=find(study, choice_of),
+        report=find(study, choice_of, asked),
         trials=sum(max(map(len, p.values.values()), default=0) for p in study.points),
         kind=study.kind,
         axis=study.axis,

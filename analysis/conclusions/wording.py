@@ -45,19 +45,22 @@ def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
 
 def levels(factor: Factor, values: Sequence[Any]) -> str:
     """ "2, 4 and 8 hosts"."""
-    if len(values) == 1:
-        return level(factor, values[0])
-    return f"{', '.join(level(factor, v, counted=False) for v in values[:-1])} and {level(factor, values[-1])}"
+    return joined([*(level(factor, v, counted=False) for v in values[:-1]), level(factor, values[-1])])
+
+
+def joined(words: Sequence[str]) -> str:
+    """ "2, 4 and 8"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def place(factors: Sequence[Factor], parameters: Any) -> str:
     """The point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
-    told = []
+    levels = []
     for factor in factors:
         words = level(factor, parameters.get(factor.name))
         named = factor.plural or isinstance(parameters.get(factor.name), str) or factor.unit in ("B", "bit/s")
-        told.append(words if named else f"{words} {factor.label}" if factor.unit else f"{factor.label} {words}")
-    return ", ".join(told)
+        levels.append(words if named else f"{words} {factor.label}" if factor.unit else f"{factor.label} {words}")
+    return ", ".join(levels)
 
 
 def lower_first(label: str) -> str:
@@ -151,6 +154,12 @@ def whole_sizes(low: float, high: float) -> str:
 
 def size_range(values: Sequence[float], axis: str) -> str:
     """ "4 hosts", "4 and 6 hosts", "4, 6 and 12 hosts"."""
-    if len(values) == 1:
-        return sizes(values[0], axis)
-    return f"{', '.join(map(numbers.significant, values[:-1]))} and {numbers.significant(values[-1])} {axis}"
+    return joined([*map(numbers.significant, values[:-1]), sizes(values[-1], axis)])
+
+
+def spread_words(values: Sequence[float], unit: str) -> str:
+    """ "35 %", or "35 to 45 %", for a metric over the sizes."""
+    low, high = min(values), max(values)
+    if numbers.amount(low, unit, _DIGITS) == numbers.amount(high, unit, _DIGITS):
+        return numbers.amount(low, unit, _DIGITS)
+    return numbers.between(low, high, unit, _DIGITS)

@@ -241,7 +241,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
     told = intervals if intervals.metric == study.time_metric else None
     study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
-    diagnosis = diagnose(study, largest_size=_largest_runnable)
+    diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(
         stamp=stamp,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from math import exp
-from typing import Any
+from typing import Any, Final
 
+from analysis.conclusions.answer import Figure
 from analysis.conclusions.asked import Asked, Factor
 from analysis.scaling import Point
 from analysis.statistics import Interval
+
+EQUAL: Final = 1.25
+"""Sizes that could differ by more than this are not called equal."""
 
 
 class Grid:
@@ -30,15 +35,15 @@ class Grid:
     def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
         """(how many times worse i is than j, its interval, whether measurably so)."""
         a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
-        return (
-            exp(self.claims.change(a, b)),
-            self.claims.ratio(a, b),
-            self.claims.larger(a, b),
-        )
+        return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
+
+    def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
+        """Return ``worse`` of two points."""
+        return self.worse(self.index(worse), self.index(better))
 
     def clearly(self, worse: Point, better: Point) -> bool:
         """Whether a point is measurably worse than another."""
-        return self.worse(self.index(worse), self.index(better))[2]
+        return self.compare(worse, better)[2]
 
     def cost(self, point: Point) -> float:
         """The logarithm of a point's median, turned so that less is better."""
@@ -46,8 +51,19 @@ class Grid:
         return -middle if self.asked.deciding.higher_is_better else middle
 
     def typical(self, point: Point) -> float:
-        """The median of a point's values, as charts and tables tell it."""
+        """The median of a point's values, as in charts and tables."""
         return exp(self.claims.cells[self.index(point)].middle)
+
+    def interval(self, point: Point) -> Interval | None:
+        """The interval of a point's median."""
+        return self.claims.value(self.index(point))
+
+    def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
+        """The median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
+        if where is None:
+            where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
+        deciding = self.asked.deciding
+        return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
 
     def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
         """Groups of points that differ in this factor alone, each by its level; groups of one are left out."""
@@ -60,8 +76,46 @@ class Grid:
         return [members for _, each in groupby(chosen, key=key) if len(members := list(each)) > 1]
 
 
+class SizeGrid(Grid):
+    """The points along one factor, smallest level first. Sizes are positions."""
+
+    def __init__(self, asked: Asked, factor: Factor) -> None:
+        self.factor = factor
+        super().__init__(replace(asked, points=sorted(asked.measured(), key=lambda p: p.parameters[factor.name])))
+
+    def level(self, i: int) -> float:
+        return float(self.points[i].parameters[self.factor.name])
+
+    @property
+    def best(self) -> int:
+        return min(range(len(self.points)), key=lambda i: self.cost(self.points[i]))
+
+    @property
+    def as_good(self) -> list[int]:
+        """The sizes that are not measurably worse than the best, itself included."""
+        best = self.best
+        return [i for i in range(len(self.points)) if i == best or not self.worse(i, best)[2]]
+
+    @property
+    def enough(self) -> int:
+        """The smallest size that is not measurably worse than the best."""
+        return self.as_good[0]
+
+    @property
+    def most_gained(self) -> float | None:
+        """How many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        good = self.as_good
+        others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
+        return max((interval.high for interval in others if interval.high is not None), default=None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
+        return self.claims.printed or (self.most_gained or 1.0) < EQUAL
+
+
 class Together:
-    """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that tells of the
+    """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that shows the
     same quantity takes its interval from here. ``parts`` are answered beside each other.
     ``as_measured`` are the same parts, if a drift is taken out of the comparison: tables show what was measured.
     """
@@ -75,12 +129,12 @@ class Together:
         }
 
     def value(self, parameters: Mapping[str, Any]) -> Interval | None:
-        """Return the interval of a point's typical value; None where there is none."""
+        """Return the interval of a point's typical value; None if it has none."""
         part, i = self._places.get(key(parameters), (0, None))
         return None if i is None else self._values[part].value(i)
 
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
-        """Return the interval of (typical value of one point) / (that of another); None where the answer does not compare them."""
+        """Return the interval of (typical value of one point) / (that of another); None if the answer does not compare them."""
         (first, i), (second, j) = (self._places.get(key(p), (0, None)) for p in (over, under))
         return None if i is None or j is None or first != second else self._claims[first].ratio(i, j)
 

@@ -6,7 +6,7 @@ each other. The ladder is the first, the effects are the second. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log
@@ -71,24 +71,22 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: Ratio
         return None if over is None else gain(step, over, higher_is_better=higher_is_better, ratio_of=ratio_of)
 
     counter = _counters(steps)
-    rungs: list[Step] = []
-    best: float | None = None
+    found: list[Step] = []
     for index, step in enumerate(steps):
         previous = steps[index - 1] if index else None
-        leads = best is None or (step.value > best if higher_is_better else step.value < best)
-        best = step.value if leads or best is None else best
-        rungs.append(
+        best = (max if higher_is_better else min)(each.value for each in steps[: index + 1])
+        found.append(
             Step(
                 number=index + 1,
                 value=step.value,
                 changed={} if previous is None else _changes(previous, step, counter),
                 against_previous=gained(step, previous),
                 against_first=gained(step, previous and steps[0]),
-                is_best_so_far=leads,
+                is_best_so_far=not found or best != found[-1].best_so_far,
                 best_so_far=best,
             )
         )
-    return rungs
+    return found
 
 
 def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
@@ -104,7 +102,7 @@ def _counters(steps: Sequence[Trialled]) -> set[str]:
     return {name for name in names if [s.parameters.get(name) for s in steps] == list(range(1, len(steps) + 1))}
 
 
-def _changes(before: Trialled, after: Trialled, ignored: set[str]) -> dict[str, tuple[Any, Any]]:
+def _changes(before: Trialled, after: Trialled, ignored: Collection[str] = ()) -> dict[str, tuple[Any, Any]]:
     names = [name for name in after.parameters if name not in ignored]
     pairs = {name: (before.parameters.get(name), after.parameters[name]) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
@@ -151,29 +149,26 @@ class JointEffect:
 
 
 def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
-    """Return the effect of every change of one parameter alone, in order of appearance; empty where no two points differ in one."""
-    gains: dict[tuple[str, str, str], list[float]] = {}
-    ends: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+    """Return the effect of every change of one parameter alone, in order of appearance; empty if no two points differ in one."""
+    found: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
     for a, b in combinations(points, 2):
-        changed = _changes(a, b, set())
+        changed = _changes(a, b)
         if len(changed) == 1:
             ((name, (before, after)),) = changed.items()
-            key = (name, repr(before), repr(after))
-            ends[key] = (before, after)
-            gains.setdefault(key, []).append(gain(b, a, higher_is_better=higher_is_better).factor)
+            _, gains = found.setdefault(repr((name, before, after)), ((name, before, after), []))
+            gains.append(gain(b, a, higher_is_better=higher_is_better).factor)
     return [
-        Effect(key[0], *ends[key], gain=_geometric_mean(each), smallest=min(each), largest=max(each), pairs=len(each))
-        for key, each in gains.items()
+        Effect(*change, gain=_geometric_mean(gains), smallest=min(gains), largest=max(gains), pairs=len(gains))
+        for change, gains in found.values()
     ]
 
 
 def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
     """Return two changes together against both alone, wherever all four configurations of such a square are there."""
     by_parameters = {_key(p.parameters): p for p in points}
-    by_pair: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    ends: dict[tuple[str, ...], Any] = {}
+    found: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
     for a, b in combinations(points, 2):
-        changed = _changes(a, b, set())
+        changed = _changes(a, b)
         if len(changed) != 2:
             continue
         (x, (x1, x2)), (y, (y1, y2)) = changed.items()
@@ -185,19 +180,16 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
         together, alone_x, alone_y = (
             gain(point, a, higher_is_better=higher_is_better).factor for point in (b, only_x, only_y)
         )
-        key = (x, y, repr((x1, x2)), repr((y1, y2)))
-        ends[key] = ((x1, y1), (x2, y2))
-        by_pair.setdefault(key, []).append((together, alone_x * alone_y))
+        change = ((x, y), (x1, y1), (x2, y2))
+        found.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
     return [
         JointEffect(
-            parameters=(key[0], key[1]),
-            before=ends[key][0],
-            after=ends[key][1],
+            *change,
             together=_geometric_mean([t for t, _ in squares]),
             product=_geometric_mean([p for _, p in squares]),
             squares=len(squares),
         )
-        for key, squares in by_pair.items()
+        for change, squares in found.values()
     ]
 
 

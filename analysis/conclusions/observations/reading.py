@@ -13,7 +13,6 @@ from analysis.conclusions.wording import size_range
 from analysis.scaling import (
     ModelChoice,
     Point,
-    ScalingRow,
     Study,
     TimeRow,
     fit_models,
@@ -34,12 +33,31 @@ _PRINTED_DIFFERENCE: Final = 1.05
 
 
 @dataclass(frozen=True, slots=True)
+class Observation:
+    """One number behind a finding, in the unit of its metric."""
+
+    label: str
+    value: float
+    unit: str
+    metric: str = ""
+    """Catalogue id; empty for a number computed from several."""
+    size: float | None = None
+    """Where on the axis; None for a number of the whole study."""
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """One size of one metric."""
 
     size: float
     point: Point
     median: float
+
+    def same_rank(self, metric: str) -> float | None:
+        """Return the rank that the metric names, if it is the same one in every trial."""
+        ranks = set(self.point.values.get(metric, ()))
+        return ranks.pop() if len(ranks) == 1 else None
 
 
 class Reading:
@@ -75,10 +93,6 @@ class Reading:
         return min(self.times, key=lambda place: place.median, default=None)
 
     @cached_property
-    def rows(self) -> list[ScalingRow]:
-        return scaling_table(self.study)
-
-    @cached_property
     def breakdown(self) -> list[TimeRow]:
         return time_breakdown(self.study)
 
@@ -88,6 +102,22 @@ class Reading:
 
     def series(self, metric: str) -> list[Place]:
         return [Place(x, p, float(np.median(p.array(metric)))) for x, p in self.study.sized(metric)]
+
+    def highest(self, metric: str) -> Place | None:
+        return max(self.series(metric), key=lambda place: place.median, default=None)
+
+    def lowest(self, metric: str) -> Place | None:
+        return min(self.series(metric), key=lambda place: place.median, default=None)
+
+    def evidence(self, label: str, metric: str, unit: str = "share") -> tuple[Observation, ...]:
+        """Return the median of the metric at every size."""
+        return tuple(Observation(label, place.median, unit, metric, place.size) for place in self.series(metric))
+
+    def time_evidence(self, place: Place) -> Observation:
+        """Return the median time at a size, with the interval of its repetitions."""
+        row = next((r for r in scaling_table(self.study) if r.size == place.size), None)
+        interval = row.elapsed.interval if row else None
+        return Observation("Elapsed time", place.median, "s", self.study.time_metric, place.size, interval)
 
     @cached_property
     def cpu(self) -> list[Place]:
@@ -111,11 +141,6 @@ class Reading:
             return ""
         names = [self.study.describe(p) for p in points]
         return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
-
-    def repeated(self) -> bool:
-        """Every size has enough trials for a claim (print counts as it stands)."""
-        metric = self.study.time_metric
-        return bool(self.times) and self.study.may_claim(*(t.point for t in self.times), metric=metric)
 
     def moves(self, metric: str) -> bool:
         """Whether the metric differs between sizes at all: no claim about sizes is made before this holds."""
@@ -153,6 +178,10 @@ class Reading:
     def strength(self, *, doubtful: bool = False) -> Literal["strong", "moderate", "printed"]:
         """Strength of a claim that a rule has checked."""
         return "printed" if self.printed else "moderate" if doubtful else "strong"
+
+    def strength_at(self, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
+        """Strength of a claim about one size; doubtful with too few repetitions of the metric there."""
+        return self.strength(doubtful=not self.study.may_claim(place.point, metric=metric))
 
 
 def _ratio(over: float, under: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.observations.outliers import Mask
-from analysis.conclusions.observations.scatter_groups import COMMON, Division, by_name
+from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups, by_name
 from analysis.conclusions.observations.studentised import studentised_range
 from analysis.statistics import Interval
 from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
@@ -140,9 +140,9 @@ class Claims:
         self.printed = printed
         everything = [*groups, *beside]
         division = (
-            Division.of_one(everything)
+            ScatterGroups.of_one(everything)
             if printed
-            else Division.found(everything, levels, higher_is_better=higher_is_better)
+            else ScatterGroups.found(everything, levels, higher_is_better=higher_is_better)
         )
         masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
         self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]

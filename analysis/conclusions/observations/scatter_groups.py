@@ -1,4 +1,4 @@
-"""Division of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
+"""ScatterGroups of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OfPoint = TypeVar("OfPoint", bound=Values)
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class ScatterGroups:
     """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own.
 
     ``outliers`` marks the values of each point that are no part of the shared scatter. A point with its own scatter has none.
@@ -37,14 +37,14 @@ class Division:
     outliers: Sequence[Mask]
 
     @classmethod
-    def of_one(cls, groups: Sequence[Sequence[float]]) -> Division:
+    def of_one(cls, groups: Sequence[Sequence[float]]) -> ScatterGroups:
         """Return the division into one group without outliers."""
         return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
 
     @classmethod
     def found(
         cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
-    ) -> Division:
+    ) -> ScatterGroups:
         """Return the division by the levels of the factor that the scatter follows; else into one group and single noisy points; else
         into single points.
 

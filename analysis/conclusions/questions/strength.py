@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp
 from typing import Final
 
@@ -13,9 +14,10 @@ from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_wo
 from analysis.scaling import Point
 
 MOST_RESOLVED: Final = 10.0
-"""That only changes beyond this would show tells nobody anything."""
+"""That only changes beyond this would show is not worth saying."""
 _LEAST: Final = 1.02
-"""A smaller difference is not worth anybody's repetitions."""
+"""A smaller difference is not worth repetitions."""
+_GUESSED_SCATTER: Final = 0.05
 
 
 def strength(asked: Asked, claims: Claims) -> Strength:
@@ -27,22 +29,20 @@ def strength(asked: Asked, claims: Claims) -> Strength:
     return "firm" if claims.scatter.source == "repetitions" else "moderate"
 
 
-def further(claims: Claims, ratio: float, now: int) -> int:
-    """Return the further repetitions of two points that would show this ratio, at least one.
-
-    If the scatter is not known it is taken as 5 %.
-    """
-    sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (0.05, 0.0)
+def repeat(asked: Asked, claims: Claims, points: Sequence[Point], ratio: float, names: str) -> Missing:
+    """Return the repetitions of these points, at least one, that would show this ratio between two of them."""
+    sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
+    now = min(len(asked.values(point)) for point in points)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
-    return max(1, min(needed - now, MOST_REPETITIONS))
+    more = max(1, min(needed - now, MOST_REPETITIONS))
+    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+    return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
 
 
-def settle(asked: Asked, grid: Grid, point: Point, other: Point) -> Missing | None:
+def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
     """Repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
-    if asked.published or point is other:
+    if grid.asked.published or point is other:
         return None
     apart = abs(grid.cost(point) - grid.cost(other))
-    more = further(grid.claims, exp(apart), min(len(asked.values(point)), len(asked.values(other))))
-    seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
-    names = " and ".join(place(asked.factors, p.parameters) for p in (point, other))
-    return Missing(repetitions_words(more, names), ((point.parameters, more), (other.parameters, more)), seconds)
+    names = " and ".join(place(grid.asked.factors, p.parameters) for p in (point, other))
+    return repeat(grid.asked, grid.claims, (point, other), exp(apart), names)

@@ -4,7 +4,6 @@ A new rule is a function in one of these modules under ``@rule``.
 """
 
 from analysis.conclusions.rules import scaling  # noqa: I001  (the order is the order of the findings)
-from analysis.conclusions.rules import balance, mpi, network, traffic, trust, wait
-from analysis.conclusions.rules.registry import RULES
+from analysis.conclusions.rules import ranks, network, traffic, trust, wait
 
-__all__ = ["RULES", "balance", "mpi", "network", "scaling", "traffic", "trust", "wait"]
+__all__ = ["network", "ranks", "scaling", "traffic", "trust", "wait"]

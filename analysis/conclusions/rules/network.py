@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.conclusions.observations.reading import Place, Reading
-from analysis.conclusions.rules.registry import Evidence, Finding, rule
+from analysis.conclusions.observations.reading import Observation, Place, Reading
+from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.sentences.findings import (
+    BANDWIDTH_ASKED,
+    BANDWIDTH_STATED,
+    OUTSIDE_COMPUTING,
+    UPPER_BOUND,
+    bursts_reach,
+    retransmission_cost,
+)
 from analysis.conclusions.wording import percent, sizes
 from analysis.numbers import amount, plural
 from analysis.scaling import Point
@@ -22,41 +30,6 @@ _SMALLEST_FLOW: Final = 0.01
 _RETRANSMITTED: Final = 0.001
 _SEGMENT_BYTES: Final = 1448
 """Payload of a full segment on plain Ethernet with time stamps."""
-
-
-@rule
-def link_load(reading: Reading) -> Iterator[Finding]:
-    """A full link, bursts that fill it, or that it never is full."""
-    loads = [
-        _Load.of(place.point, row)
-        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
-        if row.mean_bps is not None and row.bandwidth_bps
-    ]
-    if not loads:
-        return
-    rows = [load.row for load in loads]
-    busiest, bursts = max(loads, key=lambda load: load.mean), max(loads, key=lambda load: load.peak)
-    known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
-    evidence = (
-        *(Evidence("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
-        *(
-            Evidence("Peak rate of a port, 10 ms", row.peak_bps, "bit/s", "port_peak_10ms_bps", row.size)
-            for row in rows
-            if row.peak_bps
-        ),
-        *(
-            Evidence("Bandwidth", bandwidth, "bit/s")
-            for bandwidth in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)
-        ),
-    )
-    asked = ""
-    if not reading.study.link_made:
-        asked = "The bandwidth is what the cluster's facts or its network cards say; what the link reaches was not measured."
-    elif not reading.study.link_certified:
-        asked = "The bandwidth is the one asked for; no certificate says what the link reached."
-    upper = "" if known else "All captured bytes are set against one link, so the true load is at most this."
-    caveat = " ".join(filter(None, (asked, upper)))
-    yield _load_finding(reading, busiest, bursts, known, evidence, caveat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +52,75 @@ class _Load:
         return amount(self.row.bandwidth_bps, "bit/s")
 
 
-def _load_finding(
-    reading: Reading, busiest: _Load, bursts: _Load, known: bool, evidence: tuple[Evidence, ...], caveat: str
-) -> Finding:
+@rule
+def link_load(reading: Reading) -> Iterator[Finding]:
+    """A full link, bursts that fill it, or that it never is full."""
+    loads = [
+        _Load.of(place.point, row)
+        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
+        if row.mean_bps is not None and row.bandwidth_bps
+    ]
+    if not loads:
+        return
+    rows = [load.row for load in loads]
+    busiest, bursts = max(loads, key=lambda load: load.mean), max(loads, key=lambda load: load.peak)
+    known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
+    evidence = (
+        *(Observation("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
+        *(
+            Observation("Peak rate of a port, 10 ms", row.peak_bps, "bit/s", "port_peak_10ms_bps", row.size)
+            for row in rows
+            if row.peak_bps
+        ),
+        *(Observation("Bandwidth", rate, "bit/s") for rate in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)),
+    )
+    asked = "" if reading.study.link_certified else BANDWIDTH_ASKED
+    caveat = " ".join(
+        filter(None, (asked if reading.study.link_made else BANDWIDTH_STATED, "" if known else UPPER_BOUND))
+    )
     strength, share = reading.strength(doubtful=bool(caveat)), busiest.mean
-    explains: float | None = None
     if share >= _FULL and known:
-        statement = f"The link is saturated{reading.at(busiest.point)}: {percent(min(share, 1.0))} of {busiest.link} on average."
-        explains = min(share, 1.0)
-        step = "Measure on a faster link, or send less: the time cannot fall before the load does."
+        words = {"at": reading.at(busiest.point), "share": percent(min(share, 1.0)), "link": busiest.link}
+        yield finding("link_load, saturated", strength, evidence, explains=share, caveat=caveat, **words)
     elif bursts.peak >= _PEAK_FULL:
-        peak = f"reaches all of {bursts.link}" if bursts.peak >= 1 else f"is {percent(bursts.peak)} of {bursts.link}"
-        statement = (
-            f"Bursts fill the link{reading.at(bursts.point)}: the fullest port's 10 ms peak {peak}, "
-            f"its mean at most {percent(min(bursts.mean, 1.0))}."
-        )
-        explains = min(bursts.mean, 1.0)
-        step = "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for."
+        words = {"at": reading.at(bursts.point), "share": percent(min(bursts.mean, 1.0))}
+        words["peak"] = bursts_reach(bursts.peak, bursts.link)
+        yield finding("link_load, bursts", strength, evidence, explains=bursts.mean, caveat=caveat, **words)
     else:
-        most = f"at most {percent(share)}" if share < _FULL or known else f"up to {percent(share)}"
-        statement = f"The link is not full: {most} of {busiest.link} on average."
-        step = "More bandwidth alone is unlikely to help; look at round trips and at the number of messages."
-    return Finding("link_load", "network", statement, strength, evidence, "throughput", step, caveat, explains=explains)
+        most = f"{'at most' if share < _FULL or known else 'up to'} {percent(share)}"
+        yield finding("link_load", strength, evidence, caveat=caveat, most=most, link=busiest.link)
+
+
+_Judge = Callable[[Mapping[str, Any]], float | None]
 
 
 @rule
 def bound_flows(reading: Reading) -> Iterator[Finding]:
     """Flows whose rate is near window / round trip, and flows that wait a round trip for every message."""
-    for kind, judge in (("window", _window_bound), ("latency", _latency_bound)):
+    judges: tuple[tuple[str, _Judge], ...] = (("window_bound", _window_bound), ("latency_bound", _latency_bound))
+    for name, judge in judges:
         bound = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
-        if bound:
-            place, flows = max(bound, key=lambda item: len(item[1]))
-            yield _bound_finding(reading, kind, place, flows)
+        if not bound:
+            continue
+        place, flows = max(bound, key=lambda item: len(item[1]))
+        (rate, limit, payload), count = max(flows), len(flows)
+        yield finding(
+            name,
+            reading.strength(doubtful=True),
+            (
+                Observation("Connections", count, "1", "connections", place.size),
+                Observation("Rate", rate, "bit/s", "goodput_bps", place.size),
+                Observation("Limit", limit, "bit/s", "", place.size),
+            ),
+            explains=8 * payload / limit / place.median,
+            run=plural(count, "connection runs", "connections run"),
+            at=reading.at(place.point),
+            rate=amount(rate, "bit/s"),
+            limit=amount(limit, "bit/s"),
+        )
 
 
-def _bound(place: Place, judge: Any) -> list[tuple[float, float, float]]:
+def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
     """(rate, limit) in bit/s and the payload in bytes of the flows that matter and that ``judge`` calls bound."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
@@ -127,7 +134,7 @@ def _bound(place: Place, judge: Any) -> list[tuple[float, float, float]]:
 
 
 def _window_bound(flow: Mapping[str, Any]) -> float | None:
-    """The smaller direction's window / round trip; only where a window was seen to be full."""
+    """The smaller direction's window / round trip; only if a window was seen to be full."""
     windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
     round_trip = flow.get("rtt_median_s")
     full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
@@ -135,43 +142,11 @@ def _window_bound(flow: Mapping[str, Any]) -> float | None:
 
 
 def _latency_bound(flow: Mapping[str, Any]) -> float | None:
-    """What is in flight / round trip, where that is no more than two segments and no window was full."""
+    """What is in flight / round trip, if that is no more than two segments and no window was full."""
     in_flight, round_trip = flow.get("bytes_in_flight_p95"), flow.get("rtt_median_s")
     if not in_flight or not round_trip or in_flight > 2 * _SEGMENT_BYTES or (flow.get("window_full_events") or 0):
         return None
     return float(8 * in_flight / round_trip)
-
-
-def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[float, float, float]]) -> Finding:
-    rate, limit, payload = max(flows)
-    at, count = reading.at(place.point), len(flows)
-    flows_run = plural(count, "connection runs", "connections run")
-    if kind == "window":
-        statement = (
-            f"{flows_run} at the limit of the TCP window{at}: {amount(rate, 'bit/s')}, "
-            f"where window / round trip allows {amount(limit, 'bit/s')}."
-        )
-        step = "Raise the TCP buffers, or shorten the round trip; more bandwidth will not help these connections."
-    else:
-        statement = (
-            f"{flows_run} one message per round trip{at}: {amount(rate, 'bit/s')}, set by latency and not by bandwidth."
-        )
-        step = "Shorten the round trip, overlap messages with computing, or combine them; more bandwidth will not help."
-    return Finding(
-        f"{kind}_bound",
-        "network",
-        statement,
-        reading.strength(doubtful=True),
-        (
-            Evidence("Connections", count, "1", "connections", place.size),
-            Evidence("Rate", rate, "bit/s", "goodput_bps", place.size),
-            Evidence("Limit", limit, "bit/s", "", place.size),
-        ),
-        "throughput",
-        step,
-        "From the connections of one typical trial; rates are means over their whole life.",
-        explains=min(1.0, 8 * payload / limit / place.median),
-    )
 
 
 @rule
@@ -184,44 +159,29 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
     ]
     if not seen:
         return
-    rows = [row for _, row in seen]
     place, worst = max(seen, key=lambda each: each[1].retransmitted_share or 0.0)
-    share, cost, explains, caveat = worst.retransmitted_share or 0.0, "", None, ""
-    if worst.retransmission_s is not None:
-        cost, caveat = _retransmission_cost(*worst.retransmission_s, place.median)
-        explains = min(worst.retransmission_s[0] / place.median, 1.0)
+    cost, caveat = retransmission_cost(worst.retransmission_s, place.median)
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
-    yield Finding(
+    yield finding(
         "retransmissions",
-        "network",
-        f"{percent(share)} of the payload is sent again{reading.at(place.point)}{cost}.",
         reading.strength(doubtful=True),
         (
             *(
-                Evidence("Retransmitted share", r.retransmitted_share or 0.0, "share", "retransmitted_bytes", r.size)
-                for r in rows
+                Observation("Retransmitted share", r.retransmitted_share or 0.0, "share", "retransmitted_bytes", r.size)
+                for _, r in seen
             ),
-            *(Evidence("Retransmitted segments", n, "1", "retransmitted_segments", x) for x, n in points.items() if n),
+            *(
+                Observation("Retransmitted segments", n, "1", "retransmitted_segments", x)
+                for x, n in points.items()
+                if n
+            ),
         ),
-        "packets",
-        "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
-        caveat,
-        explains=explains,
+        explains=None if worst.retransmission_s is None else worst.retransmission_s[0] / place.median,
+        caveat=caveat,
+        share=percent(worst.retransmitted_share or 0.0),
+        at=reading.at(place.point),
+        cost=cost,
     )
-
-
-def _retransmission_cost(low: float, high: float, elapsed: float) -> tuple[str, str]:
-    """How the sentence goes on, and its caveat: waits that were seen, or bounds."""
-    if low == high:
-        return (
-            f", and the run waits {amount(low, 's')} for it",
-            "Waits on the longest chain of messages in the capture.",
-        )
-    low, high = min(low, elapsed), min(high, elapsed)
-    # A connection cannot lose more than the run takes: where the bounds reach it, only the lower one says anything.
-    costs = f"between {amount(low, 's')} and {amount(high, 's')}" if high < elapsed else f"{amount(low, 's')} or more"
-    caveat = "One round trip each at least, a time-out of 200 ms each at most."
-    return f", which costs each connection {costs}", caveat
 
 
 @rule
@@ -237,21 +197,20 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
     moving_s = wire.volume_s if wire.volume_s is not None else wire.link_busy_s
     if moving_s is None or (part := moving_s / last.off_cpu_s) > 0.25:
         return
-    waiting = "outside of computing" if last.profiled else "off the CPU"
+    waiting = OUTSIDE_COMPUTING[last.profiled]
     name, latency_s = "Latency of messages that wait for each other", wire.latency_s
-    latency = (Evidence(name, latency_s, "s", "chain_latency_s", last.size),) if latency_s else ()
-    yield Finding(
+    yield finding(
         "waiting_explained",
-        "network",
-        f"Moving the bytes explains at most {percent(part)} of the time {waiting} at {sizes(last.size, reading.axis)} "
-        f"({amount(moving_s, 's')} of {amount(last.off_cpu_s, 's')}).",
         reading.strength(doubtful=not reading.study.link_certified),
         (
-            Evidence("Time the link needs for the bytes", moving_s, "s", "", last.size),
-            Evidence(f"Time {waiting}", last.off_cpu_s, "s", "", last.size),
-            *latency,
+            Observation("Time the link needs for the bytes", moving_s, "s", "", last.size),
+            Observation(f"Time {waiting}", last.off_cpu_s, "s", "", last.size),
+            *((Observation(name, latency_s, "s", "chain_latency_s", last.size),) if latency_s else ()),
         ),
-        "where-time-goes",
-        "Compare delay 0 with the present one; the MPI profile shows what the ranks do in the rest.",
-        f"On average {percent(last.off_cpu_share)} of the run is {waiting}.",
+        part=percent(part),
+        waiting=waiting,
+        size=sizes(last.size, reading.axis),
+        moving=amount(moving_s, "s"),
+        whole=amount(last.off_cpu_s, "s"),
+        share=percent(last.off_cpu_share),
     )

@@ -6,27 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from analysis.conclusions.observations.reading import Reading
-from analysis.statistics import Interval
+from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.sentences.findings import FINDINGS, Group
 
-Group = Literal["scaling", "time", "traffic", "network", "trust"]
 Strength = Literal["strong", "moderate", "weak", "printed"]
 """Strong: intervals or tests leave no doubt. Moderate: measured, with a qualification in the caveat. Weak: a hint. Printed:
 follows from published numbers as they stand, which have no spread of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One number behind a finding, in the unit of its metric."""
-
-    label: str
-    value: float
-    unit: str
-    metric: str = ""
-    """Catalogue id; empty for a number computed from several."""
-    size: float | None = None
-    """Where on the axis; None for a number of the whole study."""
-    interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +22,8 @@ class Finding:
     group: Group
     statement: str
     strength: Strength
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Observation, ...]
     chart: str
-    """Element of the experiment page that shows it: time, speedup, where-time-goes, packets, throughput, interarrival ..."""
     next_step: str
     caveat: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -52,11 +36,35 @@ class Finding:
 
 
 Rule = Callable[[Reading], Iterable[Finding]]
-RULES: Final[dict[str, Rule]] = {}
-"""By name, in the order in which their findings are listed."""
+RULES: Final[list[Rule]] = []
+"""In the order in which their findings are listed."""
 
 
 def rule(function: Rule) -> Rule:
-    """Enter a rule under its function's name; a rule yields nothing where the data do not bear its claim."""
-    RULES[function.__name__] = function
+    """Enter a rule, which yields nothing if the data do not bear its claim."""
+    RULES.append(function)
     return function
+
+
+def finding(
+    name: str,
+    strength: Strength,
+    evidence: Iterable[Observation],
+    *,
+    explains: float | None = None,
+    caveat: str | None = None,
+    **words: str,
+) -> Finding:
+    """Return the finding whose sentences are those of ``name``, with these words in them; what follows a comma names a variant."""
+    text = FINDINGS[name]
+    return Finding(
+        name.partition(",")[0],
+        text.group,
+        text.statement.format(**words),
+        strength,
+        tuple(evidence),
+        text.chart,
+        text.next_step.format(**words),
+        text.caveat.format(**words) if caveat is None else caveat,
+        explains=None if explains is None else min(explains, 1.0),
+    )

@@ -1,24 +1,41 @@
-"""All findings of a study: the verdict first, then what it rests on, then what it cannot tell."""
+"""All findings of a study, with what the answer about its sizes comes to, and what it cannot tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal
 
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.answering import answer
+from analysis.conclusions.asked import Asked, Deciding, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
-from analysis.conclusions.rules.verdict import Verdict, judge
-from analysis.numbers import significant
-from analysis.scaling import Study, fit_models
+from analysis.conclusions.sentences.findings import CANNOT_TELL, NO_TRIAL, joint_verdict
+from analysis.scaling import Point, Study, fit_models
 from analysis.trust_level import FLAGGED
 
+Class = Literal["scales", "limited", "unclear", "failed"]
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
+_EFFICIENT: Final = 0.5
+"""Below this share of the ideal, more than half of what the added hosts cost is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Does it scale: class, the sentence of the answer about the sizes, and the size to use (None if that is not known)."""
+
+    verdict: Class
+    sentence: str
+    best_size: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Findings of one study, grouped: scaling, time, traffic, network, trust. ``slices`` where other parameters vary too."""
+    """Findings of one study, grouped: scaling, time, traffic, network, trust. ``slices`` if other parameters vary too."""
 
     name: str
     verdict: Verdict
@@ -26,9 +43,6 @@ class Report:
     cannot_tell: tuple[str, ...]
     where: Mapping[str, Any] = field(default_factory=dict)
     slices: tuple[Report, ...] = ()
-
-    def group(self, name: str) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.group == name)
 
     def brief(self) -> Report:
         """Return the report without its findings and slices."""
@@ -46,69 +60,93 @@ class Report:
         }
 
 
-def find(study: Study, choice_of: ChoiceOf = fit_models) -> Report:
-    """Apply every rule to the study, slice by slice where parameters beside the axis vary.
+def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
+    """Apply every rule to the study, slice by slice if parameters beside the axis vary.
 
-    The same study always gives the same report. Where every slice has a single size there is no scaling to speak of: the
-    rules then see the study as a whole.
+    The same study always gives the same report. If every slice has a single size there is no scaling to speak of: the
+    rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
     """
     slices = study.slices()
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
-        return _report(study, choice_of)
-    reports = tuple(_report(s, choice_of) for s in slices)
+        return _report(study, choice_of, asked)
+    if asked is not None:
+        asked = replace(asked, slices=len(slices))
+    reports = tuple(_report(s, choice_of, asked) for s in slices)
     together = tuple(f for report in reports for f in report.findings)
     unsaid = tuple(dict.fromkeys(line for report in reports for line in report.cannot_tell))
-    return Report(study.name, _joint_verdict(reports, study.axis), together, unsaid, slices=reports)
+    return Report(study.name, _joint(reports, study.axis), together, unsaid, slices=reports)
 
 
-def _report(study: Study, choice_of: ChoiceOf) -> Report:
+def _report(study: Study, choice_of: ChoiceOf, asked: Asked | None) -> Report:
     reading = Reading(study, choice_of)
     scales = len({t.size for t in reading.times}) == len(reading.times)
     findings = [
         replace(finding, where=dict(study.where))
-        for rule in RULES.values()
+        for rule in RULES
         for finding in rule(reading)
         if scales or finding.group != "scaling"
     ]
     findings.sort(key=lambda f: _ORDER[f.group])
-    return Report(study.name, judge(reading), tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
+    verdict = _verdict(study, [t.point for t in reading.times], asked)
+    return Report(study.name, verdict, tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
 
 
-def _joint_verdict(reports: tuple[Report, ...], axis: str) -> Verdict:
-    classes = [r.verdict.verdict for r in reports]
-    if len(set(classes)) == 1 and len({r.verdict.best_size for r in reports}) == 1:
-        return replace(reports[0].verdict, sentence=f"In all {len(reports)} slices: {reports[0].verdict.sentence}")
-    told = [
-        f"{r.verdict.verdict}{f' (best {significant(r.verdict.best_size)})' if r.verdict.best_size else ''} at {words(r.where)}"
-        for r in reports
-    ]
-    worst = next(c for c in ("limited", "scales", "unclear", "failed") if c in classes)
-    return Verdict(worst, f"How it scales with {axis} depends on the other parameters: {'; '.join(told[:6])}.")
+def _verdict(study: Study, points: Sequence[Point], asked: Asked | None) -> Verdict:
+    """Return what the answer about the sizes of one slice comes to."""
+    if not points:
+        failed = any(p.lost for p in study.points)
+        return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
+    about = _about_sizes(study, points, asked)
+    given = answer(about)
+    if given.strength == "open":
+        return Verdict("unclear", given.sentence)
+    if study.kind == "weak":
+        full = _number(given.figure("stays above 80 %"))
+        return Verdict("limited" if full is None else "scales", given.sentence, full)
+    sizes = sorted(float(p.parameters[study.axis]) for p in about.points)
+    slowest = _number(given.figure("times the best", **{study.axis: sizes[0]}))
+    size = _number(given.figure("enough")) or sizes[-1]
+    scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
+    return Verdict("scales" if scales else "limited", given.sentence, size)
 
 
-def words(where: Mapping[str, Any]) -> str:
-    """The other parameters in words: "link.bandwidth = 100 000 000, molecules = 512"."""
-    return ", ".join(
-        f"{name} = {significant(value)}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in where.items()
-    )
+def _number(figure: Figure | None) -> float | None:
+    return None if figure is None else float(figure.value or 0)
+
+
+def _about_sizes(study: Study, points: Sequence[Point], asked: Asked | None) -> Asked:
+    """Return the question where to stop, of one slice: by what decides in the experiment, else by time."""
+    by_size = {float(p.parameters[study.axis]): repr(p.parameters) for p in reversed(points)}
+    shown = set(by_size.values())
+    factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
+    if asked is not None and asked.against is None:
+        own = [p for p in asked.measured() if repr(p.parameters) in shown]
+        others = [p for p in asked.measured() if repr(p.parameters) not in shown]
+        if own:
+            return replace(asked, points=own, beside=others, factors=[factor], weak=weak, steps=False)
+    deciding = Deciding(study.time_metric, "Elapsed time", "s")
+    timed = [p for p in points if repr(p.parameters) in shown and min(p.array(study.time_metric)) > 0]
+    return Asked(timed, deciding, [factor], study.published, weak)
+
+
+def _joint(reports: Sequence[Report], axis: str) -> Verdict:
+    verdicts = [report.verdict for report in reports]
+    if len({(each.verdict, each.best_size) for each in verdicts}) == 1:
+        return replace(verdicts[0], sentence=f"In all {len(reports)} slices: {verdicts[0].sentence}")
+    worst: Class = next(c for c in ("limited", "scales", "unclear", "failed") if c in {v.verdict for v in verdicts})
+    rows = [(report.verdict.verdict, report.verdict.best_size, report.where) for report in reports]
+    return Verdict(worst, joint_verdict(axis, rows))
 
 
 def _cannot_tell(reading: Reading) -> list[str]:
-    study, lines = reading.study, []
-    if study.published:
-        lines.append("The printed values have no repetitions: how much they would scatter is not known.")
-    if not reading.cpu:
-        lines.append("No CPU time was measured, so computing and waiting cannot be told apart.")
-    if not reading.series("packets"):
-        flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
-        lines.append(
-            "No capture can be trusted fully, so nothing can be said about the wire."
-            if flagged
-            else "No packets were captured, so nothing can be said about the wire."
-        )
-    if reading.series("packets") and any(study.bandwidth_of(place.point) is None for place in reading.times):
-        lines.append("The link's bandwidth is not known, so its load is not either.")
-    if study.cores is not None:
-        lines.append("All hosts are virtual ones of one machine: real hosts have their own cores, caches and memory.")
-    return lines
+    study, packets = reading.study, reading.series("packets")
+    flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
+    holds = {
+        "printed": study.published,
+        "no CPU time": not reading.cpu,
+        "no trusted capture": not packets and flagged,
+        "no packets": not packets and not flagged,
+        "no bandwidth": bool(packets) and any(study.bandwidth_of(place.point) is None for place in reading.times),
+        "virtual hosts": study.cores is not None,
+    }
+    return [CANNOT_TELL[name] for name, is_so in holds.items() if is_so]

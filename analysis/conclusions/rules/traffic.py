@@ -1,14 +1,15 @@
-"""Rules about what is on the wire: packet sizes, arrivals in time, and who talks to whom."""
+"""Rules about what is on the wire: packet sizes, arrivals in time, and which hosts exchange it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from analysis.conclusions.observations.reading import Place, Reading
-from analysis.conclusions.rules.registry import Evidence, Finding, rule
-from analysis.conclusions.wording import percent
-from analysis.numbers import SHARE, amount, between
+from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.sentences.findings import heaviest_host, heaviest_pair
+from analysis.conclusions.wording import spread_words
+from analysis.numbers import SHARE, amount
 from analysis.scaling.breakdown import busiest_link_share
 
 _SMALL: Final = 0.3
@@ -19,41 +20,24 @@ _USED: Final = 0.01
 """Of the heaviest pair: with less, two hosts do not talk. The edges of a ring share its bytes, not all pairs."""
 
 
-def spread_words(values: list[float], unit: str, digits: int = 2) -> str:
-    """ "35 %", or "35 to 45 %", for a metric over the sizes."""
-    low, high = min(values), max(values)
-    if amount(low, unit, digits) == amount(high, unit, digits):
-        return amount(low, unit, digits)
-    return between(low, high, unit, digits)
-
-
-def packet_sizes(reading: Reading) -> tuple[list[tuple[float, float]], str]:
-    """(size, mean bytes) by size, measured or as throughput / packet intensity, and which of the two."""
-    direct = reading.series("packet_size_mean_bytes")
-    if direct:
-        return [(p.size, p.median) for p in direct], ""
-    rates = {p.size: p.median for p in reading.series("throughput_Bps")}
-    packets = {p.size: p.median for p in reading.series("packet_intensity_pps")}
-    return [(x, rates[x] / packets[x]) for x in rates if packets.get(x)], " (throughput / packet intensity)"
-
-
 @rule
 def packet_size(reading: Reading) -> Iterator[Finding]:
-    """Mean packet size, which says whether headers and latency or volume rule the wire."""
-    mean_sizes, how = packet_sizes(reading)
-    if not mean_sizes:
-        return
-    yield Finding(
-        "packet_size",
-        "traffic",
-        f"Mean packet size is {spread_words([v for _, v in mean_sizes], 'B')}{how}.",
-        reading.strength(),
-        tuple(
-            Evidence("Mean packet size", v, "B", "packet_size_mean_bytes" if not how else "", x) for x, v in mean_sizes
-        ),
-        "throughput",
-        "Compare with the largest possible, 1514 bytes on plain Ethernet: much below it, packets carry small messages or acknowledgements.",
-    )
+    """Mean packet size by size, measured or as throughput / packet intensity: do headers and latency or volume rule the wire?"""
+    metric, how = "packet_size_mean_bytes", ""
+    measured = [(p.size, p.median) for p in reading.series(metric)]
+    if not measured:
+        rates = {p.size: p.median for p in reading.series("throughput_Bps")}
+        packets = {p.size: p.median for p in reading.series("packet_intensity_pps")}
+        measured = [(x, rates[x] / packets[x]) for x in rates if packets.get(x)]
+        metric, how = "", " (throughput / packet intensity)"
+    if measured:
+        yield finding(
+            "packet_size",
+            reading.strength(),
+            (Observation("Mean packet size", v, "B", metric, x) for x, v in measured),
+            sizes=spread_words([v for _, v in measured], "B"),
+            how=how,
+        )
 
 
 @rule
@@ -62,18 +46,14 @@ def small_packets(reading: Reading) -> Iterator[Finding]:
     places = reading.series("small_packet_share")
     if not places or max(p.median for p in places) < _SMALL:
         return
-    acknowledgements = reading.series("pure_ack_share")
-    yield Finding(
+    yield finding(
         "small_packets",
-        "traffic",
-        f"{spread_words([p.median for p in places], SHARE)} of the packets are below 100 bytes.",
         reading.strength(),
         (
-            *(Evidence("Small packets", p.median, "share", "small_packet_share", p.size) for p in places),
-            *(Evidence("Pure acknowledgements", p.median, "share", "pure_ack_share", p.size) for p in acknowledgements),
+            *reading.evidence("Small packets", "small_packet_share"),
+            *reading.evidence("Pure acknowledgements", "pure_ack_share"),
         ),
-        "packets",
-        "Where they are not acknowledgements, combine small messages: fewer, larger ones cost fewer round trips.",
+        share=spread_words([p.median for p in places], SHARE),
     )
 
 
@@ -83,15 +63,11 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
     places = reading.series("interarrival_cv")
     if not places or min(p.median for p in places) < _BURSTY:
         return
-    variation = spread_words([p.median for p in places], "")
-    yield Finding(
+    yield finding(
         "arrivals",
-        "traffic",
-        f"Packets come in bursts: the variation of inter-arrival times is {variation}, where a Poisson stream has 1.",
         reading.strength(),
-        tuple(Evidence("Inter-arrival variation", p.median, "1", "interarrival_cv", p.size) for p in places),
-        "interarrival",
-        "Judge the link by its peak rate in 10 ms and not by its mean; models with exponential arrivals do not hold.",
+        reading.evidence("Inter-arrival variation", "interarrival_cv", "1"),
+        variation=spread_words([p.median for p in places], ""),
     )
 
 
@@ -99,19 +75,14 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
 def iteration(reading: Reading) -> Iterator[Finding]:
     """The period in which the traffic repeats."""
     places = reading.series("iteration_period_s")
-    if not places:
-        return
-    shown = places[-1]
-    yield Finding(
-        "iteration",
-        "traffic",
-        f"The traffic repeats every {amount(shown.median, 's')}{reading.at(shown.point)}.",
-        reading.strength(doubtful=True),
-        tuple(Evidence("Iteration period", p.median, "s", "iteration_period_s", p.size) for p in places),
-        "interarrival",
-        "Compare with the program's time step: where they agree, every step waits for the network once per period.",
-        "A period is the strongest significant peak of an autocorrelation; its multiples are possible too.",
-    )
+    if places:
+        yield finding(
+            "iteration",
+            reading.strength(doubtful=True),
+            reading.evidence("Iteration period", "iteration_period_s", "s"),
+            period=amount(places[-1].median, "s"),
+            at=reading.at(places[-1].point),
+        )
 
 
 @rule
@@ -119,18 +90,24 @@ def matrix_skew(reading: Reading) -> Iterator[Finding]:
     """Traffic concentrated on one pair, or on one host's link."""
     if not reading.study.ranks_alike:
         return
-    for kind, name in (("host_matrix", "host"), ("rank_matrix", "rank")):
-        worst: tuple[float, Finding] | None = None
-        for place in reading.times:
-            skew = _skew(reading, place, getattr(place.point, kind), name)
-            if skew is not None and (worst is None or skew[0] > worst[0]):
-                worst = skew
-        if worst is not None:
-            yield worst[1]
+    for name in ("host", "rank"):
+        skews = [
+            (skew, place) for place in reading.times if (skew := _skew(getattr(place.point, f"{name}_matrix"), name))
+        ]
+        if skews:
+            (_, share, what), place = max(skews, key=lambda each: each[0][0])
+            yield finding(
+                "matrix_skew",
+                reading.strength(),
+                (Observation("Share of the bytes", share, "share", f"{name}_matrix", place.size),),
+                at=reading.at(place.point),
+                what=what,
+            )
             return
 
 
-def _skew(reading: Reading, place: Place, matrix: Mapping[str, Any] | None, name: str) -> tuple[float, Finding] | None:
+def _skew(matrix: Mapping[str, Any] | None, name: str) -> tuple[float, float, str] | None:
+    """(times the even share, share, words) of the heaviest pair or link; None if the bytes are spread."""
     table, labels = (matrix or {}).get("wire_bytes"), (matrix or {}).get("labels")
     if not table or not labels or len(labels) < 3:
         return None
@@ -142,30 +119,11 @@ def _skew(reading: Reading, place: Place, matrix: Mapping[str, Any] | None, name
     (a, b), heaviest = max(pairs.items(), key=lambda item: item[1])
     share, even = heaviest / total, 1 / sum(volume >= _USED * heaviest for volume in pairs.values())
     if share > _SKEWED * even and count > 3:
-        what = f"{percent(share)} of the bytes go between {name} {labels[b]} and {name} {labels[a]}; even shares would be {percent(even)}"
-        return share / even, _skewed(reading, place, what, share, name)
+        return share / even, share, heaviest_pair(name, labels[b], labels[a], share, even)
     # in a star every pair with the centre is equal, so no pair stands out, but the centre's link carries all
     link, even = busiest_link_share(matrix) or 0.0, 1 / count
     if link > 1.6 * even and link > 0.45:
         involved = [sum(table[i]) + sum(row[i] for row in table) for i in range(count)]
         centre = labels[involved.index(max(involved))]
-        what = f"{name} {centre} sends or receives {percent(max(involved) / total)} of all bytes"
-        return link / even, _skewed(reading, place, what, link, name)
+        return link / even, link, heaviest_host(name, centre, max(involved) / total)
     return None
-
-
-def _skewed(reading: Reading, place: Place, what: str, share: float, name: str) -> Finding:
-    statement = f"Traffic is concentrated{reading.at(place.point)}: {what}."
-    return Finding(
-        "matrix_skew",
-        "traffic",
-        statement,
-        reading.strength(),
-        (
-            Evidence(
-                "Share of the bytes", share, "share", "host_matrix" if name == "host" else "rank_matrix", place.size
-            ),
-        ),
-        "matrix",
-        "Place ranks that talk most on the same host, or spread the one that all wait for.",
-    )

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from analysis.conclusions import Answer, Fact, Finding
 from analysis.conclusions.diagnosis import Curve
-from analysis.conclusions.rules.verdict import Verdict
+from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.scaling.models import Misfit
 from dashboard.api.protocol.in_place import told

@@ -61,10 +61,6 @@ def test_no_more_causes_stand_open_than_a_reader_takes_in() -> None:
     assert sum(fact.fold == "cause" for fact in merged(*many, told=own)) == MOST_CAUSES - 2
 
 
-def test_repetitions_are_left_to_the_answer() -> None:
-    assert merged(finding("few_repetitions", "trust")) == []
-
-
 def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
     slices = tuple({"method": method} for method in ("pull", "tree", "multicast"))
     weak, strong = (finding("waits", explains=e, where={"method": m}) for e, m in ((0.2, "pull"), (0.5, "tree")))

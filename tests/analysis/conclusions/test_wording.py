@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.conclusions.rules.traffic import spread_words
-from analysis.conclusions.wording import percent, size_range, sizes, times, whole_size, whole_sizes
+from analysis.conclusions.wording import percent, size_range, sizes, spread_words, times, whole_size, whole_sizes
 from analysis.numbers import NARROW, SHARE
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Answer, Asked, Figure, answer, facts, find, together
+from analysis.conclusions import Answer, Asked, Figure, Finding, Report, Verdict, answer, facts, find, together
 from analysis.conclusions.observations.drift import drift_of
 from analysis.scaling import Point, Study
 from analysis.statistics import Interval
@@ -147,9 +147,11 @@ def test_facts_about_the_sizes_are_no_stronger_than_the_answer(
 ) -> None:
     asked = experiment(order, drift=SLOPE, times=times)
 
-    shown = facts(asked, answer(asked), find(Study(asked.points)))
+    found = Finding("packet_step", "scaling", "Packets rise.", "strong", (), "packets", "Look.")
 
-    assert {f.strength for f in shown if f.rule in ("best_size", "loss_beyond_best")} == {strength}
+    shown = facts(asked, answer(asked), Report("", Verdict("limited", ""), (found,), ()))
+
+    assert {f.strength for f in shown if f.rule == "packet_step"} == {strength}
 
 
 def test_trials_without_a_drift_have_no_such_fact() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.conclusions import Factor, answer, key_figures
-from analysis.conclusions.questions.network import _shown
+from analysis.conclusions.sentences.network import combinations
 from analysis.scaling import Point
 from tests.analysis.conclusions.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
 
@@ -187,5 +187,5 @@ def test_it_finds_its_points_in_a_large_design(monkeypatch):
 
 def test_long_sentences_are_fewer_in_the_head_line():
     long, short = ([f"{size} KiB: {words}." for size in range(10)] for words in ("x" * 200, "y"))
-    assert _shown(long) == f"{long[0]} {long[-1]} 8 more combinations are in the table."
-    assert _shown(short) == f"{' '.join([*short[:3], short[-1]])} 6 more combinations are in the table."
+    assert combinations(long) == f"{long[0]} {long[-1]} 8 more combinations are in the table."
+    assert combinations(short) == f"{' '.join([*short[:3], short[-1]])} 6 more combinations are in the table."

@@ -10,7 +10,6 @@ import pytest
 from analysis.conclusions import find
 from analysis.scaling import Point, Study
 from tests.analysis.scaling.studies import HOSTS
-from tests.words import plain
 
 _LEVELS = {
     "elapsed_s": 100.0,
@@ -48,23 +47,11 @@ def _null(noise: Noise, seed: int, repetitions: int) -> Study:
 )
 def test_the_same_distribution_everywhere_gives_no_scaling_finding(noise: Noise, repetitions: int) -> None:
     reports = [find(_null(noise, seed, repetitions)) for seed in range(100)]
-    assert sum(bool(r.group("scaling")) for r in reports) <= 5
-    assert sum(r.verdict.verdict != "unclear" for r in reports) <= 5
+    assert sum(any(f.group == "scaling" for f in r.findings) for r in reports) <= 5
+    assert sum(r.verdict.verdict == "scales" or r.verdict.best_size not in (None, 2) for r in reports) <= 5
 
 
 def test_single_own_trials_are_too_few_to_tell_whatever_they_show() -> None:
     points = [Point({"hosts": n}, {"elapsed_s": [100.0 / n], "packets": [10.0**n]}) for n in HOSTS]
     report = find(Study(points))
-    assert report.group("scaling") == ()
-    assert report.verdict.verdict == "unclear"
-    assert plain(report.verdict.sentence) == (
-        "Too few repetitions to tell where scaling stops: the shortest time so far is 8.333 s at 12 hosts."
-    )
-    assert "few_repetitions" in {f.rule for f in report.findings}
-
-
-def test_no_clear_change_comes_with_what_could_have_been_seen() -> None:
-    report = find(_null(lambda rng, n: 1 + 0.05 * rng.standard_normal(n), 0, 5))
-    assert report.verdict.sentence.startswith(
-        "No clear change of elapsed time from 2 to 12 hosts. Differences below about"
-    )
+    assert report.findings == ()

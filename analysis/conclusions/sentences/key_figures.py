@@ -7,7 +7,7 @@ from typing import Final, TypeGuard
 
 from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.asked import Factor
-from analysis.conclusions.observations.needs import NO_INTERVAL
+from analysis.conclusions.sentences.network import NO_INTERVAL
 from analysis.conclusions.wording import ANY, factor_words, level, place
 from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
@@ -50,12 +50,12 @@ def _label(name: str) -> str:
 
 def _values(figures: Sequence[Figure], factors: Sequence[Factor], known: Mapping[str, Factor]) -> str:
     varying = [f for f in factors if len({repr(figure.where.get(f.name)) for figure in figures}) > 1]
-    told = [_told(figure, varying, known) for figure in figures[:_MOST_PLACES]]
-    left = len(figures) - len(told)
-    return "; ".join([*told, *([f"{left} more in the table"] if left else [])])
+    shown = [_at(figure, varying, known) for figure in figures[:_MOST_PLACES]]
+    left = len(figures) - len(shown)
+    return "; ".join([*shown, *([f"{left} more in the table"] if left else [])])
 
 
-def _told(figure: Figure, varying: Sequence[Factor], known: Mapping[str, Factor]) -> str:
+def _at(figure: Figure, varying: Sequence[Factor], known: Mapping[str, Factor]) -> str:
     words = _value(figure, known)
     if figure.name == "gain":
         return f"{words} ({figure.where['step']} over {figure.where['over']})"

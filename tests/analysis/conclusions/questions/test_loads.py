@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.conclusions import Accepted, Factor, Scatter
-from analysis.conclusions.questions.others import _used_up
+from analysis.conclusions.sentences.loads import used_up
 from analysis.conclusions.wording import factor_words, level
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, RATE, asks, checked, values
 
@@ -16,7 +16,7 @@ ROWS = [
 ]
 
 
-def test_it_tells_what_each_link_carries_and_what_is_used_up():
+def test_it_tells_what_each_link_carries_and_what_isused_up():
     given = checked(asks([RATE, JOBS], WALLS, accepted=ROWS))
 
     assert values(given, "carried") == [7.0, 16.0]
@@ -149,4 +149,4 @@ def test_a_measurable_factor_does_not_read_one_time():
     ],
 )
 def test_it_names_a_resource_in_a_sentence(resource: str, words: str) -> None:
-    assert _used_up(resource) == words
+    assert used_up(resource) == words
