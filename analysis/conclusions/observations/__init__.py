@@ -1,1 +1,1 @@
-"""What single kinds of experiment come to: load tests, ladders of changes, transfer times, phases, price. Pure."""
+"""Numbers with intervals that conclusions rest on, and what single kinds of experiment come to. Pure."""

@@ -11,7 +11,8 @@ from analysis.numbers import amount, grouped, significant
 
 Group = Literal["scaling", "time", "traffic", "network", "trust"]
 
-_WAITING: Final = "Ranks wait {waiting} of their time in receives and collectives{at}, {part} of it {because}."
+_WAITING: Final = "Ranks wait {waiting} of their time in receives and collectives{at}, {part} of it "
+_TYPICAL: Final = "From the connections of one typical trial; rates are means over their whole life."
 _BY_PAIR: Final = "The page of each trial shows it for every pair of ranks."
 _NOT_BANDWIDTH: Final = "more bandwidth will not help"
 
@@ -28,224 +29,195 @@ class Text:
     caveat: str = ""
 
 
-FINDINGS: Final[Mapping[str, Text]] = {
-    "cpu_scaling": Text(
-        "scaling",
-        "time",
-        "CPU time per rank falls by {ratio} from {first} to {last} ({before} to {after}).",
-        "Compare with the ideal ratio: what is missing is work that does not shrink with the size.",
-        "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown.",
-    ),
-    "cpu_falls_time_rises": Text(
-        "scaling",
-        "where-time-goes",
-        "From {first} to {last} CPU time per rank falls {fall} while elapsed time rises {rise}: what is added is time off the CPU.",
-        "Look at the packets and round trips of these sizes, and at the MPI profile if there is one.",
-    ),
-    "waiting_grows": Text(
-        "time",
-        "where-time-goes",
-        "{waiting} rises from {before} of the run at {first} to {after} at {last}.",
-        "Measure the largest size on a faster or shorter link: if the share falls, the network sets it.",
-    ),
-    "packet_step": Text(
-        "scaling",
-        "packets",
-        "Packets rise {ratio} from {first} to {last} ({change}).",
-        "Compare the process grid and the matrix of hosts at {first} and {last}: another decomposition sends other messages.",
-    ),
-    "predicted_best": Text(
-        "scaling",
-        "speedup",
-        "{model} predicts the best time at {best} (95 % interval {interval}).",
-        "Queue the suggested next points to narrow it.",
-    ),
-    "load_imbalance": Text(
-        "time",
-        "where-time-goes",
-        "The load is uneven{at}: the busiest rank uses {more} more CPU time than the mean.",
-        "Try another decomposition or the program's own balancing: the others wait for the busiest rank.",
-    ),
-    "oversubscribed": Text(
-        "trust",
-        "where-time-goes",
-        "{where}{ranks} ranks{threads} share {cores}: they also have to take turns.{measured}",
-        "Compare sizes below that one only, use one rank per host, or run on real hosts.",
-    ),
-    "mpi_load_imbalance": Text(
-        "time",
-        "inside-mpi",
-        "The load is uneven{at}: {busiest} spends {more} more time outside MPI than the mean, and the others wait for it in MPI.",
-        "Try another decomposition or the program's own balancing.",
-    ),
-    "computation_grows": Text(
-        "time",
-        "inside-mpi",
-        "From {first} to {last} the ranks together spend {more} more time outside MPI: the work itself grows, or each part of it "
-        "gets slower.",
-        "Look for work that every rank repeats, and for memory or cores that ranks share.",
-    ),
-    "mpi_no_core": Text(
-        "time",
-        "inside-mpi",
-        "Ranks had work and no core for {share} of their time{at}.",
-        "Look at what else runs on the hosts; use fewer ranks per host.",
-    ),
-    "mpi_blocked_outside": Text(
-        "time",
-        "inside-mpi",
-        "Ranks are {state} for {share} of their time{at}: {why}.",
-        "Look for sleeps, locks, and reads and writes of files in the program.",
-    ),
-    "transfer_costs": Text(
-        "network",
-        "inside-mpi",
-        "The link costs {share} of the run{at}: on an ideal one the trial is so much shorter.",
-        "Measure on a faster or shorter link, or send fewer and larger messages.",
-    ),
-    "serialisation_costs": Text(
-        "time",
-        "inside-mpi",
-        "On an ideal network too, ranks wait for each other for {share} of the run{at}.",
-        "Look for ranks that work one after another; a faster network will not help there.",
-    ),
-    "link_load": Text(
-        "network",
-        "throughput",
-        "The link is not full: {most} of {link} on average.",
-        "More bandwidth alone is unlikely to help; look at round trips and at the number of messages.",
-    ),
-    "link_load, saturated": Text(
-        "network",
-        "throughput",
-        "The link is saturated{at}: {share} of {link} on average.",
-        "Measure on a faster link, or send less: the time cannot fall before the load does.",
-    ),
-    "link_load, bursts": Text(
-        "network",
-        "throughput",
-        "Bursts fill the link{at}: the fullest port's 10 ms peak {peak}, its mean at most {share}.",
-        "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for.",
-    ),
-    "window_bound": Text(
-        "network",
-        "throughput",
-        "{run} at the limit of the TCP window{at}: {rate}, where window / round trip allows {limit}.",
-        f"Raise the TCP buffers, or shorten the round trip; {_NOT_BANDWIDTH} these connections.",
-        "From the connections of one typical trial; rates are means over their whole life.",
-    ),
-    "latency_bound": Text(
-        "network",
-        "throughput",
-        "{run} one message per round trip{at}: {rate}, set by latency and not by bandwidth.",
-        f"Shorten the round trip, overlap messages with computing, or combine them; {_NOT_BANDWIDTH}.",
-        "From the connections of one typical trial; rates are means over their whole life.",
-    ),
-    "retransmissions": Text(
-        "network",
-        "packets",
-        "{share} of the payload is sent again{at}{cost}.",
-        "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
-    ),
-    "waiting_explained": Text(
-        "network",
-        "where-time-goes",
-        "Moving the bytes explains at most {part} of the time {waiting} at {size} ({moving} of {whole}).",
-        "Compare delay 0 with the present one; the MPI profile shows what the ranks do in the rest.",
-        "On average {share} of the run is {waiting}.",
-    ),
-    "packet_size": Text(
-        "traffic",
-        "throughput",
-        "Mean packet size is {sizes}{how}.",
-        "Compare with the largest possible, 1514 bytes on plain Ethernet: much below it, packets carry small messages or acknowledgements.",
-    ),
-    "small_packets": Text(
-        "traffic",
-        "packets",
-        "{share} of the packets are below 100 bytes.",
-        "Where they are not acknowledgements, combine small messages: fewer, larger ones cost fewer round trips.",
-    ),
-    "arrivals": Text(
-        "traffic",
-        "interarrival",
-        "Packets come in bursts: the variation of inter-arrival times is {variation}, where a Poisson stream has 1.",
-        "Judge the link by its peak rate in 10 ms and not by its mean; models with exponential arrivals do not hold.",
-    ),
-    "iteration": Text(
-        "traffic",
-        "interarrival",
-        "The traffic repeats every {period}{at}.",
-        "Compare with the program's time step: where they agree, every step waits for the network once per period.",
-        "A period is the strongest significant peak of an autocorrelation; its multiples are possible too.",
-    ),
-    "matrix_skew": Text(
-        "traffic",
-        "matrix",
-        "Traffic is concentrated{at}: {what}.",
-        "Place ranks that talk most on the same host, or spread the one that all wait for.",
-    ),
-    "degraded_capture": Text(
-        "trust",
-        "packets",
-        "{captures}{at} cannot be trusted fully{why}.",
-        "Their traffic is in none of these figures; their times are. Fix what the reasons name, then run them again.",
-    ),
-    "degraded_link": Text(
-        "trust",
-        "link",
-        "The link was not the one asked for{at}: {warnings}.",
-        "Draw x at the achieved values, or repeat these trials on a link that passes its certificate.",
-    ),
-    "noisy": Text(
-        "trust",
-        "time",
-        "Elapsed time scatters by {spread} (standard deviation) between repetitions{at}.",
-        "About {needed} would bring its 95 % interval to ±5 %; look first for what else runs on the machine.",
-    ),
-    "left_out": Text(
-        "trust",
-        "time",
-        "{trials}{at} {are} not counted: failed, lost or cancelled.",
-        "Read their logs: if they fail more often at large sizes, the counted ones are a selection.",
-    ),
-    "rows_disagree": Text(
-        "trust",
-        "interarrival",
-        "The {row} row's packet intensity and inter-arrival time disagree by {apart}: 1 / {gap} is {implied}, the table says {intensity}.",
-        "Compare both with packets / elapsed time; the one that agrees is the likelier.",
-    ),
-    "late_senders": Text(
-        "time",
-        "inside-mpi",
-        "{who}{at}.",
-        f"Let the sender send earlier or the receiver ask later; a faster network will not help. {_BY_PAIR}",
-    ),
-    "waits_on_full_links": Text(
-        "network",
-        "inside-mpi",
-        _WAITING.replace("{because}", "because the link is full"),
-        f"Measure on a faster link, or send less. {_BY_PAIR}",
-    ),
-    "waits_for_lost_packets": Text(
-        "network",
-        "inside-mpi",
-        _WAITING.replace("{because}", "for packets that were lost and sent again"),
-        f"Find where packets are lost: cables, queues that are too short, or a link that is too full. {_BY_PAIR}",
-    ),
-    "waits_for_closed_windows": Text(
-        "network",
-        "inside-mpi",
-        _WAITING.replace("{because}", "because a receiver's TCP window was closed to what had been sent"),
-        f"Let the receiver post its receives and enter MPI earlier, or give its sockets larger buffers. {_BY_PAIR}",
-    ),
-    "waits_without_core": Text(
-        "time",
-        "inside-mpi",
-        _WAITING.replace("{because}", "because a rank that could have gone on had no processor"),
-        f"Give every rank a processor of its own: fewer ranks per host, or more hosts. {_BY_PAIR}",
-    ),
+_ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
+    ("scaling", "time"): {
+        "cpu_scaling": (
+            "CPU time per rank falls by {ratio} from {first} to {last} ({before} to {after}).",
+            "Compare with the ideal ratio: what is missing is work that does not shrink with the size.",
+            "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown.",
+        ),
+    },
+    ("scaling", "where-time-goes"): {
+        "cpu_falls_time_rises": (
+            "From {first} to {last} CPU time per rank falls {fall} while elapsed time rises {rise}: what is added is time off the CPU.",
+            "Look at the packets and round trips of these sizes, and at the MPI profile if there is one.",
+        ),
+    },
+    ("time", "where-time-goes"): {
+        "waiting_grows": (
+            "{waiting} rises from {before} of the run at {first} to {after} at {last}.",
+            "Measure the largest size on a faster or shorter link: if the share falls, the network sets it.",
+        ),
+        "load_imbalance": (
+            "The load is uneven{at}: the busiest rank uses {more} more CPU time than the mean.",
+            "Try another decomposition or the program's own balancing: the others wait for the busiest rank.",
+        ),
+    },
+    ("scaling", "packets"): {
+        "packet_step": (
+            "Packets rise {ratio} from {first} to {last} ({change}).",
+            "Compare the process grid and the matrix of hosts at {first} and {last}: another decomposition sends other messages.",
+        ),
+    },
+    ("scaling", "speedup"): {
+        "predicted_best": (
+            "{model} predicts the best time at {best} (95 % interval {interval}).",
+            "Queue the suggested next points to narrow it.",
+        ),
+    },
+    ("trust", "where-time-goes"): {
+        "oversubscribed": (
+            "{where}{ranks} ranks{threads} share {cores}: they also have to take turns.{measured}",
+            "Compare sizes below that one only, use one rank per host, or run on real hosts.",
+        ),
+    },
+    ("time", "inside-mpi"): {
+        "mpi_load_imbalance": (
+            "The load is uneven{at}: {busiest} spends {more} more time outside MPI than the mean, and the others wait for it in MPI.",
+            "Try another decomposition or the program's own balancing.",
+        ),
+        "computation_grows": (
+            "From {first} to {last} the ranks together spend {more} more time outside MPI: the work itself "
+            "grows, or each part of it gets slower.",
+            "Look for work that every rank repeats, and for memory or cores that ranks share.",
+        ),
+        "mpi_no_core": (
+            "Ranks had work and no core for {share} of their time{at}.",
+            "Look at what else runs on the hosts; use fewer ranks per host.",
+        ),
+        "mpi_blocked_outside": (
+            "Ranks are {state} for {share} of their time{at}: {why}.",
+            "Look for sleeps, locks, and reads and writes of files in the program.",
+        ),
+        "serialisation_costs": (
+            "On an ideal network too, ranks wait for each other for {share} of the run{at}.",
+            "Look for ranks that work one after another; a faster network will not help there.",
+        ),
+        "late_senders": (
+            "{who}{at}.",
+            f"Let the sender send earlier or the receiver ask later; a faster network will not help. {_BY_PAIR}",
+        ),
+        "waits_without_core": (
+            f"{_WAITING}because a rank that could have gone on had no processor.",
+            f"Give every rank a processor of its own: fewer ranks per host, or more hosts. {_BY_PAIR}",
+        ),
+    },
+    ("network", "inside-mpi"): {
+        "transfer_costs": (
+            "The link costs {share} of the run{at}: on an ideal one the trial is so much shorter.",
+            "Measure on a faster or shorter link, or send fewer and larger messages.",
+        ),
+        "waits_on_full_links": (
+            f"{_WAITING}because the link is full.",
+            f"Measure on a faster link, or send less. {_BY_PAIR}",
+        ),
+        "waits_for_lost_packets": (
+            f"{_WAITING}for packets that were lost and sent again.",
+            f"Find where packets are lost: cables, queues that are too short, or a link that is too full. {_BY_PAIR}",
+        ),
+        "waits_for_closed_windows": (
+            f"{_WAITING}because a receiver's TCP window was closed to what had been sent.",
+            f"Let the receiver post its receives and enter MPI earlier, or give its sockets larger buffers. {_BY_PAIR}",
+        ),
+    },
+    ("network", "throughput"): {
+        "link_load": (
+            "The link is not full: {most} of {link} on average.",
+            "More bandwidth alone is unlikely to help; look at round trips and at the number of messages.",
+        ),
+        "link_load, saturated": (
+            "The link is saturated{at}: {share} of {link} on average.",
+            "Measure on a faster link, or send less: the time cannot fall before the load does.",
+        ),
+        "link_load, bursts": (
+            "Bursts fill the link{at}: the fullest port's 10 ms peak {peak}, its mean at most {share}.",
+            "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for.",
+        ),
+        "window_bound": (
+            "{run} at the limit of the TCP window{at}: {rate}, where window / round trip allows {limit}.",
+            f"Raise the TCP buffers, or shorten the round trip; {_NOT_BANDWIDTH} these connections.",
+            _TYPICAL,
+        ),
+        "latency_bound": (
+            "{run} one message per round trip{at}: {rate}, set by latency and not by bandwidth.",
+            f"Shorten the round trip, overlap messages with computing, or combine them; {_NOT_BANDWIDTH}.",
+            _TYPICAL,
+        ),
+    },
+    ("network", "packets"): {
+        "retransmissions": (
+            "{share} of the payload is sent again{at}{cost}.",
+            "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
+        ),
+    },
+    ("network", "where-time-goes"): {
+        "waiting_explained": (
+            "Moving the bytes explains at most {part} of the time {waiting} at {size} ({moving} of {whole}).",
+            "Compare delay 0 with the present one; the MPI profile shows what the ranks do in the rest.",
+            "On average {share} of the run is {waiting}.",
+        ),
+    },
+    ("traffic", "throughput"): {
+        "packet_size": (
+            "Mean packet size is {sizes}{how}.",
+            "Compare with the largest possible, 1514 bytes on plain Ethernet: much below it, packets carry "
+            "small messages or acknowledgements.",
+        ),
+    },
+    ("traffic", "packets"): {
+        "small_packets": (
+            "{share} of the packets are below 100 bytes.",
+            "Where they are not acknowledgements, combine small messages: fewer, larger ones cost fewer round trips.",
+        ),
+    },
+    ("traffic", "interarrival"): {
+        "arrivals": (
+            "Packets come in bursts: the variation of inter-arrival times is {variation}, where a Poisson stream has 1.",
+            "Judge the link by its peak rate in 10 ms and not by its mean; models with exponential arrivals do not hold.",
+        ),
+        "iteration": (
+            "The traffic repeats every {period}{at}.",
+            "Compare with the program's time step: where they agree, every step waits for the network once per period.",
+            "A period is the strongest significant peak of an autocorrelation; its multiples are possible too.",
+        ),
+    },
+    ("traffic", "matrix"): {
+        "matrix_skew": (
+            "Traffic is concentrated{at}: {what}.",
+            "Place ranks that talk most on the same host, or spread the one that all wait for.",
+        ),
+    },
+    ("trust", "packets"): {
+        "degraded_capture": (
+            "{captures}{at} cannot be trusted fully{why}.",
+            "Their traffic is in none of these figures; their times are. Fix what the reasons name, then run them again.",
+        ),
+    },
+    ("trust", "link"): {
+        "degraded_link": (
+            "The link was not the one asked for{at}: {warnings}.",
+            "Draw x at the achieved values, or repeat these trials on a link that passes its certificate.",
+        ),
+    },
+    ("trust", "time"): {
+        "noisy": (
+            "Elapsed time scatters by {spread} (standard deviation) between repetitions{at}.",
+            "About {needed} would bring its 95 % interval to ±5 %; look first for what else runs on the machine.",
+        ),
+        "left_out": (
+            "{trials}{at} {are} not counted: failed, lost or cancelled.",
+            "Read their logs: if they fail more often at large sizes, the counted ones are a selection.",
+        ),
+    },
+    ("trust", "interarrival"): {
+        "rows_disagree": (
+            "The {row} row's packet intensity and inter-arrival time disagree by {apart}: 1 / {gap} is "
+            "{implied}, the table says {intensity}.",
+            "Compare both with packets / elapsed time; the one that agrees is the likelier.",
+        ),
+    },
 }
+FINDINGS: Final = {name: Text(*place, *texts) for place, rows in _ROWS.items() for name, texts in rows.items()}
 
 TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "

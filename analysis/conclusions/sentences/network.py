@@ -97,7 +97,8 @@ def _critical_path(needed: Needed) -> str:
             continue
         words = amount(drawn.value, unit, 3) if unit else plural(float(rounded(drawn.value, 3)), "message")
         low, high = (float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high))
-        ends = f"{'' if parts else f'95{chr(0x202F)}% CI '}{between(low, high, unit, 3)}"
+        level = "" if parts else "95\u202f% CI "
+        ends = f"{level}{between(low, high, unit, 3)}"
         parts.append(f"{words} ({ends if needed.is_clear(drawn) else NO_INTERVAL})")
     one = len(parts) == 1 and parts[0].startswith("1 message")
     return f"{' and '.join(parts)} {'is' if one else 'are'} on its critical path" if parts else ""
