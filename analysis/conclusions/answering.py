@@ -106,7 +106,7 @@ def _less_sure(asked: Asked, given: Answer) -> Answer:
 
 
 def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
-    """The factors of one slice if every combination of the others is answered by itself; none if all is one."""
+    """Return the factors of one slice if every combination of the others is answered by itself; none if all is one."""
     own: list[Factor] = []
     if kind in ("scale", "weak scale"):
         own = asked.of_role("scale")[:1]
@@ -120,7 +120,7 @@ def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
 
 
 def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
-    """What every slice asks, with the levels of the other factors, by those in words."""
+    """Return what every slice asks, with the levels of the other factors, by those in words."""
     others = [f for f in asked.factors if f not in own]
     groups: dict[str, list[Point]] = {}
     for point in asked.measured():

@@ -75,7 +75,7 @@ class Accepted:
 
     @property
     def share(self) -> float | None:
-        """The use of the resource; contents and headers measured apart can add up to a little more than it has."""
+        """Return the use of the resource; contents and headers measured apart can add up to a little more than it has."""
         return None if self.used is None else min(self.used, 1.0)
 
 
@@ -117,7 +117,7 @@ class Asked:
         return [factor for factor in self.factors if factor.role in roles]
 
     def apart(self) -> list[Factor]:
-        """The factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
+        """Return the factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
         kind = question(self)
         if kind == "network":
             return [factor for factor in self.factors if factor.role != "network"]
@@ -131,7 +131,7 @@ class Asked:
         return point.values.get(self.deciding.metric, ())
 
     def claims(self, points: Sequence[Point], apart: Sequence[Factor] = ()) -> Claims:
-        """What may be claimed of these points, with all that the experiment tells of its scatter.
+        """Return what may be claimed of these points, with all that the experiment tells of its scatter.
 
         Points of unlike levels of the factors ``apart`` are not compared.
         """
@@ -152,7 +152,7 @@ class Asked:
         )
 
     def measured(self) -> list[Point]:
-        """The points that have values."""
+        """Return the points that have values."""
         return [point for point in self.points if len(self.values(point))]
 
 

@@ -170,7 +170,7 @@ class Diagnosis:
 
     @property
     def suggested(self) -> list[tuple[Mapping[str, Any], int]]:
-        """The suggested points as (parameters, repetitions)."""
+        """Return the suggested points as (parameters, repetitions)."""
         return [(point.parameters, point.repetitions) for part in self.slices for point in part.next]
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Ask
     choices: dict[str, ModelChoice | None] = {}
 
     def choice_of(part: Study) -> ModelChoice | None:
-        """The models of a slice's time, fitted once for its finding, its chart and what to measure next."""
+        """Return the models of a slice's time, fitted once for its finding, its chart and what to measure next."""
         where = repr(dict(part.where))
         if where not in choices:
             choices[where] = fit_models(part)
@@ -233,7 +233,7 @@ def _slice(study: Study, budget: int, largest_size: float, choice_of: ChoiceOf) 
 
 
 def _sizes_to_suggest(study: Study, largest_size: float) -> Sequence[float]:
-    """The whole sizes from the smallest measured one; none where the cluster lost its hosts."""
+    """Return the whole sizes from the smallest measured one; none where the cluster lost its hosts."""
     measured = [size for size, _ in study.sized(study.time_metric)]
     if not measured:
         return []

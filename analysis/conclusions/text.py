@@ -20,7 +20,7 @@ FOLDS: Final[Mapping[Fold, str]] = {"traffic": "the traffic", "run": "the run", 
 
 
 def render(answer: Answer, facts: Sequence[Fact], cannot_tell: Sequence[str], *, width: int = 100) -> list[str]:
-    """The question, the head line with its strength, causes with what to try, what would settle it, and all else below."""
+    """Return the question, the head line with its strength, causes with what to try, what would settle it, and all else below."""
     lines = [answer.asks, *wrap(f"{answer.sentence} [{_STRENGTH[answer.strength]}]", width)]
     if answer.missing is not None:
         lines += wrap(f"To settle it: {answer.missing.statement}.", width)

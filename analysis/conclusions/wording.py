@@ -54,7 +54,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def place(factors: Sequence[Factor], parameters: Any) -> str:
-    """The point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
+    """Return the point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
     levels = []
     for factor in factors:
         words = level(factor, parameters.get(factor.name))
@@ -69,7 +69,7 @@ def lower_first(label: str) -> str:
 
 
 def first_up(words: str) -> str:
-    """The words as the begin of a sentence."""
+    """Return the words as the begin of a sentence."""
     return words[:1].upper() + words[1:]
 
 
@@ -118,7 +118,7 @@ def change_words(ratio: float) -> str:
 
 
 def repetitions_words(more: int, names: str) -> str:
-    """What to repeat; ``more`` is capped where nobody would wait for it."""
+    """Return what to repeat; ``more`` is capped where nobody would wait for it."""
     if more >= MOST_REPETITIONS:
         return f"{MOST_REPETITIONS} or more further repetitions at {names}"
     return f"{numbers.plural(more, 'more repetition')} at {names}"
@@ -140,7 +140,7 @@ def sizes(value: float, axis: str) -> str:
 
 
 def whole_size(value: float) -> int:
-    """The size that exists nearest to a predicted one: whole, and at least 1."""
+    """Return the size that exists nearest to a predicted one: whole, and at least 1."""
     return max(1, floor(value + 0.5))
 
 

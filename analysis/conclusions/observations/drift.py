@@ -44,12 +44,12 @@ class Drift:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every point ran early and late, so that the drift can be separated from what was varied."""
+        """Return whether every point ran early and late, so that the drift can be separated from what was varied."""
         return self.balance >= _BALANCED
 
     @property
     def is_taken_out(self) -> bool:
-        """Whether the answer compares the values without the drift."""
+        """Return whether the answer compares the values without the drift."""
         return self.is_found and self.is_balanced
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
-    """The scatter of each point, pooled as the answer pools it; None if nothing was repeated."""
+    """Return the scatter of each point, pooled as the answer pools it; None if nothing was repeated."""
     groups = [asked.values(p) for p in points]
     everything = pooled(groups)
     if everything is None:

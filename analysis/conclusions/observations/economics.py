@@ -44,7 +44,7 @@ class ClusterFacts:
 
     @property
     def host_hour(self) -> float | None:
-        """What one host costs per hour: rent, or price spread evenly over the years of use; power comes on top where known."""
+        """Return what one host costs per hour: rent, or price spread evenly over the years of use; power comes on top where known."""
         held = self.price_per_host_hour
         if held is None and self.price is not None and self.hosts and self.years_of_use:
             held = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)

@@ -35,7 +35,7 @@ class Effect:
 
 
 def effects_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Effect]:
-    """The effect of every factor alone, where the other network factors cost least, and most; the largest effect first."""
+    """Return the effect of every factor alone, where the other network factors cost least, and most; the largest effect first."""
     found = []
     for factor in network:
         rows = sorted(grid.along(factor, part), key=lambda row: min(grid.cost(p) for p in row))
@@ -51,7 +51,7 @@ def _effect(grid: Grid, factor: Factor, row: Sequence[Point]) -> Effect:
 
 
 def first_matters(grid: Grid, effects: Sequence[Effect]) -> bool:
-    """Whether the first effect is measurably larger than every other one: of effects from one point, their ends are compared."""
+    """Return whether the first effect is measurably larger than every other one: of effects from one point, their ends are compared."""
     if len(effects) < 2:
         return False
     first = effects[0]
@@ -76,12 +76,12 @@ class Slope:
 
     @property
     def clear(self) -> bool:
-        """Whether time grows with delay as far as the interval tells."""
+        """Return whether time grows with delay as far as the interval tells."""
         return self.per_unit > 0 and (self.interval is None or (self.interval.low or 0) > 0)
 
 
 def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Slope]:
-    """Time per second of delay of each row along the delay."""
+    """Return time per second of delay of each row along the delay."""
     delay = next((f for f in network if f.name == DELAY), None)
     if delay is None or grid.asked.deciding.unit != "s" or grid.asked.deciding.higher_is_better:
         return []
@@ -94,7 +94,7 @@ def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> l
 
 
 def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
-    """Time per unit of delay over the whole measured range; the interval from the intervals of both ends (Zou and Donner 2008).
+    """Return time per unit of delay over the whole measured range; the interval from the intervals of both ends (Zou and Donner 2008).
 
     A program may hide the first milliseconds behind its computing, or be bound by its windows only beyond some: the range as
     measured is what the number holds for. Where the times differ measurably, the interval stays on their side of zero.
@@ -115,7 +115,7 @@ def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
 
 
 def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
-    """The slope along the row of this effect, if its ends are the row's and time grows with delay."""
+    """Return the slope along the row of this effect, if its ends are the row's and time grows with delay."""
     costliest = effect.costliest.parameters
     if effect.factor.name != DELAY or ordinal(costliest[DELAY]) <= ordinal(effect.cheapest.parameters[DELAY]):
         return None
@@ -124,7 +124,7 @@ def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
 
 
 def together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
-    """How many times worse the worst point is than the best, if they differ in more than one factor."""
+    """Return how many times worse the worst point is than the best, if they differ in more than one factor."""
     best, worst = min(part, key=grid.cost), max(part, key=grid.cost)
     differing = [f for f in grid.asked.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
     ratio, interval, clear = grid.compare(worst, best)

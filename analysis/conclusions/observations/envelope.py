@@ -30,7 +30,7 @@ class Load:
 
     @property
     def wall(self) -> float | None:
-        """Median wall time in s."""
+        """Return median wall time in s."""
         return median(self.wall_s) if self.wall_s else None
 
 

@@ -28,7 +28,7 @@ class Grid:
         self._places = {id(point): place for place, point in enumerate(self.points)}
 
     def index(self, point: Point) -> int:
-        """The place of one of ``points``, or of one that equals it."""
+        """Return the place of one of ``points``, or of one that equals it."""
         place = self._places.get(id(point))
         return self.points.index(point) if place is None else place
 
@@ -42,31 +42,31 @@ class Grid:
         return self.worse(self.index(worse), self.index(better))
 
     def clearly(self, worse: Point, better: Point) -> bool:
-        """Whether a point is measurably worse than another."""
+        """Return whether a point is measurably worse than another."""
         return self.compare(worse, better)[2]
 
     def cost(self, point: Point) -> float:
-        """The logarithm of a point's median, turned so that less is better."""
+        """Return the logarithm of a point's median, turned so that less is better."""
         middle = self.claims.cells[self.index(point)].middle
         return -middle if self.asked.deciding.higher_is_better else middle
 
     def typical(self, point: Point) -> float:
-        """The median of a point's values, as in charts and tables."""
+        """Return the median of a point's values, as in charts and tables."""
         return exp(self.claims.cells[self.index(point)].middle)
 
     def interval(self, point: Point) -> Interval | None:
-        """The interval of a point's median."""
+        """Return the interval of a point's median."""
         return self.claims.value(self.index(point))
 
     def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
-        """The median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
+        """Return the median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
         if where is None:
             where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
         deciding = self.asked.deciding
         return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
 
     def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
-        """Groups of points that differ in this factor alone, each by its level; groups of one are left out."""
+        """Return groups of points that differ in this factor alone, each by its level; groups of one are left out."""
         names = [f.name for f in self.asked.factors if f.name != factor.name]
 
         def key(point: Point) -> str:
@@ -92,25 +92,25 @@ class SizeGrid(Grid):
 
     @property
     def as_good(self) -> list[int]:
-        """The sizes that are not measurably worse than the best, itself included."""
+        """Return the sizes that are not measurably worse than the best, itself included."""
         best = self.best
         return [i for i in range(len(self.points)) if i == best or not self.worse(i, best)[2]]
 
     @property
     def enough(self) -> int:
-        """The smallest size that is not measurably worse than the best."""
+        """Return the smallest size that is not measurably worse than the best."""
         return self.as_good[0]
 
     @property
     def most_gained(self) -> float | None:
-        """How many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        """Return how many times better than the smallest sufficient size another one may be, at most; None without intervals."""
         good = self.as_good
         others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
         return max((interval.high for interval in others if interval.high is not None), default=None)
 
     @property
     def is_equal(self) -> bool:
-        """Whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
+        """Return whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
         return self.claims.printed or (self.most_gained or 1.0) < EQUAL
 
 
@@ -140,7 +140,7 @@ class Together:
 
 
 def key(parameters: Mapping[str, Any]) -> str:
-    """What a point is found by: its parameters in any order."""
+    """Return what a point is found by: its parameters in any order."""
     return repr(sorted(parameters.items()))
 
 

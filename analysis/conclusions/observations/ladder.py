@@ -122,7 +122,7 @@ class Effect:
 
     @property
     def depends(self) -> bool:
-        """Whether it helps beside some values of the others and harms beside others."""
+        """Return whether it helps beside some values of the others and harms beside others."""
         return self.smallest < 1 < self.largest
 
 

@@ -46,7 +46,7 @@ class Needed:
 
     @property
     def is_vague(self) -> bool:
-        """Whether a number has no interval that can be shown."""
+        """Return whether a number has no interval that can be shown."""
         return any(not self.is_clear(drawn) for name, drawn, _ in self.rows if name != _HIDDEN)
 
     def is_clear(self, drawn: Quantity) -> bool:
@@ -112,7 +112,7 @@ def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
 
 
 def _mildest(links: Sequence[Link]) -> Link:
-    """The link with the least loss, delay and inverse rate, each as a share of its range: certificates of one rate scatter."""
+    """Return the link with the least loss, delay and inverse rate, each as a share of its range: certificates of one rate scatter."""
     delay, inverse_rate = (
         max(column) or 1.0 for column in zip(*((e.delay_s, e.inverse_rate) for e in links), strict=True)
     )
@@ -120,7 +120,7 @@ def _mildest(links: Sequence[Link]) -> Link:
 
 
 def link_of(point: Point) -> Link | None:
-    """The link of a point as it was measured, and where it was not, as it was asked for; None without a rate."""
+    """Return the link of a point as it was measured, and where it was not, as it was asked for; None without a rate."""
     asked = {name: point.parameters.get(name) for name in _MODELLED}
     rate = point.link.get(RATE) or asked[RATE]
     if not rate:

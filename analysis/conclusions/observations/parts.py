@@ -74,13 +74,13 @@ class Division:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the parts are those of the change: what they miss or exceed is less than half of it."""
+        """Return whether the parts are those of the change: what they miss or exceed is less than half of it."""
         missed = self.part(UNEXPLAINED)
         return missed is None or abs(missed.change_s) < abs(self.change_s) / 2
 
     @property
     def grown(self) -> list[ChangePart]:
-        """The parts that grew by enough to matter, the largest first, without the launch overhead.
+        """Return the parts that grew by enough to matter, the largest first, without the launch overhead.
 
         They end at the first that may be scatter: a smaller one that surely grew is not the cause.
         """
@@ -90,7 +90,7 @@ class Division:
 
     @property
     def fallen(self) -> list[ChangePart]:
-        """The parts that fell by enough to matter, the largest first."""
+        """Return the parts that fell by enough to matter, the largest first."""
         found = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
         return sorted((part for part in found if part.change_s < 0), key=lambda part: part.change_s)
 

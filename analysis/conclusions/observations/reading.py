@@ -78,18 +78,18 @@ class Reading:
 
     @cached_property
     def points(self) -> list[tuple[float, Point]]:
-        """All points with a number on the axis, by size, also those without a single counted trial."""
+        """Return all points with a number on the axis, by size, also those without a single counted trial."""
         sized = [p for p in self.study.points if isinstance(p.parameters.get(self.axis), int | float)]
         return sorted(((float(p.parameters[self.axis]), p) for p in sized), key=lambda pair: pair[0])
 
     @cached_property
     def times(self) -> list[Place]:
-        """The study's time by size, smallest size first."""
+        """Return the study's time by size, smallest size first."""
         return self.series(self.study.time_metric)
 
     @cached_property
     def best(self) -> Place | None:
-        """The size with the smallest median time."""
+        """Return the size with the smallest median time."""
         return min(self.times, key=lambda place: place.median, default=None)
 
     @cached_property
@@ -121,13 +121,13 @@ class Reading:
 
     @cached_property
     def cpu(self) -> list[Place]:
-        """CPU time per rank by size."""
+        """Return CPU time per rank by size."""
         measured = [(x, p, cpu_per_rank(self.study, p)) for x, p in self.study.sized(self.study.time_metric)]
         return [Place(x, p, value) for x, p, value in measured if value]
 
     @property
     def sizes_differ(self) -> bool:
-        """Whether the axis tells the points apart at all."""
+        """Return whether the axis tells the points apart at all."""
         return len({size for size, _ in self.points}) > 1
 
     def at(self, *points: Point) -> str:
@@ -143,7 +143,7 @@ class Reading:
         return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
 
     def moves(self, metric: str) -> bool:
-        """Whether the metric differs between sizes at all: no claim about sizes is made before this holds."""
+        """Return whether the metric differs between sizes at all: no claim about sizes is made before this holds."""
         if metric not in self._moves:
             self._moves[metric] = self._differs(metric)
         return self._moves[metric]
@@ -159,7 +159,7 @@ class Reading:
         return differs_anywhere([p.point.values[metric] for p in places]) < _ALPHA
 
     def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
-        """The interval of (metric at ``over``) / (that at ``under``): the answer's, where it is about this metric."""
+        """Return the interval of (metric at ``over``) / (that at ``under``): the answer's, where it is about this metric."""
         if self.study.told is not None and metric == self.study.time_metric:
             return self.study.told.ratio(over.point.parameters, under.point.parameters)
         return (
@@ -169,18 +169,18 @@ class Reading:
         )
 
     def larger(self, metric: str, over: Place, under: Place) -> bool:
-        """Whether the metric is measurably larger at ``over``: the interval of the ratio lies above 1, or print says so."""
+        """Return whether the metric is measurably larger at ``over``: the interval of the ratio lies above 1, or print says so."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
             return interval.low is not None and interval.low > 1
         return self.printed and _ratio(over.median, under.median) > _PRINTED_DIFFERENCE
 
     def strength(self, *, doubtful: bool = False) -> Literal["strong", "moderate", "printed"]:
-        """Strength of a claim that a rule has checked."""
+        """Return strength of a claim that a rule has checked."""
         return "printed" if self.printed else "moderate" if doubtful else "strong"
 
     def strength_at(self, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
-        """Strength of a claim about one size; doubtful with too few repetitions of the metric there."""
+        """Return strength of a claim about one size; doubtful with too few repetitions of the metric there."""
         return self.strength(doubtful=not self.study.may_claim(place.point, metric=metric))
 
 

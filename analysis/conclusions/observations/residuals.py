@@ -46,7 +46,7 @@ def scatter_of_residuals(asked: Asked) -> Scatter | None:
 
 
 def _transfer(factor: Factor, points: list[Point], times: list[float]) -> Scatter | None:
-    """What is left of the line of transfer times."""
+    """Return what is left of the line of transfer times."""
     try:
         fit = fit_transfer([ordinal(p.parameters.get(factor.name)) for p in points], times)
     except ValueError:
@@ -56,7 +56,7 @@ def _transfer(factor: Factor, points: list[Point], times: list[float]) -> Scatte
 
 
 def _curve(factor: Factor, points: list[Point]) -> list[np.ndarray]:
-    """Powers of the logarithm of a positive size; none of a word."""
+    """Return powers of the logarithm of a positive size; none of a word."""
     sizes = np.array([ordinal(p.parameters.get(factor.name)) for p in points])
     if factor.role not in _BEND or (sizes <= 0).any():
         return []
@@ -65,6 +65,6 @@ def _curve(factor: Factor, points: list[Point]) -> list[np.ndarray]:
 
 
 def _levels(factor: Factor, points: list[Point]) -> list[np.ndarray]:
-    """One column per level of a factor."""
+    """Return one column per level of a factor."""
     names = [repr(p.parameters.get(factor.name)) for p in points]
     return [np.array([float(name == one) for name in names]) for one in sorted(set(names))]

@@ -180,17 +180,17 @@ class Claims:
         return self.cells[i].middle - self.cells[j].middle
 
     def _width(self, i: int, j: int, freedom: float) -> float:
-        """Half of the interval of a pair in standard errors: with all points, or with those of its family."""
+        """Return half of the interval of a pair in standard errors: with all points, or with those of its family."""
         if self._families[i] == self._families[j] and self._common[i] and self._common[j]:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
     def _in_steps(self, i: int) -> bool:
-        """Whether a point is compared step by step: it shares the common scatter, and no outlier widens its interval."""
+        """Return whether a point is compared step by step: it shares the common scatter, and no outlier widens its interval."""
         return self._common[i] and not self.outliers[i]
 
     def _step(self, i: int, j: int) -> float | None:
-        """The width in standard errors that a pair exceeds, with all pairs further apart that lie around it; None where it does not."""
+        """Return the width in standard errors that a pair exceeds, with all pairs further apart around it; None if it does not."""
         if self.scatter is None or self.printed or self._families[i] != self._families[j]:
             return None
         if not (self._in_steps(i) and self._in_steps(j)):
@@ -249,15 +249,15 @@ class Claims:
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
     def _of(self, i: int) -> Scatter | None:
-        """The scatter of one point: the common one, or that of its group."""
+        """Return the scatter of one point: the common one, or that of its group."""
         return self.scatter if self._common[i] else self._own[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
-        """Standard error of the difference of a pair, with its degrees of freedom."""
+        """Return standard error of the difference of a pair, with its degrees of freedom."""
         return None if self.printed else self._combined({i: 1.0, j: -1.0})
 
     def _combined(self, weights: Mapping[int, float]) -> tuple[float, float] | None:
-        """Standard error of a weighted sum over points with its degrees of freedom (Satterthwaite 1946); None without scatter."""
+        """Return standard error of a weighted sum over points with its degrees of freedom (Satterthwaite 1946); None without scatter."""
         squares: dict[Scatter, float] = {}
         for i, weight in weights.items():
             scatter = self._of(i)
@@ -276,7 +276,7 @@ class Claims:
         return None if found is None else (found[1], max(found[1] - found[0], found[2] - found[1]))
 
     def _planned(self, weights: Sequence[float]) -> tuple[float, float, float] | None:
-        """Lower end, value and upper end of a planned sum."""
+        """Return lower end, value and upper end of a planned sum."""
         part = {i: w for i, w in enumerate(weights) if w}
         found = None if self.printed else self._combined(part)
         if found is None:
@@ -295,7 +295,7 @@ class Claims:
         return _interval(found[0], found[2], self.change(i, j), self.level, "t, on logarithms, pooled")
 
     def larger(self, i: int, j: int) -> bool:
-        """Whether point i is measurably above point j."""
+        """Return whether point i is measurably above point j."""
         if self.printed:
             return self.change(i, j) > float(np.log(self.PRINTED))
         interval = self.ratio(i, j)
@@ -314,13 +314,13 @@ class Claims:
 
     @staticmethod
     def _range(level: float, points: int, freedom: float) -> float:
-        """The studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
+        """Return the studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
         held = max(1.0, float(np.floor(2 * freedom)) / 2)
         return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
 
 
 def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
-    """The interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
+    """Return the interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
     return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 

@@ -72,7 +72,7 @@ class ScatterGroups:
 
     @classmethod
     def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
-        """The group of every point; the points ``alone`` have their own, whatever the others share."""
+        """Return the group of every point; the points ``alone`` have their own, whatever the others share."""
         tested = [cls._tested(groups, level) for level in levels]
         within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
         by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
@@ -89,7 +89,7 @@ class ScatterGroups:
 
     @staticmethod
     def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
-        """Whether outliers make the point a noisy one: they are half of its trials or more, or faster than the others. Other load only
+        """Return whether outliers make the point a noisy one: they are half of its trials or more, or faster than the others. Load only
         slows a trial.
         """
         if not outliers.any():
@@ -104,7 +104,7 @@ class ScatterGroups:
 
     @staticmethod
     def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
-        """Outliers among the values of each name."""
+        """Return outliers among the values of each name."""
         found: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
         for name in dict.fromkeys(names):
             members = [i for i, own in enumerate(names) if own == name]
@@ -114,13 +114,13 @@ class ScatterGroups:
 
     @staticmethod
     def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
-        """Whether every level holds enough repetitions for a scatter of its own: one disturbed trial of two points is no noisy level."""
+        """Return whether every level has repetitions for a scatter of its own: one disturbed trial of two points is no noisy level."""
         freedom = [[len(own) - 1 for own in each if len(own) > 1] for each in by_name(groups, names).values()]
         return all(len(each) >= _GROUPS_OF_LEVEL or sum(each) >= _FREEDOM_OF_LEVEL for each in freedom)
 
     @staticmethod
     def _noisy(groups: Sequence[Values]) -> list[bool]:
-        """Points that scatter more than all others together, the noisiest first; at most a third of them."""
+        """Return points that scatter more than all others together, the noisiest first; at most a third of them."""
         noisy = [False] * len(groups)
         for _ in range(len(groups) // 3):
             left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
@@ -144,7 +144,7 @@ class ScatterGroups:
 
     @staticmethod
     def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """Smallest p-value of "the points of one name scatter alike"."""
+        """Return smallest p-value of "the points of one name scatter alike"."""
         return min(equal_variances(*log_variances(own)) for own in by_name(groups, names).values())
 
 

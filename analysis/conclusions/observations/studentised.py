@@ -30,7 +30,7 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
 
 
 def _scales(freedom: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of the logarithm of (estimated / true) scatter and their probabilities."""
+    """Return nodes of the logarithm of (estimated / true) scatter and their probabilities."""
     low, high = 0.5 * np.log(special.chdtri(freedom, (1 - 1e-7, 1e-12)) / freedom)
     logs = low + (high - low) * (_NODES + 1) / 2
     density = freedom * logs - freedom * np.exp(2 * logs) / 2
@@ -39,7 +39,7 @@ def _scales(freedom: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _normal_range(widths: np.ndarray, groups: int) -> np.ndarray:
-    """Probability that ``groups`` standard normal values lie within each of ``widths``."""
+    """Return probability that ``groups`` standard normal values lie within each of ``widths``."""
     z = _REACH * _NODES
     inside = special.ndtr(z[:, None]) - special.ndtr(z[:, None] - widths)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * _REACH * _WEIGHTS

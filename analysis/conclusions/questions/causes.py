@@ -25,7 +25,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """The largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
+        """Return the largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
         return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
 
     @property

@@ -15,7 +15,7 @@ from analysis.scaling import Point
 
 
 def answer_load(asked: Asked) -> Answer:
-    """The answer of a load test over links."""
+    """Return the answer of a load test over links."""
     grid = Grid(asked)
     rows = [row for row in asked.accepted if row.jobs is not None or row.first is not None]
     if not rows:
@@ -46,14 +46,14 @@ def answer_load(asked: Asked) -> Answer:
 
 
 def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
-    """The measured points of a link by their load."""
+    """Return the measured points of a link by their load."""
     jobs = next((f.name for f in grid.asked.of_role("load")), "")
     on_link = [p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps]
     return {load: p for p in on_link if (load := p.parameters.get(jobs)) is not None}
 
 
 def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | None]) -> Missing | None:
-    """Repetitions that would tell the first undecided load from what the rule accepts, on the first link that has one."""
+    """Return repetitions that would tell the first undecided load from what the rule accepts, on the first link that has one."""
     for row, decided in zip(rows, ranges, strict=True):
         if decided is None or decided.is_settled or decided.low is None:
             continue

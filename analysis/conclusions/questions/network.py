@@ -48,7 +48,7 @@ class _Part:
 
     @property
     def is_vague(self) -> bool:
-        """Whether a number has no interval that can be shown."""
+        """Return whether a number has no interval that can be shown."""
         if self.needed is not None:
             return self.needed.is_vague
         return any(e.clear and e.interval is not None and not is_clear(e.interval) for e in self.effects)
@@ -60,7 +60,7 @@ class _Part:
         return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
 
     def causes(self) -> list[Cause]:
-        """Every clear factor with what it explains of the log change, and how factors act together."""
+        """Return every clear factor with what it explains of the log change, and how factors act together."""
         clear = [shown for e in self.effects if e.matters and (shown := e if e.clear else e.harshest) is not None]
         whole = sum(log(e.ratio) for e in clear) or 1.0
         causes = []
@@ -91,7 +91,7 @@ class _Part:
 
 
 def answer_network(asked: Asked) -> Answer:
-    """The answer of a sweep over properties of the network, for every level of the other factors."""
+    """Return the answer of a sweep over properties of the network, for every level of the other factors."""
     grid = Grid(asked)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
     if not parts:
@@ -112,7 +112,7 @@ def answer_network(asked: Asked) -> Answer:
 
 
 def _combinations(grid: Grid) -> list[list[Point]]:
-    """Points by the levels of the other factors, in ascending order; single points are left out."""
+    """Return points by the levels of the other factors, in ascending order; single points are left out."""
     others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
 
     def key(point: Point) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ _MORE: Final = 4
 
 
 def answer_scale(asked: Asked) -> Answer:
-    """The answer of a sweep over one measure of size with the problem kept."""
+    """Return the answer of a sweep over one measure of size with the problem kept."""
     curve = SizeGrid(asked, next(f for f in asked.factors if f.role == "scale"))
     if len(curve.points) < 2:
         return Answer("scale", words.one_size(curve), "open")
@@ -63,7 +63,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
 
 
 def _settle(curve: SizeGrid) -> Missing | None:
-    """Repetitions that would tell the best size from its nearest rival, if one is left."""
+    """Return repetitions that would tell the best size from its nearest rival, if one is left."""
     best = curve.best
     rivals = [i for i in curve.as_good if i != best]
     if not rivals or curve.asked.published:
@@ -93,7 +93,7 @@ _Efficiency = tuple[float, _Ends]
 
 
 def answer_weak(asked: Asked) -> Answer:
-    """Efficiency at the largest size of a problem that grows with it, and where it falls below 80 %."""
+    """Return efficiency at the largest size of a problem that grows with it, and where it falls below 80 %."""
     curve = SizeGrid(asked, asked.of_role("scale")[0])
     if len(curve.points) < 2:
         return Answer("weak scale", words.SECOND_SIZE, "open")
@@ -128,7 +128,7 @@ def answer_weak(asked: Asked) -> Answer:
 
 
 def _fallen(below: Sequence[bool]) -> int | None:
-    """The smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
+    """Return the smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
     fallen = None
     for i in range(len(below), 0, -1):
         if not below[i - 1]:
@@ -160,7 +160,7 @@ def _above(asked: Asked, row: _Efficiency) -> bool:
 
 
 def answer_point(asked: Asked) -> Answer:
-    """Median, interval and scatter of a single point."""
+    """Return median, interval and scatter of a single point."""
     grid = Grid(asked)
     if not grid.points:
         return Answer("one point", NO_TRIAL, "open")

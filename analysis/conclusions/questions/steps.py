@@ -18,7 +18,7 @@ _WORTH_A_WARNING: Final = 0.8
 
 
 def answer_steps(asked: Asked) -> Answer:
-    """The best step of a ladder, the best single change, and the share of what could be reached."""
+    """Return the best step of a ladder, the best single change, and the share of what could be reached."""
     grid = Grid(asked)
     if len(grid.points) < 2:
         return Answer("steps", words.SECOND_STEP, "open")
@@ -35,7 +35,7 @@ def answer_steps(asked: Asked) -> Answer:
 
 
 def _paid(found: Sequence[Advance]) -> Advance | None:
-    """The change that paid most. The first step is where one started, often a sample input that nobody would keep: what was
+    """Return the change that paid most. The first step is where one started, often a sample input that nobody would keep: what was
     gained over it counts only if no later change paid."""
     clear = [advance for advance in found if advance.clear]
     later = [advance for advance in clear if advance.over > 1]
@@ -43,7 +43,7 @@ def _paid(found: Sequence[Advance]) -> Advance | None:
 
 
 def _causes(asked: Asked, found: Sequence[Advance]) -> tuple[Cause, ...]:
-    """What paid, the most first, and what cost so much that it is to be avoided."""
+    """Return what paid, the most first, and what cost so much that it is to be avoided."""
     paid = sorted((each for each in found if each.clear), key=lambda each: -each.gain)[:4]
     causes = [Cause(words.paid(asked, each), each.gain, "1", "ladder") for each in paid]
     worst = min(found, key=lambda each: each.gain)

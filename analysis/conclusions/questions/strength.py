@@ -21,7 +21,7 @@ _GUESSED_SCATTER: Final = 0.05
 
 
 def strength(asked: Asked, claims: Claims) -> Strength:
-    """How strong a claim is that the intervals make."""
+    """Return how strong a claim is that the intervals make."""
     if asked.published:
         return "printed"
     if claims.scatter is None:
@@ -40,7 +40,7 @@ def repeat(asked: Asked, claims: Claims, points: Sequence[Point], ratio: float, 
 
 
 def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
-    """Repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
+    """Return repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
     if grid.asked.published or point is other:
         return None
     apart = abs(grid.cost(point) - grid.cost(other))

@@ -51,7 +51,7 @@ def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> An
 
 
 def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
-    """Whether everything that an answer claims is claimed by another one too.
+    """Return whether everything that an answer claims is claimed by another one too.
 
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
     intervals.
@@ -77,12 +77,12 @@ def _is_within(value: float | str | None, law: Figure) -> bool:
 
 
 def _equal(answer: Answer) -> set[tuple[object, str]]:
-    """The points among which an answer sees no difference to the best of their place."""
+    """Return the points among which an answer sees no difference to the best of their place."""
     return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
 
 
 def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
-    """What an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
+    """Return what an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
     claims = set()
     for figure in answer.figures:
         if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
@@ -101,7 +101,7 @@ def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
 
 
 def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
-    """The place of a claim: which of several equal steps it is counted from, or on which of several equal links, is no part of it."""
+    """Return the place of a claim: of several equal steps that it is counted from, or equal links, which one is no part of it."""
     others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
     return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
 
@@ -113,7 +113,7 @@ def _side(figure: Figure) -> int:
 
 
 def _rounds(asked: Asked) -> Missing:
-    """As many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
+    """Return as many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
     points = asked.measured()
     more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
     seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s

@@ -17,7 +17,7 @@ from analysis.scaling import Point
 
 
 def answer_treatment(asked: Asked) -> Answer:
-    """The answer of a sweep over choices, at one size or over several."""
+    """Return the answer of a sweep over choices, at one size or over several."""
     scale = next(iter(asked.apart()), None)
     grid = Grid(asked)
     if asked.against is not None:
@@ -30,7 +30,7 @@ def answer_treatment(asked: Asked) -> Answer:
 
 
 def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
-    """The answer if what was measured is how many times better one choice is than another."""
+    """Return the answer if what was measured is how many times better one choice is than another."""
     scale = next((f for f in grid.asked.factors if f.role == "scale"), None)
     figures = []
     for point in grid.points:
@@ -66,7 +66,7 @@ def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
 def _best_figures(
     grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
-    """The best choice, those that do not differ from it, and how many times worse each other one is."""
+    """Return the best choice, those that do not differ from it, and how many times worse each other one is."""
     figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
     for point in ranked[1:]:
         ratio, interval, clear = grid.compare(point, ranked[0])
@@ -77,7 +77,7 @@ def _best_figures(
 
 
 def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
-    """Best choice per size; sizes with the same best one are answered together, and the factor at the largest size."""
+    """Return best choice per size; sizes with the same best one are answered together, and the factor at the largest size."""
     rows = _by_size(grid, scale)
     figures = tuple(map(grid.figure, grid.points))
     if not rows:
@@ -98,7 +98,7 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:
-    """The medians of every point of what is shown beside the deciding metric."""
+    """Return the medians of every point of what is shown beside the deciding metric."""
     also = grid.asked.also
     if also is None:
         return ()
@@ -108,7 +108,7 @@ def _also_figures(grid: Grid) -> tuple[Figure, ...]:
 
 
 def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
-    """The points of every size at which there is something to compare, best first."""
+    """Return the points of every size at which there is something to compare, best first."""
     sizes = sorted({p.parameters[scale.name] for p in grid.points})
     rows = {size: [p for p in grid.points if p.parameters[scale.name] == size] for size in sizes}
     return {size: sorted(points, key=grid.cost) for size, points in rows.items() if len(points) > 1}
@@ -131,7 +131,7 @@ def _sizes_sentence(
 
 
 def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:
-    """The choice that is better than every other one of its size."""
+    """Return the choice that is better than every other one of its size."""
     clear = all(grid.clearly(p, ranked[0]) for p in ranked[1:])
     return choice_of(choices, ranked[0]) if clear else None
 
@@ -141,7 +141,7 @@ def choice_of(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
 
 
 def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
-    """How each choice's metric changes with the size: what gets worse most explains the difference."""
+    """Return how each choice's metric changes with the size: what gets worse most explains the difference."""
 
     def key(point: Point) -> str:
         return repr(choice_of(choices, point))

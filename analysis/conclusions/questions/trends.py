@@ -28,7 +28,7 @@ _MISFIT: Final = 0.001
 
 
 def answer_messages(asked: Asked) -> Answer:
-    """Latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
+    """Return latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
     factor = asked.of_role("message")[0]
     rate = _RATES.get(asked.deciding.unit)
     if rate is None and (asked.deciding.unit != "s" or asked.deciding.higher_is_better):
@@ -49,13 +49,13 @@ def answer_messages(asked: Asked) -> Answer:
 
 
 def _ends(grid: Grid, factor: Factor) -> Missing | None:
-    """What would show a difference between the smallest size and the largest."""
+    """Return what would show a difference between the smallest size and the largest."""
     ordered = sorted(grid.points, key=lambda p: ordinal(p.parameters[factor.name]))
     return settle(grid, ordered[0], ordered[-1])
 
 
 def _longest_differs(grid: Grid, factor: Factor) -> bool:
-    """Whether the longest message measurably takes another time than all shorter ones together: one comparison, planned before."""
+    """Return whether the longest message measurably takes another time than all shorter ones together: one comparison, planned before."""
     lengths = [ordinal(p.parameters[factor.name]) for p in grid.points]
     long, short = lengths.index(max(lengths)), lengths.index(min(lengths))
     others = len(lengths) - 1
@@ -64,7 +64,7 @@ def _longest_differs(grid: Grid, factor: Factor) -> bool:
 
 
 def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
-    """The parts of the fit that the measured sizes determine: short messages the latency, long ones the bandwidth."""
+    """Return the parts of the fit that the measured sizes determine: short messages the latency, long ones the bandwidth."""
     rows = (
         ("latency", fit.latency_s, fit.latency_interval_s, "s"),
         ("bandwidth", fit.bandwidth_Bps, fit.bandwidth_interval_Bps, "B/s"),
@@ -86,7 +86,7 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
 
 
 def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
-    """Whether points are off a law by more than trials scatter."""
+    """Return whether points are off a law by more than trials scatter."""
     return freedom > 0 and float(special.fdtrc(freedom, known, (residual / sd) ** 2)) < _MISFIT
 
 
@@ -101,7 +101,7 @@ class Power:
 
 
 def answer_growth(asked: Asked) -> Answer:
-    """How the metric grows with the size of the problem: the exponent of a power law with its interval."""
+    """Return how the metric grows with the size of the problem: the exponent of a power law with its interval."""
     factor = asked.factors[0]
     sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
     kind: Question = "message size" if factor.role == "message" else "growth"
@@ -125,7 +125,7 @@ def answer_growth(asked: Asked) -> Answer:
 
 
 def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | None]:
-    """How many times the largest size is the smallest: by the law through all points if it fits, else by those two."""
+    """Return how many times the largest size is the smallest: by the law through all points if it fits, else by those two."""
     first, last = int(x.argmin()), int(x.argmax())
     if law.error is None or law.misfit is not None:
         return float(np.exp(grid.claims.change(last, first))), grid.claims.planned_ratio(last, first)

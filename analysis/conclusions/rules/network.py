@@ -134,7 +134,7 @@ def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
 
 
 def _window_bound(flow: Mapping[str, Any]) -> float | None:
-    """The smaller direction's window / round trip; only if a window was seen to be full."""
+    """Return the smaller direction's window / round trip; only if a window was seen to be full."""
     windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
     round_trip = flow.get("rtt_median_s")
     full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
@@ -142,7 +142,7 @@ def _window_bound(flow: Mapping[str, Any]) -> float | None:
 
 
 def _latency_bound(flow: Mapping[str, Any]) -> float | None:
-    """What is in flight / round trip, if that is no more than two segments and no window was full."""
+    """Return what is in flight / round trip, if that is no more than two segments and no window was full."""
     in_flight, round_trip = flow.get("bytes_in_flight_p95"), flow.get("rtt_median_s")
     if not in_flight or not round_trip or in_flight > 2 * _SEGMENT_BYTES or (flow.get("window_full_events") or 0):
         return None

@@ -151,7 +151,7 @@ def serialisation_costs(reading: Reading) -> Iterator[Finding]:
 
 
 def _lost(reading: Reading, name: str, label: str, metric: str) -> Iterator[Finding]:
-    """What an efficiency leaves of the run; on shared cores ranks of an ideal network wait for cores too."""
+    """Return what an efficiency leaves of the run; on shared cores ranks of an ideal network wait for cores too."""
     worst = reading.lowest(metric)
     if worst is None or worst.median >= ATTENTION:
         return

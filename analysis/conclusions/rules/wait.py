@@ -55,7 +55,7 @@ def _who(place: Place) -> str:
 
 
 def _worst(reading: Reading, metric: str) -> Place | None:
-    """Where most of the ranks' time goes this way, if that is where ranks wait and most of why."""
+    """Return where most of the ranks' time goes this way, if that is where ranks wait and most of why."""
     places = [place for place in reading.series(metric) if _waiting(place) >= _WAITING and place.median >= _MOST]
     return max(places, key=lambda place: _waiting(place) * place.median, default=None)
 

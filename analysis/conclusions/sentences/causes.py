@@ -77,7 +77,7 @@ def _name(part: ChangePart, bad: Point) -> str:
 
 
 def _detail(found: Division, part: ChangePart) -> str:
-    """The cause of waits that grew most, by a trace; else how much of the time in MPI was on CPU."""
+    """Return the cause of waits that grew most, by a trace; else how much of the time in MPI was on CPU."""
     waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
     largest = max(waits, key=lambda each: each.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:

@@ -71,7 +71,7 @@ def rounds(more: int, configurations: int) -> str:
 
 
 def drift_fact(label: str, drift: Drift, whole: float) -> tuple[str, str]:
-    """The size of a drift over the experiment, and what to do about it."""
+    """Return the size of a drift over the experiment, and what to do about it."""
     what = "the comparison takes it out" if drift.is_balanced else "it cannot be separated from what was varied"
     look = "look for what changes on the machines meanwhile: temperature, caches, files, other programs."
     step = look[:1].upper() + look[1:]

@@ -88,7 +88,7 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
 
 
 def _within(figure: Figure, counted: Factor) -> str:
-    """What is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
+    """Return what is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
     if figure.low is None or figure.low == figure.high:
         return ""
     if figure.high is None:
@@ -107,7 +107,7 @@ def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
 
 
 def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]) -> str:
-    """What such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
+    """Return what such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
     if interval.low is not None and interval.low > 1:
         return f"at least {factor_words(interval.low)}"
     if interval.high is not None and interval.high < ANY:

@@ -59,7 +59,7 @@ def _named(resource: str) -> str:
 
 
 def use(row: Accepted) -> str:
-    """What is used up on a link, and how much of it at how many jobs."""
+    """Return what is used up on a link, and how much of it at how many jobs."""
     link = amount(row.capacity_bps, "bit/s")
     if row.used is None or row.at is None:
         return f"{link}: {row.first or 'no use was measured'}"

@@ -30,7 +30,7 @@ _MOST_LETTERS: Final = 600
 
 
 def combinations(sentences: Sequence[str]) -> str:
-    """The first sentences and the last: those between are in the table, and more of them if they are long."""
+    """Return the first sentences and the last: those between are in the table, and more of them if they are long."""
     letters = sum(map(len, [*sentences[: _MOST_SHOWN - 1], sentences[-1]]))
     most = _MOST_SHOWN if letters <= _MOST_LETTERS else 2
     left = len(sentences) - most
@@ -40,7 +40,7 @@ def combinations(sentences: Sequence[str]) -> str:
 
 
 def needs(asked: Asked, at: str, needed: Needed) -> str:
-    """The bounds of one combination of the other factors, and the messages and bytes on its critical path."""
+    """Return the bounds of one combination of the other factors, and the messages and bytes on its critical path."""
     needs = needed.needs
     bounds = (
         f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)} {_bounds(needed)}"
@@ -105,7 +105,7 @@ def _critical_path(needed: Needed) -> str:
 
 
 def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect], slopes: Sequence[Slope]) -> str:
-    """What one level of the other factors needs: "4 MiB: every ms of delay costs 33 ms ...; 1 % loss takes 1.3 times as long"."""
+    """Return what one level of the other factors needs: "4 MiB: every ms of delay costs 33 ms ...; 1 % loss takes 1.3 times as long"."""
     clauses = []
     for effect in found:
         slope = slope_of(effect, slopes)
@@ -135,7 +135,7 @@ def _factor(ratio: float, interval: Interval | None) -> str:
 
 
 def _per_delay(slope: Slope, effect: Effect) -> str:
-    """Every ms of delay costs so many ms; one round trip holds two delays."""
+    """Return every ms of delay costs so many ms; one round trip holds two delays."""
     ends = slope.interval
     words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
     if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):
@@ -156,13 +156,13 @@ def _alone(grid: Grid, effect: Effect) -> str:
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
-    """Where the other network factors cost most: " at 16 ms delay"."""
+    """Return where the other network factors cost most: " at 16 ms delay"."""
     others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
     return f" at {place(others, effect.costliest.parameters)}"
 
 
 def _also_harshest(grid: Grid, effect: Effect) -> str:
-    """The same factor where the others cost most, beside its effect where they cost least: ", 1.6 times at 16 ms delay"."""
+    """Return the same factor where the others cost most, beside its effect where they cost least: ", 1.6 times at 16 ms delay"."""
     harshest = effect.harshest
     if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
         return ""
@@ -179,7 +179,7 @@ def cause(grid: Grid, at: str, effect: Effect, is_harshest: bool) -> str:
 
 
 def slopes_by_loss(at: str, slopes: Sequence[Slope]) -> str:
-    """What a millisecond of delay costs with the least and with the most loss, the other properties kept at one level; "" if unknown."""
+    """Return what a millisecond of delay costs with the least and with the most loss, the others kept; "" if unknown."""
     if len(slopes) < 2 or LOSS not in slopes[0].where:
         return ""
     kept = {name: level for name, level in slopes[0].where.items() if name != LOSS}

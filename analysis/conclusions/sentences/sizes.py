@@ -29,13 +29,13 @@ def _are(curve: SizeGrid, i: int) -> str:
 
 
 def _at(curve: SizeGrid) -> str:
-    """The median of the smallest sufficient size with its interval; the level is stated here, once for the sentence."""
+    """Return the median of the smallest sufficient size with its interval; the level is stated here, once for the sentence."""
     point = curve.points[curve.enough]
     return value(curve.asked, curve.typical(point), curve.interval(point), with_level=True)
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
-    """The first sentence and what is known of equal sizes; ``alone`` is the verdict if no other size is as good as the best."""
+    """Return the first sentence and what is known of equal sizes; ``alone`` is the verdict if no other size is as good as the best."""
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
@@ -50,7 +50,7 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
 
 
 def _with(verdict: str, more: str) -> str:
-    """The verdict with what else is known: within its second sentence if it has two."""
+    """Return the verdict with what else is known: within its second sentence if it has two."""
     return f"{verdict} {first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
 
 
@@ -73,7 +73,7 @@ def stop(curve: SizeGrid, because: str) -> str:
 
 
 def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
-    """The largest size is as good as any: either it still gains, or from some size on nothing is gained."""
+    """Return the largest size is as good as any: either it still gains, or from some size on nothing is gained."""
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
@@ -121,7 +121,7 @@ def too_few(curve: SizeGrid, resolution: float | None) -> str:
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
-    """The efficiency of the largest size; ``line`` says how it lies to 80 %."""
+    """Return the efficiency of the largest size; ``line`` says how it lies to 80 %."""
     about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
     words = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
     return f"Efficiency is {words} at {_size(curve, len(curve.points) - 1)}; {line}{because}."

@@ -49,7 +49,7 @@ def _share(asked: Asked, reached: float) -> str:
 
 
 def _changed(asked: Asked, advance: Advance) -> str:
-    """What differs from the step that the gain is over."""
+    """Return what differs from the step that the gain is over."""
     before, after = advance.before.parameters, advance.point.parameters
     changed = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
     levels = [(f, level(f, after.get(f.name))) for f in changed[:3]]

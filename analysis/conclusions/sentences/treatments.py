@@ -56,7 +56,7 @@ def confounded(choices: Sequence[Factor]) -> str:
 
 
 def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
-    """The choices that do not differ from the best: all are counted, few are named."""
+    """Return the choices that do not differ from the best: all are counted, few are named."""
     if not equal:
         return ""
     named = [place(choices, p.parameters) for p in equal[:_LISTED]]
@@ -79,7 +79,7 @@ def best_over_sizes(
     other: tuple[float, Mapping[str, Any] | None] | None,
     largest: float,
 ) -> str:
-    """The best choice of the largest decided size; ``since`` is the size from which on it leads, 0 for every one."""
+    """Return the best choice of the largest decided size; ``since`` is the size from which on it leads, 0 for every one."""
     best, worst = ranked[0], ranked[-1]
     size = best.parameters[scale.name]
     ratio, interval, _ = grid.compare(worst, best)
@@ -96,7 +96,7 @@ def best_over_sizes(
 
 
 def _also(asked: Asked, best: Point, worst: Point) -> str:
-    """The medians of what is shown beside the deciding metric: "; aggregate bandwidth 20 MB/s against 9 MB/s"."""
+    """Return the medians of what is shown beside the deciding metric: "; aggregate bandwidth 20 MB/s against 9 MB/s"."""
     if asked.also is None:
         return ""
     medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]

@@ -27,7 +27,7 @@ _TRANSFER: Final[Mapping[str, str]] = {
 
 
 def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
-    """The known parts of the line of transfer times, and by how much single sizes are off it."""
+    """Return the known parts of the line of transfer times, and by how much single sizes are off it."""
     clauses = []
     for figure in figures:
         if isinstance(figure.value, float):
