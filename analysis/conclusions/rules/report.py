@@ -67,17 +67,16 @@ def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = N
     rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
     """
     slices = study.slices()
+    about = _Sizes(asked)
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
-        return _report(study, choice_of, asked)
-    if asked is not None:
-        asked = replace(asked, slices=len(slices))
-    reports = tuple(_report(s, choice_of, asked) for s in slices)
+        return _report(study, choice_of, about)
+    reports = tuple(_report(s, choice_of, about) for s in slices)
     together = tuple(f for report in reports for f in report.findings)
     unsaid = tuple(dict.fromkeys(line for report in reports for line in report.cannot_tell))
     return Report(study.name, _joint(reports, study.axis), together, unsaid, slices=reports)
 
 
-def _report(study: Study, choice_of: ChoiceOf, asked: Asked | None) -> Report:
+def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
     reading = Reading(study, choice_of)
     scales = len({t.size for t in reading.times}) == len(reading.times)
     findings = [
@@ -87,23 +86,23 @@ def _report(study: Study, choice_of: ChoiceOf, asked: Asked | None) -> Report:
         if scales or finding.group != "scaling"
     ]
     findings.sort(key=lambda f: _ORDER[f.group])
-    verdict = _verdict(study, [t.point for t in reading.times], asked)
+    verdict = _verdict(study, [t.point for t in reading.times], about)
     return Report(study.name, verdict, tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
 
 
-def _verdict(study: Study, points: Sequence[Point], asked: Asked | None) -> Verdict:
+def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
     """Return what the answer about the sizes of one slice comes to."""
     if not points:
         failed = any(p.lost for p in study.points)
         return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
-    about = _about_sizes(study, points, asked)
-    given = answer(about)
+    asked = about.of(study, points)
+    given = answer(asked)
     if given.strength == "open":
         return Verdict("unclear", given.sentence)
     if study.kind == "weak":
         full = _number(given.figure("stays above 80 %"))
         return Verdict("limited" if full is None else "scales", given.sentence, full)
-    sizes = sorted(float(p.parameters[study.axis]) for p in about.points)
+    sizes = sorted(float(p.parameters[study.axis]) for p in asked.points)
     slowest = _number(given.figure("times the best", **{study.axis: sizes[0]}))
     size = _number(given.figure("enough")) or sizes[-1]
     scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
@@ -114,19 +113,26 @@ def _number(figure: Figure | None) -> float | None:
     return None if figure is None else float(figure.value or 0)
 
 
-def _about_sizes(study: Study, points: Sequence[Point], asked: Asked | None) -> Asked:
-    """Return the question where to stop, of one slice: by what decides in the experiment, else by time."""
-    by_size = {float(p.parameters[study.axis]): repr(p.parameters) for p in reversed(points)}
-    shown = set(by_size.values())
-    factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
-    if asked is not None and asked.against is None:
-        own = [p for p in asked.measured() if repr(p.parameters) in shown]
-        others = [p for p in asked.measured() if repr(p.parameters) not in shown]
-        if own:
-            return replace(asked, points=own, beside=others, factors=[factor], weak=weak, steps=False)
-    deciding = Deciding(study.time_metric, "Elapsed time", "s")
-    timed = [p for p in points if repr(p.parameters) in shown and min(p.array(study.time_metric)) > 0]
-    return Asked(timed, deciding, [factor], study.published, weak)
+class _Sizes:
+    """The question where to stop, of single slices of an experiment that asks ``asked``."""
+
+    def __init__(self, asked: Asked | None) -> None:
+        self._asked = asked
+        # Where ``against`` is given, what decides is how many times better one choice is than another.
+        sized = [] if asked is None or asked.against is not None else asked.measured()
+        self._points = {repr(p.parameters): p for p in sized}
+
+    def of(self, study: Study, points: Sequence[Point]) -> Asked:
+        """Return the question about one point of each size: by what decides in the experiment, else by time."""
+        by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
+        factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
+        names = (repr(p.parameters) for p in by_size.values())
+        own = [self._points[name] for name in names if name in self._points]
+        if self._asked is not None and own:
+            return replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
+        deciding = Deciding(study.time_metric, "Elapsed time", "s")
+        timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
+        return Asked(timed, deciding, [factor], study.published, weak)
 
 
 def _joint(reports: Sequence[Report], axis: str) -> Verdict:
