@@ -59,6 +59,8 @@ def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
         size = n[owner]
         shares = np.where(is_in & (size > 1), (logs - mean[owner]) ** 2 * size / np.maximum(size - 1, 1), 0.0)
         place = int(shares.argmax())
+        if shares[place] == 0:  # values that repeat exactly have no outlier
+            break
         rest = max(total - float(shares[place]), (freedom - 1) * least)
         t = float(np.sqrt(shares[place] / (rest / (freedom - 1))))
         # both values of a pair have one residual: they are one candidate
