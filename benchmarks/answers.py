@@ -19,10 +19,10 @@ from typing import Final, get_args
 
 import numpy as np
 
-from analysis.answers import Claims
-from analysis.answers.checks import check
+from analysis.conclusions import Claims
 from analysis.statistics import compare_groups
-from tests.analysis.answers.truth import (
+from tests.analysis.conclusions.checks import check
+from tests.analysis.conclusions.truth import (
     EFFECTS,
     QUESTIONS,
     REPETITIONS,

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.answers import Asked, Deciding, Factor, answer, facts, key_figures
-from analysis.findings import diagnose
+from analysis.conclusions import Asked, Deciding, Factor, answer, diagnose, facts, key_figures
 from analysis.scaling import Point, Study
 
 ROUNDS = 7

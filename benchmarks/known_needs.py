@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.answers.needs import Fitted, bursts_of
+from analysis.conclusions.observations.needs import Fitted, bursts_of
 from analysis.sensitivity import TOLERATED, Quantity, needs, quantity, sent
 from benchmarks.predictions import installation
 from tests.known_needs import known_needs

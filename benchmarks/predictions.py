@@ -30,7 +30,7 @@ from config.services.lease import Installation, embedded_services
 from config.supervisor import child_environment
 
 if TYPE_CHECKING:
-    from analysis.answers.needs import Fitted
+    from analysis.conclusions.observations.needs import Fitted
     from experiments.models import Experiment
     from experiments.selectors.predictions import Check
 
@@ -143,7 +143,7 @@ def _print_replays() -> None:
 
 def _replayed(experiment: Experiment, fitted: Fitted) -> Iterator[ReplayedLink]:
     """Raise RepositoryError where there is nothing to replay."""
-    from analysis.answers.needs import link_of
+    from analysis.conclusions.observations.needs import link_of
     from dashboard.background.replays import replayed
     from experiments.selectors import replays
 

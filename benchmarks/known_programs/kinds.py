@@ -13,7 +13,7 @@ DESCHEDULED: Final = "descheduled"
 BLOCKED: Final = "blocked"
 COMMUNICATION: Final = "communication"
 LAUNCH: Final = "launch"
-"""The parts of a time, as `analysis.answers.parts` names them."""
+"""The parts of a time, as `analysis.conclusions.observations.parts` names them."""
 
 Form = Literal["loss", "gain", "none"]
 """Loss: the largest size is slower than the best. Gain: it is the best, but not ideal. None: the size has no effect."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.findings.wording import whole_size
+from analysis.conclusions.wording import whole_size
 from analysis.numbers import SHARE, amount
 from dashboard.charts.fits import Fitted, fit_traces
 from dashboard.charts.parts import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.evaluation.ladder import Step
+from analysis.conclusions.observations.ladder import Step
 from analysis.numbers import times
 from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import (

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
+from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import panels_of, shown

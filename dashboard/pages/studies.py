@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from analysis.answers import Answer
+from analysis.conclusions import Answer
 from analysis.numbers import plural
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import published_name

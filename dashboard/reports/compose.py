@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.answers import causes_of
+from analysis.conclusions import causes_of
 from dashboard.labels import fact_rows, parameter_label, value_words, workload_title
 from dashboard.panels.experiment.results import Results
 from dashboard.reports.markdown import plain

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
-from analysis.evaluation.economics import ClusterFacts
+from analysis.conclusions.observations.economics import ClusterFacts
 from experiments.errors import FieldError, InvalidSpec
 from experiments.pure.quantities import BANDWIDTH, CLOCK, POWER, Dimension
 from experiments.spec.parameters import sentence

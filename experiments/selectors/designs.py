@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeGuard
 
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
-from analysis.evaluation.envelope import Load
+from analysis.conclusions.observations.envelope import Load
+from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from experiments.workloads import LoadTest
 
 CAPACITY: Final = "link.bandwidth"

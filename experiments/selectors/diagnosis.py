@@ -21,8 +21,19 @@ from django.db.models import Count, TextField, Value
 from django.db.models.functions import Cast, Concat
 from redis.exceptions import RedisError
 
-from analysis.answers import Answer, Fact, Together, answer, facts, key_figures, place, together
-from analysis.findings import Diagnosis, Report, diagnose
+from analysis.conclusions import (
+    Answer,
+    Diagnosis,
+    Fact,
+    Report,
+    Together,
+    answer,
+    diagnose,
+    facts,
+    key_figures,
+    place,
+    together,
+)
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
 from experiments.revision import plan_points
@@ -30,7 +41,7 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 29
+_FORM: Final = 30
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
@@ -230,7 +241,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
     told = intervals if intervals.metric == study.time_metric else None
     study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
-    diagnosis = diagnose(study, largest_size=_largest_runnable)
+    diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(
         stamp=stamp,

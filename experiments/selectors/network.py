@@ -12,8 +12,8 @@ from typing import Any, Final
 from django.db.models import Count, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from analysis.answers import Answer, Asked, answer
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
+from analysis.conclusions import Answer, Asked, answer
+from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
 from analysis.numbers import SHARE, amount, rounded
 from analysis.sensitivity import CARRIED, Fit, Link, predict
 from experiments.access import visible_experiments

@@ -1,4 +1,4 @@
-"""From an experiment to the question that its design asks (analysis.answers): its factors, what decides, and what is known beside."""
+"""From an experiment to the question that its design asks (analysis.conclusions): its factors, what decides, and what is known beside."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
-from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled, question
-from analysis.evaluation.envelope import FACTOR, EnvelopeRow, Load, envelope
+from analysis.conclusions import Accepted, Asked, Deciding, Factor, Scatter, pooled, question
+from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of

@@ -10,7 +10,7 @@ from math import exp, log
 from statistics import fmean
 from typing import Any, Final
 
-from analysis.answers.needs import DELAY, LOSS, RATE, Fitted, link_of
+from analysis.conclusions.observations.needs import DELAY, LOSS, RATE, Fitted, link_of
 from analysis.mpi.calls import Calls
 from analysis.replay.calibration import Calibration, Exchange, calibrate
 from analysis.replay.foretold import Replayed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeGuard
 
-from analysis.evaluation.transfer import fit_transfer
+from analysis.conclusions.observations.transfer import fit_transfer
 from analysis.numbers import SHARE
 from experiments.workloads.base import FigureOfMerit, figures_of
 

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from django.db.models import QuerySet, Sum
 
 from analysis import numbers
-from analysis.answers.wording import place
+from analysis.conclusions.wording import place
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial

@@ -10,10 +10,9 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from analysis.answers import Answer, Fact
-from analysis.findings import Finding
-from analysis.findings.diagnosis import Curve
-from analysis.findings.verdict import Verdict
+from analysis.conclusions import Answer, Fact, Finding
+from analysis.conclusions.diagnosis import Curve
+from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.scaling.models import Misfit
 from dashboard.api.protocol.in_place import told

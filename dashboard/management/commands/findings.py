@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.answers import render
+from analysis.conclusions import render
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import diagnosis_of
 

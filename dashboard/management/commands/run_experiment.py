@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from analysis.answers import render
+from analysis.conclusions import render
 from analysis.numbers import plural
 from dashboard.api.experiments.result import result_text
 from dashboard.panels.experiment.text_report import configurations_table, failures

@@ -10,9 +10,8 @@ from typing import Any, Final
 from django.urls import reverse
 
 from analysis import numbers
-from analysis.answers import FOLDS, Answer, Cause, ChangePart, Fact, causes_of
-from analysis.findings import Diagnosis, FittedModel, Model
-from analysis.findings.wording import sizes, whole_size, whole_sizes
+from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
+from analysis.conclusions.wording import sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section

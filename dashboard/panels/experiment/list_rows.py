@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.answers import Answer
+from analysis.conclusions import Answer
 from analysis.numbers import plural
 from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import numbers
-from analysis.findings import Diagnosis
+from analysis.conclusions import Diagnosis
 from analysis.trust_level import FLAGGED
 from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from analysis.findings import Curve, Diagnosis, Model
+from analysis.conclusions import Curve, Diagnosis, Model
 from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
 from dashboard.panels.experiment.axes import groups_beside

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis import numbers
-from analysis.findings import Diagnosis, Slice
+from analysis.conclusions import Diagnosis, Slice
 from analysis.scaling import TimeRow, WireRow
 from dashboard.labels import parameter_label, value_words
 

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from analysis import numbers
-from analysis.answers.needs import Fitted
+from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Outcome, held_out
 from dashboard.panels.network.model import link_words
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import numbers, sensitivity
-from analysis.answers.needs import Fitted
+from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Fit, Link
 
 _DIGITS: Final = 8

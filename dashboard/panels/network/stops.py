@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.answers.needs import Fitted
+from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Stop, stop
 from dashboard.charts import Figure
 from dashboard.charts.network import Named, over_sizes

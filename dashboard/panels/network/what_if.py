@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from analysis import sensitivity
-from analysis.answers import key_figures
-from analysis.answers.needs import Fitted, link_of
+from analysis.conclusions import key_figures
+from analysis.conclusions.observations.needs import Fitted, link_of
 from analysis.numbers import amount, between, times
 from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, Timed, network_map, over_delay

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from analysis.evaluation.ladder import Trialled, effects, joint_effects
+from analysis.conclusions.observations.ladder import Trialled, effects, joint_effects
 from dashboard.labels import parameter_label, value_words
 from dashboard.panels.parts.measured import Measured, swept
 from experiments.metrics import find

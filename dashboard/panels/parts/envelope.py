@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from analysis.evaluation.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
+from analysis.conclusions.observations.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
 from dashboard.charts.studies import Loads, envelope_chart
 from dashboard.labels import value_words
 from dashboard.panels.parts.measured import Measured, Source

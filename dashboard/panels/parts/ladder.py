@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from analysis.evaluation.ladder import Gain, Step, Trialled, ladder
+from analysis.conclusions.observations.ladder import Gain, Step, Trialled, ladder
 from analysis.statistics import Interval
 from dashboard.charts import Scale
 from dashboard.charts.studies import Rungs, ladder_chart

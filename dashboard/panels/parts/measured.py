@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from analysis.answers import Together
-from analysis.evaluation.economics import ClusterFacts
+from analysis.conclusions import Together
+from analysis.conclusions.observations.economics import ClusterFacts
 from analysis.statistics import Interval
 from dashboard.charts import Line
 from dashboard.charts.parts import X

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis import numbers
-from analysis.evaluation.economics import contention
-from analysis.evaluation.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
+from analysis.conclusions.observations.economics import contention
+from analysis.conclusions.observations.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
 from analysis.scaling import Estimate, Fit, Point, Study
 from dashboard.charts import Fitted
 from dashboard.charts.studies import phases_chart

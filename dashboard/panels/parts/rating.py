@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis import numbers
-from analysis.evaluation.economics import ClusterFacts, rate
+from analysis.conclusions.observations.economics import ClusterFacts, rate
 from dashboard.labels import parameters_sentence
 from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
 from experiments.cluster_kinds.facts import fields as cluster_facts_by_name

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from analysis.findings import Model
+from analysis.conclusions import Model
 from analysis.scaling import Point, Study, fit_models
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 from tests.words import plain

@@ -44,15 +44,9 @@ def most(experiment: Experiment) -> int:
     return max((parameters["hosts"] for parameters, _ in diagnosis_of(experiment).study.suggested), default=0)
 
 
-def next_step(experiment: Experiment) -> str:
-    findings = diagnosis_of(experiment).report.get().findings
-    return next(f.next_step for f in findings if f.rule == "best_size")
-
-
 def test_it_suggests_sizes_beyond_the_measured_ones_with_hosts_to_spare_and_they_can_be_queued() -> None:
     experiment = still_falling(cluster_of("ssh", 6), [1, 2, 4])
     assert 4 < most(experiment) <= 6
-    assert "Measure beyond 4 hosts" in next_step(experiment)
     more = plan_points(experiment, diagnosis_of(experiment).study.suggested)
     assert more is not None
     assert add_points(experiment, more) == more.queued > 0
@@ -61,13 +55,6 @@ def test_it_suggests_sizes_beyond_the_measured_ones_with_hosts_to_spare_and_they
 @pytest.mark.parametrize("hosts", [4, 5])
 def test_no_more_hosts_than_the_list_has(hosts: int) -> None:
     assert most(still_falling(cluster_of("ssh", hosts), [1, 2, 4])) <= hosts
-
-
-def test_a_cluster_that_is_used_up_is_not_to_be_measured_beyond() -> None:
-    experiment = still_falling(cluster_of("ssh", 4), [1, 2, 4])
-    assert next_step(experiment) == (
-        "The optimum was not reached and the cluster has 4 hosts: measure on a larger one, or stay here."
-    )
 
 
 def test_no_more_hosts_than_slurm_told_of_its_partition() -> None:

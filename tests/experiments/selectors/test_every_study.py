@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.answers import answer
-from analysis.answers.checks import check, check_facts
+from analysis.conclusions import answer
 from experiments import workloads
 from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
@@ -16,6 +15,7 @@ from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec import parse_yaml
+from tests.analysis.conclusions.checks import check, check_facts
 from tests.kept_rows import PUBLISHED_STUDIES
 
 PUBLISHED = ("guster-2007-water", "pinning-2007-wan", "monarc-1999-readers", "eadline-2006-hpl", "york-staging")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.answers import Answer, Asked, answer, question
+from analysis.conclusions import Answer, Asked, answer, question
 from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.answers import Answer, answer
+from analysis.conclusions import Answer, answer
 from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.question import asked_of

@@ -90,11 +90,11 @@ def test_it_says_of_the_published_table_what_its_reader_must_conclude(
 ) -> None:
     PUBLISHED_STUDIES.restore()
     call_command("findings", "guster-2007-water", "--json")
-    printed = capsys.readouterr().out
-    statements = plain(" ".join(finding["statement"] for finding in json.loads(printed)["findings"]))
+    printed = json.loads(capsys.readouterr().out)
+    statements = plain(" ".join([printed["answer"]["sentence"], *(each["statement"] for each in printed["findings"])]))
     for said in (
-        "Elapsed time is best at 4 hosts",
-        "32 % above that at 4 hosts",
+        "Stop at 4 hosts",
+        "12 hosts take 1.32 times as long",
         "falls by 2.8 times from 2 to 12 hosts",
         "Packets rise 2.5 times from 4 to 6 hosts",
         "Mean packet size is 600 to 736 B",

@@ -48,7 +48,6 @@ def test_it_says_answer_facts_figures_and_limits(fragment):
     for words in (
         "Stop at 2 hosts",
         "Firm",
-        "Elapsed time is best at 2 hosts",
         "Best size",
         "Times the best",
         "More about the run",

@@ -1,0 +1,106 @@
+"""What an answer is: question, head line, its numbers with intervals, causes, strength, and what is missing. JSON-ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from analysis.conclusions.asked import ASKS, Question
+from analysis.conclusions.observations.scatter import Scatter
+from analysis.statistics import Interval
+
+Strength = Literal["firm", "moderate", "printed", "open"]
+"""Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, a part is not, or a drift over the order of trials would
+explain it. Printed: follows from published numbers as they stand. Open: what was measured cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the answer, in its unit; ``where`` are the parameters that it holds for."""
+
+    name: str
+    value: float | str | None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def within(
+        cls, name: str, value: float, unit: str, interval: Interval | None, where: Mapping[str, Any] | None = None
+    ) -> Figure:
+        """Return a number with the ends of its interval, if it has one."""
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        return cls(name, value, unit, low, high, where or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why, in one sentence; ``explains`` is its part of what is to be explained, in ``unit`` (s, or a share of the change)."""
+
+    statement: str
+    explains: float | None = None
+    unit: str = ""
+    chart: str = ""
+    part: str = ""
+    """Name of the part of the change that it is, if it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePart:
+    """One part of a time at two points, seconds, and its change with a 95 % confidence interval; None without repetitions."""
+
+    name: str
+    before_s: float
+    after_s: float
+    change_s: float
+    low_s: float | None = None
+    high_s: float | None = None
+    least_s: float | None = None
+    """The one-sided 95 % limit: it grew by at least so much."""
+
+    @property
+    def has_grown(self) -> bool:
+        """Return whether it grew by more than the repetitions scatter."""
+        return self.change_s > 0 and (self.least_s is None or self.least_s > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What would settle it: repetitions of these points, with the time that they take."""
+
+    statement: str
+    points: tuple[tuple[Mapping[str, Any], int], ...] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first line of an experiment, and what it rests on."""
+
+    question: Question
+    sentence: str
+    strength: Strength
+    figures: tuple[Figure, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    missing: Missing | None = None
+    scatter: Scatter | None = None
+    parts: tuple[ChangePart, ...] = ()
+    """Division of the change that the causes explain: the first is the whole, named by its metric, the others add up to it."""
+    drift: Figure | None = None
+    """Change of the deciding metric from one trial to the next, as a share of it, where the order of the trials lowers the strength."""
+
+    @property
+    def asks(self) -> str:
+        return ASKS[self.question]
+
+    def figure(self, name: str, **where: Any) -> Figure | None:
+        """Return the first figure of that name (and place)."""
+        return next(
+            (f for f in self.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())), None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"asks": self.asks, **asdict(self)}

@@ -1,0 +1,153 @@
+"""The answer to the question that a design asks: sliced by what else varies, without drift, with outliers and other load. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from analysis.conclusions.answer import Answer, Figure, Strength
+from analysis.conclusions.asked import Asked, Factor, Question, question
+from analysis.conclusions.observations.drift import drift_of
+from analysis.conclusions.observations.grid import Grid, Together
+from analysis.conclusions.observations.residuals import scatter_of_residuals
+from analysis.conclusions.questions.loads import answer_load
+from analysis.conclusions.questions.network import answer_network
+from analysis.conclusions.questions.sizes import answer_point, answer_scale, answer_weak
+from analysis.conclusions.questions.steps import answer_steps
+from analysis.conclusions.questions.survival import judged
+from analysis.conclusions.questions.treatments import answer_treatment
+from analysis.conclusions.questions.trends import answer_growth, answer_messages
+from analysis.conclusions.sentences import experiment as words
+from analysis.conclusions.wording import place
+from analysis.scaling import DISTURBED, Point
+
+_ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
+    "scale": answer_scale,
+    "weak scale": answer_weak,
+    "scale and treatment": answer_treatment,
+    "network": answer_network,
+    "load and network": answer_load,
+    "steps": answer_steps,
+    "message size": answer_messages,
+    "growth": answer_growth,
+    "treatment": answer_treatment,
+    "one point": answer_point,
+}
+_WEAKEST_FIRST: Final[tuple[Strength, ...]] = ("open", "moderate", "printed", "firm")
+OUTLIERS: Final = "outlying trials"
+"""Name of the figure that counts the trials of a point that are no part of the scatter."""
+
+
+def answer(asked: Asked) -> Answer:
+    """Answer the experiment's question, or say what is missing."""
+    if not asked.measured() and not asked.accepted:
+        return Answer(question(asked), words.NO_TRIAL, "open")
+    asked = _with_scatter(asked)
+    drift = drift_of(asked)
+    given = _answered(asked) if drift is None else judged(asked, drift, _answered)
+    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_taken_out else asked
+    return _less_sure(asked, _with_outliers(compared, given))
+
+
+def _answered(asked: Asked) -> Answer:
+    """Return the answer to values as they are."""
+    kind = question(asked)
+    own = _sliced_by(asked, kind)
+    return _of_slices(asked, kind, own) if own else _ANSWERS[kind](asked)
+
+
+def together(asked: Asked) -> Together:
+    """Return the intervals that the answer states, of any of its points."""
+    if not asked.measured():
+        return Together(asked.deciding.metric, [])
+    asked = _with_scatter(asked)
+    drift = drift_of(asked)
+    if drift is None or not drift.is_taken_out:
+        return Together(asked.deciding.metric, _grids(asked))
+    return Together(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
+
+
+def _grids(asked: Asked) -> list[Grid]:
+    own = _sliced_by(asked, question(asked))
+    return [Grid(part) for part in ([part for _, part in _slices(asked, own).values()] if own else [asked])]
+
+
+def _with_scatter(asked: Asked) -> Asked:
+    return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
+
+
+def _with_outliers(asked: Asked, given: Answer) -> Answer:
+    """Add the outliers of every point to the answer, which judges without them."""
+    measured = asked.measured()
+    found = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
+    if not found:
+        return given
+    names = [factor.name for factor in asked.factors]
+    figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in found)
+    sentence = words.outliers(sum(n for _, n in found), sum(len(asked.values(p)) for p in measured))
+    return replace(given, sentence=f"{given.sentence} {sentence}", figures=(*given.figures, *figures))
+
+
+def _less_sure(asked: Asked, given: Answer) -> Answer:
+    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain.
+
+    Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
+    """
+    measured = asked.measured()
+    counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
+    excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
+    weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
+    if not (weakens or excluded):
+        return given
+    sentence = words.other_load(excluded + slowed, excluded, excluded + counted, weakens)
+    strength: Strength = "moderate" if weakens and given.strength == "firm" else given.strength
+    return replace(given, sentence=f"{given.sentence} {sentence}", strength=strength)
+
+
+def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
+    """Return the factors of one slice if every combination of the others is answered by itself; none if all is one."""
+    own: list[Factor] = []
+    if kind in ("scale", "weak scale"):
+        own = asked.of_role("scale")[:1]
+    elif kind in ("message size", "growth"):
+        own = list(asked.factors[:1])
+    elif kind == "scale and treatment":
+        own = asked.of_role("scale", "treatment")
+    elif kind == "treatment":
+        own = [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
+    return own if len(own) < len(asked.factors) and asked.against is None else []
+
+
+def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
+    """Return what every slice asks, with the levels of the other factors, by those in words."""
+    others = [f for f in asked.factors if f not in own]
+    groups: dict[str, list[Point]] = {}
+    for point in asked.measured():
+        groups.setdefault(place(others, point.parameters), []).append(point)
+    compared = {where: points for where, points in groups.items() if len(points) > 1}
+    slices = {}
+    for where, points in (compared or groups).items():
+        beside = [p for other, each in groups.items() if other != where for p in each]
+        part = replace(asked, points=points, factors=own, beside=beside, slices=max(len(compared), 1))
+        slices[where] = ({f.name: points[0].parameters.get(f.name) for f in others}, part)
+    return slices
+
+
+def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
+    """One answer per combination of the other factors; equal ones are stated once."""
+    answers, places = [], dict[str, list[str]]()
+    for where, (at, part) in _slices(asked, own).items():
+        each = _ANSWERS[kind](part)
+        figures = tuple(replace(figure, where={**at, **figure.where}) for figure in each.figures)
+        answers.append(replace(each, figures=figures))
+        places.setdefault(each.sentence, []).append(where)
+    return Answer(
+        kind,
+        words.slices(places),
+        min((each.strength for each in answers), key=_WEAKEST_FIRST.index),
+        tuple(figure for each in answers for figure in each.figures),
+        tuple(cause for each in answers for cause in each.causes)[:5],
+        next((each.missing for each in answers if each.missing), None),
+        next((each.scatter for each in answers if each.scatter), None),
+    )

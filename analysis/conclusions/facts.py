@@ -1,0 +1,115 @@
+"""What findings add to an answer: one fact for all slices of a sweep, causes first and ranked by what they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import exp
+from typing import Any, Final, Literal
+
+from analysis.conclusions.answer import Answer, Cause
+from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.observations.drift import Drift, drift_of
+from analysis.conclusions.observations.reading import Observation
+from analysis.conclusions.rules.registry import Finding
+from analysis.conclusions.rules.report import Report
+from analysis.conclusions.sentences.experiment import also_at, drift_fact
+from analysis.statistics import Interval
+
+Fold = Literal["cause", "traffic", "run", "capture"]
+"""Causes stand open; the others are folded away under a heading of their own."""
+
+MOST_CAUSES: Final = 5
+_EXPLAINS: Final = 0.05
+"""Share of the elapsed time below which a fact is no cause of anything that a user would see."""
+_CAPTURE: Final = frozenset({"degraded_capture", "degraded_link", "rows_disagree"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One finding of the whole experiment."""
+
+    rule: str
+    fold: Fold
+    statement: str
+    at: str
+    """The slice that the statement is of, and the others it holds for; '' if it holds everywhere."""
+    explains: float | None
+    """Share of the elapsed time at its place that it explains, at most; None if that is not known."""
+    strength: str
+    chart: str
+    next_step: str
+    caveat: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Observation, ...] = ()
+
+    @classmethod
+    def of(cls, finding: Finding, fold: Fold, at: str) -> Fact:
+        shared = [name for name in cls.__slots__ if name not in ("fold", "at")]
+        return cls(fold=fold, at=at, **{name: getattr(finding, name) for name in shared})
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def causes_of(answer: Answer) -> Sequence[Cause]:
+    """Return the answer's own causes, unless its sentence holds the only one."""
+    is_in_sentence = len(answer.causes) == 1 and answer.causes[0].statement in answer.sentence
+    return () if is_in_sentence else answer.causes[:MOST_CAUSES]
+
+
+def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
+    """Return every finding once: the causes first, by what they explain, and no more of them than a reader takes in."""
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    slices = [part.where for part in report.slices] or [report.where]
+    merged = [_merged(each, slices, asked.factors) for each in by_rule.values()]
+    causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
+    most = MOST_CAUSES - len(causes_of(answer))
+    folded = (replace(cause, fold="run") for cause in causes[most:])
+    ranked = (*causes[:most], *(f for f in merged if f.fold != "cause"), *folded)
+    drift = drift_of(asked)
+    if drift is None or not drift.is_found:
+        return ranked
+    if not drift.is_balanced:
+        ranked = tuple(_doubted(fact, "weak" if answer.strength == "open" else "moderate") for fact in ranked)
+    return (*ranked, _of_drift(asked, drift))
+
+
+def _doubted(fact: Fact, most: str) -> Fact:
+    """Return a fact as weak as it is if the order of the trials may explain what it says of the configurations."""
+    order = ("weak", "moderate", "strong")
+    is_stronger = fact.strength in order and order.index(fact.strength) > order.index(most)
+    return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
+
+
+def _of_drift(asked: Asked, drift: Drift) -> Fact:
+    """Return the fact that the trials drift, with its size over the whole experiment."""
+    whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
+    interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
+    evidence = (
+        Observation("Change per trial", drift.slope, "share", metric, interval=interval),
+        Observation("Change over the experiment", whole - 1, "share", metric),
+    )
+    statement, next_step = drift_fact(asked.deciding.label, drift, whole)
+    return Fact("drift", "run", statement, "", None, "strong", "time", next_step, evidence=evidence)
+
+
+def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], factors: Sequence[Factor]) -> Fact:
+    """One fact of the findings of one rule: that of the slice where it explains most, and where else it holds."""
+    largest = max(alike, key=lambda finding: finding.explains or 0.0)
+    is_everywhere = len(alike) == len(slices)
+    at = ""
+    if len(slices) > 1 and not (is_everywhere and len({finding.statement for finding in alike}) == 1):
+        others = [finding.where for finding in alike if finding is not largest]
+        at = also_at(largest.where, others, slices, factors, is_everywhere=is_everywhere)
+    return Fact.of(largest, _fold(largest), at)
+
+
+def _fold(finding: Finding) -> Fold:
+    if finding.explains is not None and finding.explains >= _EXPLAINS:
+        return "cause"
+    if finding.rule in _CAPTURE:
+        return "capture"
+    return "traffic" if finding.group in ("traffic", "network") else "run"

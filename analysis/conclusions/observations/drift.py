@@ -1,0 +1,122 @@
+"""Drift over the order in which the trials ran.
+
+In the model log(value) = point + slope * place + scatter the slope is estimated within the points: if points ran one after another, the
+order of their means is also the order of what was varied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
+
+from analysis.conclusions.asked import Asked
+from analysis.conclusions.observations.scatter import SMALLEST, pooled
+from analysis.conclusions.observations.scatter_groups import ScatterGroups, by_name
+from analysis.scaling import Point
+
+FOUND: Final = 0.01
+"""P-value below which the trials drift."""
+_BALANCED: Final = 0.5
+"""Share of the order's variance within the points from which on the design is interleaved; sequential points have 1 / points**2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Change of the logarithm of the deciding metric from one trial to the next."""
+
+    slope: float
+    error: float
+    """Standard error of the slope."""
+    freedom: float
+    trials: int
+    balance: float
+    """Share of the variance of the places that is within the points."""
+    centre: float
+    """Mean place of all trials."""
+
+    @property
+    def is_found(self) -> bool:
+        return 2 * float(special.stdtr(self.freedom, -abs(self.slope) / self.error)) < FOUND
+
+    @property
+    def is_balanced(self) -> bool:
+        """Return whether every point ran early and late, so that the drift can be separated from what was varied."""
+        return self.balance >= _BALANCED
+
+    @property
+    def is_taken_out(self) -> bool:
+        """Return whether the answer compares the values without the drift."""
+        return self.is_found and self.is_balanced
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the ends of the interval of the slope."""
+        half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        return self.slope - half, self.slope + half
+
+    def without(self, asked: Asked, slope: float) -> Asked:
+        """Return the experiment as it would be at the mean place, if the points' means drifted by ``slope``.
+
+        Within each point the estimated drift is taken out, and what is left is widened by the degree of freedom that the estimate takes.
+        """
+        wider = float(np.sqrt((self.freedom + 1) / self.freedom))
+
+        def move(point: Point) -> Point:
+            logs, places = _logs(asked, point)
+            offsets = places - places.mean()
+            within = wider * (logs - logs.mean() - self.slope * offsets)
+            values = np.exp(logs.mean() - slope * (places.mean() - self.centre) + within)
+            return replace(point, values={**point.values, asked.deciding.metric: values.tolist()})
+
+        return replace(asked, points=[move(p) if len(asked.values(p)) else p for p in asked.points])
+
+
+def drift_of(asked: Asked) -> Drift | None:
+    """Return the drift over the order of the trials; None without the order, or if too few trials were repeated to estimate it."""
+    points = asked.measured()
+    if asked.published or any(len(_places(asked, p)) != len(asked.values(p)) for p in points):
+        return None
+    rows = [_logs(asked, point) for point in points]
+    freedom = sum(len(logs) - 1 for logs, _ in rows) - 1
+    scales = _scales(asked, points)
+    if freedom < 1 or scales is None:
+        return None
+    all_places = np.concatenate([places for _, places in rows])
+    within = np.concatenate([places - places.mean() for _, places in rows])
+    weighted = np.concatenate([(places - places.mean()) / s for (_, places), s in zip(rows, scales, strict=True)])
+    deviations = np.concatenate([(logs - logs.mean()) / s for (logs, _), s in zip(rows, scales, strict=True)])
+    squares = float(weighted @ weighted)
+    slope = float(weighted @ deviations) / squares
+    residual = float(np.sqrt(np.sum((deviations - slope * weighted) ** 2) / freedom))
+    return Drift(
+        slope=slope,
+        error=max(residual, SMALLEST / max(scales)) / squares**0.5,
+        freedom=float(freedom),
+        trials=len(all_places),
+        balance=float(within @ within / np.sum((all_places - all_places.mean()) ** 2)),
+        centre=float(all_places.mean()),
+    )
+
+
+def _places(asked: Asked, point: Point) -> Sequence[int]:
+    return point.order.get(asked.deciding.metric, ())
+
+
+def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of a point's values, and the places of their trials in the order."""
+    return np.log(asked.values(point)), np.asarray(_places(asked, point), dtype=np.float64)
+
+
+def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
+    """Return the scatter of each point, pooled as the answer pools it; None if nothing was repeated."""
+    groups = [asked.values(p) for p in points]
+    everything = pooled(groups)
+    if everything is None:
+        return None
+    levels = [[repr(p.parameters.get(factor.name)) for p in points] for factor in asked.factors]
+    names = ScatterGroups.found(groups, levels).of
+    known = {name: pooled(own) or everything for name, own in by_name(groups, names).items()}
+    return [known[name].sd for name in names]

@@ -1,0 +1,149 @@
+"""The measured points of an experiment by their parameters, with what may be claimed of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from math import exp
+from typing import Any, Final
+
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.asked import Asked, Factor
+from analysis.scaling import Point
+from analysis.statistics import Interval
+
+EQUAL: Final = 1.25
+"""Sizes that could differ by more than this are not called equal."""
+
+
+class Grid:
+    """The measured points by their parameters, with simultaneous claims about those that are compared with each other."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.points = asked.measured()
+        self.claims = asked.claims(self.points, asked.apart())
+        # By what they are: points of ten thousand compared value by value took longer than all claims.
+        self._places = {id(point): place for place, point in enumerate(self.points)}
+
+    def index(self, point: Point) -> int:
+        """Return the place of one of ``points``, or of one that equals it."""
+        place = self._places.get(id(point))
+        return self.points.index(point) if place is None else place
+
+    def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
+        """(how many times worse i is than j, its interval, whether measurably so)."""
+        a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
+        return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
+
+    def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
+        """Return ``worse`` of two points."""
+        return self.worse(self.index(worse), self.index(better))
+
+    def clearly(self, worse: Point, better: Point) -> bool:
+        """Return whether a point is measurably worse than another."""
+        return self.compare(worse, better)[2]
+
+    def cost(self, point: Point) -> float:
+        """Return the logarithm of a point's median, turned so that less is better."""
+        middle = self.claims.cells[self.index(point)].middle
+        return -middle if self.asked.deciding.higher_is_better else middle
+
+    def typical(self, point: Point) -> float:
+        """Return the median of a point's values, as in charts and tables."""
+        return exp(self.claims.cells[self.index(point)].middle)
+
+    def interval(self, point: Point) -> Interval | None:
+        """Return the interval of a point's median."""
+        return self.claims.value(self.index(point))
+
+    def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
+        """Return the median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
+        if where is None:
+            where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
+        deciding = self.asked.deciding
+        return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
+
+    def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
+        """Return groups of points that differ in this factor alone, each by its level; groups of one are left out."""
+        names = [f.name for f in self.asked.factors if f.name != factor.name]
+
+        def key(point: Point) -> str:
+            return repr([point.parameters.get(name) for name in names])
+
+        chosen = sorted(points or self.points, key=lambda p: (key(p), ordinal(p.parameters.get(factor.name))))
+        return [members for _, each in groupby(chosen, key=key) if len(members := list(each)) > 1]
+
+
+class SizeGrid(Grid):
+    """The points along one factor, smallest level first. Sizes are positions."""
+
+    def __init__(self, asked: Asked, factor: Factor) -> None:
+        self.factor = factor
+        super().__init__(replace(asked, points=sorted(asked.measured(), key=lambda p: p.parameters[factor.name])))
+
+    def level(self, i: int) -> float:
+        return float(self.points[i].parameters[self.factor.name])
+
+    @property
+    def best(self) -> int:
+        return min(range(len(self.points)), key=lambda i: self.cost(self.points[i]))
+
+    @property
+    def as_good(self) -> list[int]:
+        """Return the sizes that are not measurably worse than the best, itself included."""
+        best = self.best
+        return [i for i in range(len(self.points)) if i == best or not self.worse(i, best)[2]]
+
+    @property
+    def enough(self) -> int:
+        """Return the smallest size that is not measurably worse than the best."""
+        return self.as_good[0]
+
+    @property
+    def most_gained(self) -> float | None:
+        """Return how many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        good = self.as_good
+        others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
+        return max((interval.high for interval in others if interval.high is not None), default=None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Return whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
+        return self.claims.printed or (self.most_gained or 1.0) < EQUAL
+
+
+class Together:
+    """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that shows the
+    same quantity takes its interval from here. ``parts`` are answered beside each other.
+    ``as_measured`` are the same parts, if a drift is taken out of the comparison: tables show what was measured.
+    """
+
+    def __init__(self, metric: str, parts: Sequence[Grid], as_measured: Sequence[Grid] = ()) -> None:
+        self.metric = metric
+        self._claims = [part.claims for part in parts]
+        self._values = [part.claims for part in as_measured] or self._claims
+        self._places = {
+            key(p.parameters): (part, i) for part, grid in enumerate(parts) for i, p in enumerate(grid.points)
+        }
+
+    def value(self, parameters: Mapping[str, Any]) -> Interval | None:
+        """Return the interval of a point's typical value; None if it has none."""
+        part, i = self._places.get(key(parameters), (0, None))
+        return None if i is None else self._values[part].value(i)
+
+    def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
+        """Return the interval of (typical value of one point) / (that of another); None if the answer does not compare them."""
+        (first, i), (second, j) = (self._places.get(key(p), (0, None)) for p in (over, under))
+        return None if i is None or j is None or first != second else self._claims[first].ratio(i, j)
+
+
+def key(parameters: Mapping[str, Any]) -> str:
+    """Return what a point is found by: its parameters in any order."""
+    return repr(sorted(parameters.items()))
+
+
+def ordinal(value: Any) -> float:
+    """A level as a number to sort by; words are equal."""
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,201 @@
+"""What each of several changes gave: the ladder of ordered steps, and effects alone and together.
+
+The study of Eadline and Layton (2006) changed one thing after another and wrote down every step; it also warns that parameters depend on
+each other. The ladder is the first, the effects are the second. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, fsum, log
+from statistics import median
+from typing import Any, Final
+
+from analysis.statistics import Interval, ratio_interval
+
+DEPENDENT: Final = 1.05
+"""Together more than 5 % away from the product of both alone: the effects depend on each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trialled:
+    """One configuration and its values of the metric, one per trial; at least one."""
+
+    parameters: Mapping[str, Any]
+    values: Sequence[float]
+
+    @property
+    def value(self) -> float:
+        return median(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How many times better: above 1 is better whatever the metric's direction. The interval is None for single values."""
+
+    factor: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the ladder, in the order in which it was taken."""
+
+    number: int
+    value: float
+    changed: Mapping[str, tuple[Any, Any]]
+    """Parameter -> (before, after), against the previous step; empty for the first."""
+    against_previous: Gain | None
+    against_first: Gain | None
+    is_best_so_far: bool
+    best_so_far: float
+
+
+RatioOf = Callable[[Trialled, Trialled], Interval | None]
+"""Interval of (the metric of one) / (that of the other)."""
+
+
+def _alone(over: Trialled, under: Trialled) -> Interval | None:
+    return ratio_interval(over.values, under.values)
+
+
+def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> list[Step]:
+    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change.
+
+    Intervals are those of each pair alone where ``ratio_of`` does not tell them otherwise.
+    """
+
+    def gained(step: Trialled, over: Trialled | None) -> Gain | None:
+        return None if over is None else gain(step, over, higher_is_better=higher_is_better, ratio_of=ratio_of)
+
+    counter = _counters(steps)
+    found: list[Step] = []
+    for index, step in enumerate(steps):
+        previous = steps[index - 1] if index else None
+        best = (max if higher_is_better else min)(each.value for each in steps[: index + 1])
+        found.append(
+            Step(
+                number=index + 1,
+                value=step.value,
+                changed={} if previous is None else _changes(previous, step, counter),
+                against_previous=gained(step, previous),
+                against_first=gained(step, previous and steps[0]),
+                is_best_so_far=not found or best != found[-1].best_so_far,
+                best_so_far=best,
+            )
+        )
+    return found
+
+
+def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
+    """Return how many times better ``of`` is; ValueError for values that are not positive."""
+    better, worse = (of, over) if higher_is_better else (over, of)
+    if min(*of.values, *over.values) <= 0:
+        raise ValueError("a gain needs positive values")
+    return Gain(better.value / worse.value, ratio_of(better, worse))
+
+
+def _counters(steps: Sequence[Trialled]) -> set[str]:
+    names = {name for step in steps for name in step.parameters}
+    return {name for name in names if [s.parameters.get(name) for s in steps] == list(range(1, len(steps) + 1))}
+
+
+def _changes(before: Trialled, after: Trialled, ignored: Collection[str] = ()) -> dict[str, tuple[Any, Any]]:
+    names = [name for name in after.parameters if name not in ignored]
+    pairs = {name: (before.parameters.get(name), after.parameters[name]) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One parameter changed alone: geometric mean of the gains over all pairs of configurations that differ in nothing else."""
+
+    parameter: str
+    before: Any
+    after: Any
+    gain: float
+    smallest: float
+    largest: float
+    pairs: int
+
+    @property
+    def depends(self) -> bool:
+        """Return whether it helps beside some values of the others and harms beside others."""
+        return self.smallest < 1 < self.largest
+
+
+@dataclass(frozen=True, slots=True)
+class JointEffect:
+    """Two parameters changed together, against the product of both alone from the same start; geometric means."""
+
+    parameters: tuple[str, str]
+    before: tuple[Any, Any]
+    after: tuple[Any, Any]
+    together: float
+    product: float
+    squares: int
+    """How often all four configurations were measured."""
+
+    @property
+    def interaction(self) -> float:
+        """Together / product: 1 when the effects are independent."""
+        return self.together / self.product
+
+    @property
+    def dependent(self) -> bool:
+        return not 1 / DEPENDENT < self.interaction < DEPENDENT
+
+
+def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
+    """Return the effect of every change of one parameter alone, in order of appearance; empty if no two points differ in one."""
+    found: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
+    for a, b in combinations(points, 2):
+        changed = _changes(a, b)
+        if len(changed) == 1:
+            ((name, (before, after)),) = changed.items()
+            _, gains = found.setdefault(repr((name, before, after)), ((name, before, after), []))
+            gains.append(gain(b, a, higher_is_better=higher_is_better).factor)
+    return [
+        Effect(*change, gain=_geometric_mean(gains), smallest=min(gains), largest=max(gains), pairs=len(gains))
+        for change, gains in found.values()
+    ]
+
+
+def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
+    """Return two changes together against both alone, wherever all four configurations of such a square are there."""
+    by_parameters = {_key(p.parameters): p for p in points}
+    found: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
+    for a, b in combinations(points, 2):
+        changed = _changes(a, b)
+        if len(changed) != 2:
+            continue
+        (x, (x1, x2)), (y, (y1, y2)) = changed.items()
+        only_x = by_parameters.get(_key({**a.parameters, x: x2}))
+        only_y = by_parameters.get(_key({**a.parameters, y: y2}))
+        # The square is met from both of its diagonals; one start of it is enough.
+        if only_x is None or only_y is None or points.index(a) > min(points.index(only_x), points.index(only_y)):
+            continue
+        together, alone_x, alone_y = (
+            gain(point, a, higher_is_better=higher_is_better).factor for point in (b, only_x, only_y)
+        )
+        change = ((x, y), (x1, y1), (x2, y2))
+        found.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
+    return [
+        JointEffect(
+            *change,
+            together=_geometric_mean([t for t, _ in squares]),
+            product=_geometric_mean([p for _, p in squares]),
+            squares=len(squares),
+        )
+        for change, squares in found.values()
+    ]
+
+
+def _key(parameters: Mapping[str, Any]) -> str:
+    return repr(sorted(parameters.items(), key=lambda item: item[0]))
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return exp(fsum(map(log, values)) / len(values))

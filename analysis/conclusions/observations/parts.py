@@ -1,0 +1,239 @@
+"""How the time of a point's ranks divides: by the MPI profile if every trial left one, else into on and off the CPU. Pure.
+
+With U_i the time of rank i outside MPI, W the window from MPI_Init to MPI_Finalize and b the busiest rank (largest U_i),
+
+    W = mean computing + (computing of b - mean) + descheduled of b + blocked of b + (W - U_b).
+
+The second term is the imbalance: all other ranks wait for it in MPI. The last one is communication (POP: 1 - communication efficiency).
+A rank that waits in MPI for a rank without a core waits for a core too: run delay inside MPI counts as descheduled, up to the
+run delay outside MPI of all other ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import numpy as np
+from scipy import special
+
+from analysis.conclusions.answer import ChangePart
+from analysis.conclusions.asked import Asked
+from analysis.mpi.wait_sums import CAUSES
+from analysis.scaling import Point
+from analysis.statistics.summary import Floats, welch
+
+LAUNCH: Final = "launch"
+UNEXPLAINED: Final = "unexplained"
+LEAST_SHARE: Final = 0.1
+"""A part below this share of the whole is not worth a sentence."""
+_SAME_WORK: Final = 0.5
+"""A figure in seconds that is a smaller share of the window times something else (one message, the last step)."""
+_DIVIDING: Final = (
+    *("mpi_busiest_computing_s", "mpi_busiest_descheduled_s", "mpi_descheduled_share", "mpi_descheduled_inside_share"),
+)
+"""What divides the time outside MPI on no processor; all but the first need a kernel that counts run delay."""
+_LEVEL: Final = 0.95
+_WINDOW: Final = "mpi_window_s"
+_ELAPSED: Final = "elapsed_s"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of every trial of a point. The parts add up to ``whole``, the launch overhead is beside them unless it is one of them."""
+
+    parts: Mapping[str, Floats]
+    whole: Floats
+    launch: Floats | None
+    details: Mapping[str, Floats]
+    """Of the time in MPI: on CPU, blocked, and with a trace the causes of waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The change of a time from one point to another, by parts."""
+
+    whole: ChangePart
+    """Named by its metric."""
+    parts: tuple[ChangePart, ...]
+    """Add up to the whole; the last one is what the others do not explain."""
+    launch: ChangePart | None
+    """Launch overhead; one of the parts only if the elapsed time is divided."""
+    launch_change_s: float
+    details: tuple[ChangePart, ...]
+    profiled: bool
+
+    @property
+    def change_s(self) -> float:
+        return self.whole.change_s
+
+    def part(self, name: str) -> ChangePart | None:
+        return next((part for part in self.parts if part.name == name), None)
+
+    @property
+    def is_explained(self) -> bool:
+        """Return whether the parts are those of the change: what they miss or exceed is less than half of it."""
+        missed = self.part(UNEXPLAINED)
+        return missed is None or abs(missed.change_s) < abs(self.change_s) / 2
+
+    @property
+    def grown(self) -> list[ChangePart]:
+        """Return the parts that grew by enough to matter, the largest first, without the launch overhead.
+
+        They end at the first that may be scatter: a smaller one that surely grew is not the cause.
+        """
+        found = [part for part in self.parts if self._matters(part) and part.change_s > 0]
+        surely = takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s))
+        return [part for part in surely if part.name != LAUNCH]
+
+    @property
+    def fallen(self) -> list[ChangePart]:
+        """Return the parts that fell by enough to matter, the largest first."""
+        found = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
+        return sorted((part for part in found if part.change_s < 0), key=lambda part: part.change_s)
+
+    def _matters(self, part: ChangePart) -> bool:
+        return abs(part.change_s) >= LEAST_SHARE * abs(self.change_s)
+
+
+def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
+    """Divide what ``bad`` takes longer than ``ideal`` times ``good``; None if neither a profile nor CPU time was measured."""
+    profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
+    metric = _divided_metric(asked, good, bad, profiled=profiled)
+    known = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
+    before, after = (
+        _by_profile(point, metric, known) if profiled else _by_cpu_time(asked, point, metric) for point in (good, bad)
+    )
+    if before is None or after is None or before.parts.keys() != after.parts.keys():
+        return None
+    parts = [_changed(name, before.parts[name], after.parts[name], ideal) for name in after.parts]
+    whole = _changed(metric, before.whole, after.whole, ideal)
+    launch = None
+    if before.launch is not None and after.launch is not None:
+        launch = _changed(LAUNCH, before.launch, after.launch, ideal)
+    rest = _unexplained(whole, parts, before, after, ideal)
+    details = [_changed(n, before.details[n], after.details[n], ideal) for n in after.details if n in before.details]
+    longer = (bad.median(_ELAPSED) or 0.0) - ideal * (good.median(_ELAPSED) or 0.0)
+    return Division(whole, (*parts, rest), launch, longer, tuple(details), profiled)
+
+
+def _divided_metric(asked: Asked, good: Point, bad: Point, *, profiled: bool) -> str:
+    """Return the time that is divided: the deciding one, else the program's own, else the ranks' window or the launch."""
+    deciding = asked.deciding
+    if deciding.metric == _ELAPSED:
+        return _ELAPSED
+    within = _WINDOW if profiled else _ELAPSED
+    is_time = deciding.unit == "s" and not deciding.higher_is_better
+    if is_time and all(_times_the_run(point, deciding.metric, within) for point in (good, bad)):
+        return deciding.metric
+    if asked.own_time and all(len(point.array(asked.own_time)) for point in (good, bad)):
+        return asked.own_time
+    return within
+
+
+def _times_the_run(point: Point, metric: str, within: str) -> bool:
+    part, whole = point.median(metric), point.median(within)
+    return bool(part and whole) and (part or 0.0) >= _SAME_WORK * (whole or 0.0)
+
+
+def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
+    """On and off the CPU: what ranks do there is not known without a profile."""
+    used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
+    own = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
+    found = _aligned(point, _ELAPSED, own, used_metric or "cpu_mean_rank_s")
+    if found is None:
+        return None
+    elapsed, within, cpu = found
+    within = np.minimum(within, elapsed)
+    on_cpu = np.minimum(within * cpu / 100 if used_metric else cpu, within)
+    parts = {"on_cpu": on_cpu, "off_cpu": within - on_cpu}
+    launch = elapsed - within if own != _ELAPSED else None
+    if metric == _ELAPSED and launch is not None:
+        return Times({**parts, LAUNCH: launch}, elapsed, launch, {})
+    return Times(parts, within, launch, {})
+
+
+def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None:
+    shares = _aligned(point, _WINDOW, "mpi_useful_share", "mpi_no_core_share", "mpi_useful_max_rank_s", metric)
+    if shares is None:
+        return None
+    window, useful, off, most, whole = shares
+    parts = _of_window(point, known, window, window * useful, window * off, np.minimum(most, window))
+    elapsed = _aligned(point, _WINDOW, _ELAPSED)
+    launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
+    if metric == _ELAPSED and launch is not None:
+        parts = {**parts, LAUNCH: launch}
+    return Times(parts, whole, launch, _details(point))
+
+
+def _of_window(
+    point: Point, known: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
+) -> dict[str, Floats]:
+    """Return the terms of the equation at the top, seconds. ``known``: what of _DIVIDING both points have."""
+    rest = window - most
+    measured = _aligned(point, _WINDOW, *known) or []
+    if not known:  # a profile of an older version
+        return {"computing": computing, "off": off, "imbalance": most - computing - off, "communication": rest}
+    imbalance, off_most = measured[1] - computing, most - measured[1]
+    if len(known) < len(_DIVIDING):
+        return {"computing": computing, "off": off_most, "imbalance": imbalance, "communication": rest}
+    descheduled, outside, inside = measured[2], window * measured[3], window * measured[4]
+    of_others = np.minimum(np.minimum(inside, (max(point.ranks or 1, 1) - 1) * outside), np.maximum(rest, 0.0))
+    return {
+        "computing": computing,
+        "descheduled": descheduled + of_others,
+        "blocked": off_most - descheduled,
+        "imbalance": imbalance,
+        "communication": rest - of_others,
+    }
+
+
+def _details(point: Point) -> dict[str, Floats]:
+    """Return how the time in MPI divides: on CPU and blocked, and the causes of the long waits of a trace."""
+    found = {}
+    for name, metric in (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share")):
+        if (of_window := _aligned(point, _WINDOW, metric)) is not None:
+            found[name] = of_window[0] * of_window[1]
+    waits = _aligned(point, _WINDOW, "mpi_wait_share")
+    for cause in CAUSES if waits is not None else ():
+        if (of_waits := _aligned(point, _WINDOW, "mpi_wait_share", f"mpi_wait_{cause}_share")) is not None:
+            found[cause] = of_waits[0] * of_waits[1] * of_waits[2]
+    return found
+
+
+def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
+    """Return one array per metric with one value per trial; the medians if not all trials have all; None if a metric is absent."""
+    arrays = [point.array(metric) for metric in metrics]
+    if not all(len(array) for array in arrays):
+        return None
+    if len({len(array) for array in arrays}) > 1:
+        return [np.array([np.median(array)]) for array in arrays]
+    return arrays
+
+
+def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePart:
+    """Return the change of the medians of the trials' values."""
+    return _within(name, ideal * float(np.median(before)), float(np.median(after)), ideal * before, after)
+
+
+def _within(name: str, first: float, last: float, before: Floats, after: Floats) -> ChangePart:
+    """Return the change from first to last, within Welch's interval of the means, which is widened to hold it."""
+    change = last - first
+    if min(len(before), len(after)) < 2:
+        return ChangePart(name, first, last, change)
+    mean, error, freedom = welch(after, before)
+    two_sided, one_sided = (float(special.stdtrit(freedom, level)) * error for level in ((1 + _LEVEL) / 2, _LEVEL))
+    least = min(mean - one_sided, change)
+    return ChangePart(name, first, last, change, min(mean - two_sided, change), max(mean + two_sided, change), least)
+
+
+def _unexplained(
+    whole: ChangePart, parts: Sequence[ChangePart], before: Times, after: Times, ideal: float
+) -> ChangePart:
+    """Return what makes the parts add up to the whole: set-up outside the program's own figure, and what medians do not add."""
+    values = [times.whole - sum(times.parts.values()) for times in (before, after)]
+    first = whole.before_s - sum(part.before_s for part in parts)
+    last = whole.after_s - sum(part.after_s for part in parts)
+    return _within(UNEXPLAINED, first, last, ideal * values[0], values[1])

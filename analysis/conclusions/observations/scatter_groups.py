@@ -1,0 +1,156 @@
+"""ScatterGroups of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from scipy import special  # fdtrc is f.sf, without its checks
+
+from analysis.conclusions.observations.outliers import Mask, find_outliers
+from analysis.statistics.spread import UNLIKE, equal_variances, log_variances
+from analysis.statistics.spread import pooled as pooled_variances
+
+COMMON: Final = ""
+"""Name of the points that share one scatter."""
+_NOISY: Final = 0.02
+"""P-value below which one point scatters more than all others: it has its own scatter then."""
+_GROUPS_OF_LEVEL: Final = 3
+_FREEDOM_OF_LEVEL: Final = 4
+"""Repeated points, or degrees of freedom, that every level needs for a scatter of its own."""
+
+Values = Sequence[float] | np.ndarray
+OfPoint = TypeVar("OfPoint", bound=Values)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterGroups:
+    """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own.
+
+    ``outliers`` marks the values of each point that are no part of the shared scatter. A point with its own scatter has none.
+    """
+
+    of: Sequence[str]
+    outliers: Sequence[Mask]
+
+    @classmethod
+    def of_one(cls, groups: Sequence[Sequence[float]]) -> ScatterGroups:
+        """Return the division into one group without outliers."""
+        return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
+
+    @classmethod
+    def found(
+        cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
+    ) -> ScatterGroups:
+        """Return the division by the levels of the factor that the scatter follows; else into one group and single noisy points; else
+        into single points.
+
+        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
+        single one: four of 1 % and four of 20 % differ by what they have together. Outliers are looked for within the levels that seem to
+        scatter differently, so that all trials of a noisy level are not outliers; then the division is made without them.
+        """
+        if all(len(group) < 2 for group in groups):
+            return cls.of_one(groups)
+        levels = [level for level in levels if cls._is_enough(groups, level)]
+        tested = [cls._tested(groups, level) for level in levels]
+        judged_within: Sequence[str] = [COMMON] * len(groups)
+        if levels and min(tested) < UNLIKE / len(levels):
+            judged_within = levels[int(np.argmin(tested))]
+        outliers = cls._outliers(groups, judged_within)
+        noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
+        clean: list[Values] = [
+            np.zeros(0) if is_noisy else np.asarray(group)[~mask]
+            for group, mask, is_noisy in zip(groups, outliers, noisy, strict=True)
+        ]
+        names = cls._named(clean, levels, noisy)
+        members = Counter(names)
+        own = [name != COMMON and members[name] == 1 for name in names]
+        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, own, strict=True)])
+
+    @classmethod
+    def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
+        """Return the group of every point; the points ``alone`` have their own, whatever the others share."""
+        tested = [cls._tested(groups, level) for level in levels]
+        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
+        by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
+        if not by_level:
+            noisy = cls._noisy(groups)
+            apart = [one or other for one, other in zip(alone, noisy, strict=True)]
+            rest = [g for g, is_apart in zip(groups, apart, strict=True) if not is_apart]
+            follows_none = any(noisy) or all(p >= UNLIKE / len(levels) for p in tested)
+            if follows_none and equal_variances(*log_variances(rest)) >= UNLIKE:
+                return cls._with_own([COMMON] * len(groups), apart)
+        if within:
+            return cls._with_own(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))], alone)
+        return cls._with_own([COMMON] * len(groups), [True] * len(groups))
+
+    @staticmethod
+    def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
+        """Return whether outliers make the point a noisy one: they are half of its trials or more, or faster than the others. Load only
+        slows a trial.
+        """
+        if not outliers.any():
+            return False
+        beyond = np.asarray(values)[outliers] - np.median(values)
+        is_fast = bool((beyond > 0).any() if higher_is_better else (beyond < 0).any())
+        return is_fast or 2 * int(outliers.sum()) >= len(outliers)
+
+    @staticmethod
+    def _with_own(names: Sequence[str], alone: Sequence[bool]) -> list[str]:
+        return [f"point {i}" if is_alone else name for i, (name, is_alone) in enumerate(zip(names, alone, strict=True))]
+
+    @staticmethod
+    def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
+        """Return outliers among the values of each name."""
+        found: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+        for name in dict.fromkeys(names):
+            members = [i for i, own in enumerate(names) if own == name]
+            for i, mask in zip(members, find_outliers([groups[i] for i in members]), strict=True):
+                found[i] = mask
+        return found
+
+    @staticmethod
+    def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
+        """Return whether every level has repetitions for a scatter of its own: one disturbed trial of two points is no noisy level."""
+        freedom = [[len(own) - 1 for own in each if len(own) > 1] for each in by_name(groups, names).values()]
+        return all(len(each) >= _GROUPS_OF_LEVEL or sum(each) >= _FREEDOM_OF_LEVEL for each in freedom)
+
+    @staticmethod
+    def _noisy(groups: Sequence[Values]) -> list[bool]:
+        """Return points that scatter more than all others together, the noisiest first; at most a third of them."""
+        noisy = [False] * len(groups)
+        for _ in range(len(groups) // 3):
+            left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
+            if len(left) < 3:
+                break
+            variances, freedom = log_variances([groups[i] for i in left])
+            rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
+            p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
+            worst = int(p.argmin())
+            if p[worst] * len(left) >= _NOISY:
+                break
+            noisy[left[worst]] = True
+        return noisy
+
+    @staticmethod
+    def _tested(groups: Sequence[Values], names: Sequence[str]) -> float:
+        """P-value of "the points of all names scatter alike", those of one name together."""
+        joined = [log_variances(own) for own in by_name(groups, names).values()]
+        sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
+        return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
+
+    @staticmethod
+    def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
+        """Return smallest p-value of "the points of one name scatter alike"."""
+        return min(equal_variances(*log_variances(own)) for own in by_name(groups, names).values())
+
+
+def by_name(groups: Sequence[OfPoint], names: Sequence[str]) -> dict[str, list[OfPoint]]:
+    """Return the groups of each name."""
+    named: dict[str, list[OfPoint]] = {}
+    for name, values in zip(names, groups, strict=True):
+        named.setdefault(name, []).append(values)
+    return named

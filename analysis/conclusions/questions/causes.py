@@ -1,0 +1,80 @@
+"""Causes of a longer time: the parts of the change between two points that grew, the largest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.conclusions.answer import Cause, ChangePart
+from analysis.conclusions.asked import Asked
+from analysis.conclusions.observations.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
+from analysis.conclusions.sentences import causes as words
+from analysis.conclusions.wording import first_up
+from analysis.scaling import Point
+
+_CHART: Final = "where-time-goes"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Causes of the longer time of a point. The launch overhead has a sentence of its own, and is a cause only of the elapsed time."""
+
+    causes: tuple[Cause, ...] = ()
+    launch: Cause | None = None
+    parts: tuple[ChangePart, ...] = ()
+
+    @property
+    def because(self) -> str:
+        """Return the largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
+        return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
+
+    @property
+    def launch_sentence(self) -> str:
+        """A sentence of its own, if the launch overhead grew by more than every other part."""
+        return f" {first_up(self.launch.statement)}." if self.launch is not None and self._has_largest_launch else ""
+
+    @property
+    def all_causes(self) -> tuple[Cause, ...]:
+        if self.launch is None:
+            return self.causes
+        return (self.launch, *self.causes) if self._is_launch else (*self.causes, self.launch)
+
+    @property
+    def _has_largest_launch(self) -> bool:
+        largest = max((cause.explains or 0.0 for cause in self.causes), default=0.0)
+        return self.launch is not None and (self.launch.explains or 0.0) > largest
+
+    @property
+    def _is_launch(self) -> bool:
+        return self._has_largest_launch and any(part.name == LAUNCH for part in self.parts)
+
+
+def explained(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
+    """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
+    found = division(asked, good, bad, ideal)
+    if found is None:
+        return Explanation()
+    causes = _causes(asked, found, bad, above=ideal != 1) if found.change_s > 0 else ()
+    return Explanation(causes, _launch(found), (found.whole, *found.parts))
+
+
+def _causes(asked: Asked, found: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
+    if not found.is_explained:
+        missed_s = next(part.change_s for part in found.parts if part.name == UNEXPLAINED)
+        return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
+    grown = found.grown
+    more_than_all = grown and sum(part.change_s for part in grown) > found.change_s
+    return (
+        *(Cause(words.grown(asked, found, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
+        *(Cause(words.fallen(p, bad), None, "s", _CHART) for p in (found.fallen if more_than_all else ())),
+    )
+
+
+def _launch(found: Division) -> Cause | None:
+    """Launch overhead, if it grew by enough to matter to the launch."""
+    launch = found.launch
+    if launch is None or found.launch_change_s <= 0 or not launch.has_grown:
+        return None
+    if launch.change_s < LEAST_SHARE * found.launch_change_s:
+        return None
+    return Cause(words.launch(launch.change_s), launch.change_s, "s", _CHART, LAUNCH)

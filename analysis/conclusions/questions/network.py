@@ -1,0 +1,139 @@
+"""What does the program need from the network? Time per millisecond of delay, factor of loss and of rate, and which matters most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import log
+from typing import Any
+
+from analysis.conclusions.answer import Answer, Cause, Figure
+from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
+from analysis.conclusions.observations.grid import Grid, ordinal
+from analysis.conclusions.observations.needs import Needed, is_clear, needed_of
+from analysis.conclusions.questions.strength import MOST_RESOLVED, settle, strength
+from analysis.conclusions.sentences import network as words
+from analysis.conclusions.wording import place
+from analysis.scaling import Point
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One combination of the other factors."""
+
+    grid: Grid
+    at: str
+    """The combination in words."""
+    where: dict[str, Any]
+    points: Sequence[Point]
+    effects: Sequence[Effect]
+    slopes: Sequence[Slope]
+    needed: Needed | None
+
+    @classmethod
+    def of(cls, grid: Grid, points: Sequence[Point]) -> _Part:
+        network = grid.asked.of_role("network")
+        others = [f for f in grid.asked.factors if f.role != "network"]
+        return cls(
+            grid,
+            place(others, points[0].parameters),
+            {f.name: points[0].parameters.get(f.name) for f in others},
+            points,
+            effects_of(grid, network, points),
+            slopes_of(grid, network, points),
+            needed_of(grid.asked, points),
+        )
+
+    @property
+    def is_vague(self) -> bool:
+        """Return whether a number has no interval that can be shown."""
+        if self.needed is not None:
+            return self.needed.is_vague
+        return any(e.clear and e.interval is not None and not is_clear(e.interval) for e in self.effects)
+
+    @property
+    def sentence(self) -> str:
+        if self.needed is not None:
+            return words.needs(self.grid.asked, self.at, self.needed)
+        return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
+
+    def causes(self) -> list[Cause]:
+        """Return every clear factor with what it explains of the log change, and how factors act together."""
+        clear = [shown for e in self.effects if e.matters and (shown := e if e.clear else e.harshest) is not None]
+        whole = sum(log(e.ratio) for e in clear) or 1.0
+        causes = []
+        for effect in clear:
+            is_harshest = all(effect is not each for each in self.effects)
+            statement = words.cause(self.grid, self.at, effect, is_harshest)
+            causes.append(Cause(statement, log(effect.ratio) / whole, "share", "grid"))
+        by_loss = words.slopes_by_loss(self.at, self.slopes)
+        return [*causes, Cause(by_loss, None, "", "grid")] if by_loss else causes
+
+    def figures(self) -> list[Figure]:
+        figures = [] if self.needed is None else self.needed.figures(self.where)
+        for e in self.effects:
+            where, name = {**e.costliest.parameters}, f"factor of {e.factor.label}"
+            figures.append(Figure.within(name, e.ratio, "1", e.interval, where))
+            if e.matters:
+                figures.append(Figure("matters", e.factor.name, where=where))
+            if e.harshest is not None:
+                where = {**e.harshest.costliest.parameters}
+                figures.append(
+                    Figure.within(f"{name}, others harshest", e.harshest.ratio, "1", e.harshest.interval, where)
+                )
+        if first_matters(self.grid, [e for e in self.effects if e.matters]):
+            first = self.effects[0]
+            figures.append(Figure("matters most", first.factor.name, where=first.cheapest.parameters))
+        name = "seconds per second of delay"
+        return [*figures, *(Figure.within(name, s.per_unit, "1", s.interval, s.where) for s in self.slopes)]
+
+
+def answer_network(asked: Asked) -> Answer:
+    """Return the answer of a sweep over properties of the network, for every level of the other factors."""
+    grid = Grid(asked)
+    parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
+    if not parts:
+        return Answer("network", words.SECOND_SETTING, "open")
+    figures = tuple(figure for part in parts for figure in part.figures())
+    largest = max((effect for part in parts for effect in part.effects), key=lambda effect: effect.ratio)
+    if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
+        return _no_effect(grid, figures, largest)
+    return Answer(
+        "network",
+        words.combinations([part.sentence for part in parts]),
+        strength(asked, grid.claims),
+        figures,
+        tuple(cause for part in parts for cause in part.causes())[:5],
+        settle(grid, largest.cheapest, largest.costliest) if any(part.is_vague for part in parts) else None,
+        grid.claims.scatter,
+    )
+
+
+def _combinations(grid: Grid) -> list[list[Point]]:
+    """Return points by the levels of the other factors, in ascending order; single points are left out."""
+    others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
+
+    def key(point: Point) -> tuple[Any, ...]:
+        return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
+
+    ordered = sorted(grid.points, key=key)
+    return [members for _, each in groupby(ordered, key=key) if len(members := list(each)) > 1]
+
+
+def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
+    """No factor has a measurable effect: said with what could hide; ``largest`` is the largest that was seen."""
+    asked, network = grid.asked, grid.asked.of_role("network")
+    if asked.published:
+        return Answer("network", words.no_effect(network, printed=grid.claims.PRINTED - 1), "printed", figures)
+    size = grid.claims.resolution()
+    ends = [f for f in figures if f.name.startswith("factor of ")]
+    most = max((f.high or 1 for f in ends), default=1.0)
+    if size is None or not ends or most >= words.MOST_HIDDEN:
+        sentence = words.too_few(network, size if size and size < MOST_RESOLVED else None)
+        missing = settle(grid, largest.cheapest, largest.costliest)
+        return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
+    figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
+    sentence = words.no_effect(network, most=most - 1)
+    return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)

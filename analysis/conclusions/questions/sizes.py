@@ -1,0 +1,178 @@
+"""Sweeps over a size: where to stop and why, whether the efficiency of a growing problem lasts, and a single point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from analysis.conclusions.answer import Answer, Figure, Missing
+from analysis.conclusions.asked import Asked
+from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
+from analysis.conclusions.questions.causes import Explanation, explained
+from analysis.conclusions.questions.strength import repeat, strength
+from analysis.conclusions.sentences import sizes as words
+from analysis.conclusions.sentences.experiment import NO_TRIAL
+from analysis.conclusions.wording import levels
+
+_NEAR_IDEAL: Final = 0.9
+"""An efficiency from here on needs no cause in the head line."""
+_EFFICIENT: Final = 0.8
+_MORE: Final = 4
+"""Further repetitions of a point that was measured once."""
+
+
+def answer_scale(asked: Asked) -> Answer:
+    """Return the answer of a sweep over one measure of size with the problem kept."""
+    curve = SizeGrid(asked, next(f for f in asked.factors if f.role == "scale"))
+    if len(curve.points) < 2:
+        return Answer("scale", words.one_size(curve), "open")
+    last, as_good, best, enough = len(curve.points) - 1, curve.as_good, curve.best, curve.enough
+    if len(as_good) == len(curve.points):
+        return _no_difference(curve)
+    why = Explanation()
+    if last not in as_good:
+        why = explained(asked, curve.points[best], curve.points[-1])
+        sentence = words.stop(curve, why.because) + why.launch_sentence
+    elif 0 in as_good:
+        sentence = words.between_worse(curve)
+    else:
+        why = explained(asked, curve.points[0], curve.points[enough], curve.level(0) / curve.level(enough))
+        efficiency = curve.worse(0, enough)[0] / (curve.level(enough) / curve.level(0))
+        sentence = words.still_gains(curve, efficiency, why.because if efficiency < _NEAR_IDEAL else "")
+    held = strength(asked, curve.claims)
+    if held == "firm" and not curve.is_equal:
+        held = "moderate"
+    missing = None if curve.is_equal else _settle(curve)
+    return Answer("scale", sentence, held, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts)
+
+
+def _no_difference(curve: SizeGrid) -> Answer:
+    """No size is measurably better: said with the largest difference that could hide, or as open if that is much."""
+    asked, claims = curve.asked, curve.claims
+    if asked.published:
+        return Answer("scale", words.printed_alike(curve), "printed", _figures(curve))
+    ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
+    known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
+    if known and max(known) < EQUAL:
+        most = max(known) - 1
+        figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
+        sentence = words.equal(curve, most)
+        return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
+    sentence = words.too_few(curve, claims.resolution())
+    return Answer("scale", sentence, "open", _figures(curve, is_open=True), (), _settle(curve), claims.scatter)
+
+
+def _settle(curve: SizeGrid) -> Missing | None:
+    """Return repetitions that would tell the best size from its nearest rival, if one is left."""
+    best = curve.best
+    rivals = [i for i in curve.as_good if i != best]
+    if not rivals or curve.asked.published:
+        return None
+    rival = min(rivals, key=lambda i: abs(curve.claims.change(i, best)))
+    pair = [curve.points[i] for i in sorted((rival, best))]
+    names = levels(curve.factor, [point.parameters[curve.factor.name] for point in pair])
+    return repeat(curve.asked, curve.claims, pair, curve.worse(rival, best)[0], names)
+
+
+def _figures(curve: SizeGrid, *, is_open: bool = False) -> tuple[Figure, ...]:
+    factor, best = curve.factor, curve.best
+    figures = [] if is_open else [Figure("enough", curve.level(curve.enough), factor.plural)]
+    figures.append(Figure("best size", curve.level(best), factor.plural))
+    figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.as_good if i != best]
+    for i, point in enumerate(curve.points):
+        where = {factor.name: point.parameters[factor.name]}
+        figures.append(curve.figure(point, where))
+        if i != best:
+            ratio, about, _ = curve.worse(i, best)
+            figures.append(Figure.within("times the best", ratio, "1", about, where))
+    return tuple(figures)
+
+
+_Ends = tuple[float | None, float | None]
+_Efficiency = tuple[float, _Ends]
+
+
+def answer_weak(asked: Asked) -> Answer:
+    """Return efficiency at the largest size of a problem that grows with it, and where it falls below 80 %."""
+    curve = SizeGrid(asked, asked.of_role("scale")[0])
+    if len(curve.points) < 2:
+        return Answer("weak scale", words.SECOND_SIZE, "open")
+    name, plural = curve.factor.name, curve.factor.plural
+    rows = [_efficiency(curve, i) for i in range(1, len(curve.points))]
+    figures = tuple(
+        Figure("efficiency", share, "1", *ends, where={name: curve.points[i].parameters[name]})
+        for i, (share, ends) in enumerate(rows, 1)
+    )
+    share, ends = rows[-1]
+    fallen = _fallen([_below(asked, row) for row in rows])
+    if fallen is None:  # it may fall and rise again: then all sizes are looked at together
+        together = [_efficiency(curve, i, together=True) for i in range(1, len(curve.points))]
+        fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
+    held, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
+    if fallen is not None:
+        line = words.falls_below(curve, fallen)
+        figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
+    elif all(_above(asked, row) for row in rows):
+        figures += (Figure("stays above 80 %", curve.level(-1), plural),)
+    else:
+        held, line = "open", words.NOT_TOLD
+        if not asked.published:
+            pair = (curve.points[0], curve.points[-1])
+            names = levels(curve.factor, [p.parameters[name] for p in pair])
+            missing = repeat(asked, curve.claims, pair, max(share / _EFFICIENT, _EFFICIENT / share), names)
+    why = explained(asked, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
+    sentence = (
+        words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "") + why.launch_sentence
+    )
+    return Answer("weak scale", sentence, held, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
+
+
+def _fallen(below: Sequence[bool]) -> int | None:
+    """Return the smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
+    fallen = None
+    for i in range(len(below), 0, -1):
+        if not below[i - 1]:
+            break
+        fallen = i
+    return fallen
+
+
+def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficiency:
+    """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
+    is_rate = curve.asked.deciding.higher_is_better
+    slow, interval, _ = curve.worse(i, 0)
+    if not together:
+        interval = curve.claims.planned_ratio(0, i) if is_rate else curve.claims.planned_ratio(i, 0)
+    ideal = curve.level(i) / curve.level(0) if is_rate else 1.0
+    if interval is None or not interval.low or not interval.high:
+        return 1 / slow / ideal, (None, None)
+    return 1 / slow / ideal, (1 / interval.high / ideal, 1 / interval.low / ideal)
+
+
+def _below(asked: Asked, row: _Efficiency) -> bool:
+    share, (_, high) = row
+    return share < _EFFICIENT if asked.published else high is not None and high < _EFFICIENT
+
+
+def _above(asked: Asked, row: _Efficiency) -> bool:
+    share, (low, _) = row
+    return share >= _EFFICIENT if asked.published else low is not None and low >= _EFFICIENT
+
+
+def answer_point(asked: Asked) -> Answer:
+    """Return median, interval and scatter of a single point."""
+    grid = Grid(asked)
+    if not grid.points:
+        return Answer("one point", NO_TRIAL, "open")
+    point, scatter = grid.points[0], grid.claims.scatter
+    n = len(asked.values(point))
+    sentence = words.one_point(asked, grid.typical(point), grid.interval(point), scatter, n)
+    if asked.published:
+        return Answer("one point", sentence, "printed", (grid.figure(point, {}),))
+    if scatter is None:
+        seconds = None if asked.trial_s is None else _MORE * asked.trial_s
+        missing = Missing(words.more_repetitions(_MORE), ((point.parameters, _MORE),), seconds)
+        return Answer("one point", sentence, "open", missing=missing)
+    figures = (grid.figure(point, {}), Figure("scatter", scatter.sd, "share of the value"))
+    is_firm = scatter.source == "repetitions" and n > 2
+    return Answer("one point", sentence, "firm" if is_firm else "moderate", figures, (), None, scatter)

@@ -1,0 +1,48 @@
+"""How strong a claim is, and how many repetitions would make it firm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from typing import Final
+
+from analysis.conclusions.answer import Missing, Strength
+from analysis.conclusions.asked import Asked
+from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.observations.scatter import Claims, repetitions_needed
+from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_words
+from analysis.scaling import Point
+
+MOST_RESOLVED: Final = 10.0
+"""That only changes beyond this would show is not worth saying."""
+_LEAST: Final = 1.02
+"""A smaller difference is not worth repetitions."""
+_GUESSED_SCATTER: Final = 0.05
+
+
+def strength(asked: Asked, claims: Claims) -> Strength:
+    """Return how strong a claim is that the intervals make."""
+    if asked.published:
+        return "printed"
+    if claims.scatter is None:
+        return "open"
+    return "firm" if claims.scatter.source == "repetitions" else "moderate"
+
+
+def repeat(asked: Asked, claims: Claims, points: Sequence[Point], ratio: float, names: str) -> Missing:
+    """Return the repetitions of these points, at least one, that would show this ratio between two of them."""
+    sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
+    now = min(len(asked.values(point)) for point in points)
+    needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
+    more = max(1, min(needed - now, MOST_REPETITIONS))
+    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+    return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
+
+
+def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
+    """Return repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
+    if grid.asked.published or point is other:
+        return None
+    apart = abs(grid.cost(point) - grid.cost(other))
+    names = " and ".join(place(grid.asked.factors, p.parameters) for p in (point, other))
+    return repeat(grid.asked, grid.claims, (point, other), exp(apart), names)

@@ -1,0 +1,133 @@
+"""Whether an answer survives a drift over the order in which the trials ran.
+
+An answer is conclusive only if it holds for every slope that the trials do not exclude (analysis of covariance, Fisher 1932).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.conclusions.answer import Answer, Figure, Missing, Strength
+from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.observations.drift import Drift
+from analysis.conclusions.sentences import experiment as words
+from analysis.conclusions.wording import MOST_REPETITIONS
+
+_LEVEL: Final = 0.98
+"""Of the interval of slopes that are not excluded."""
+_BEST: Final = frozenset({"best size", "best step", "best", "as good"})
+"""Figures that name a best point or one that does not differ from it: an answer with more of them claims less."""
+_LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
+_UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
+"""Of numbers that are the answer themselves."""
+
+
+def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:
+    """Return the answer with what the order of the trials leaves of its strength.
+
+    A drift of an interleaved design is taken out. In any other one it cannot be separated from what was varied: a conclusive answer that
+    some slope would change is tentative, and if a drift was found, inconclusive.
+    """
+    if drift.is_taken_out:
+        answer = compute(drift.without(asked, drift.slope))
+        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drift_taken_out(drift)}", drift)
+    answer = compute(asked)
+    if answer.strength != "firm" and not drift.is_found:
+        return answer
+    others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
+    survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
+    if drift.is_found and not survives:
+        return _lowered(asked, answer, "open", words.confounded(drift, asked.factors), drift)
+    if drift.is_found:
+        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drifts(drift)}", drift)
+    if not survives:
+        most = float(np.expm1(max(abs(end) for end in drift.interval(_LEVEL))))
+        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.not_excluded(most)}", drift)
+    return answer
+
+
+def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
+    """Return whether everything that an answer claims is claimed by another one too.
+
+    Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
+    intervals.
+    """
+    network = asked.of_role("network")
+    if other.strength != answer.strength or not _claims(answer, network) <= _claims(other, network):
+        return False
+    equal, places = _equal(answer), {repr(f.where) for f in answer.figures if f.name in _BEST}
+    if any(place in places and (value, place) not in equal for value, place in _equal(other)):
+        return False
+    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != asked.deciding.label}
+    pairs = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
+    return len(pairs) == len(laws) and all(_is_within(f.value, law) for f, law in pairs)
+
+
+def _is_of_law(figure: Figure) -> bool:
+    return (figure.low is not None or figure.high is not None) and (figure.unit in _UNITS or figure.name in _LAWS)
+
+
+def _is_within(value: float | str | None, law: Figure) -> bool:
+    low, high = (-np.inf if law.low is None else law.low), (np.inf if law.high is None else law.high)
+    return not isinstance(value, int | float) or low <= value <= high
+
+
+def _equal(answer: Answer) -> set[tuple[object, str]]:
+    """Return the points among which an answer sees no difference to the best of their place."""
+    return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
+
+
+def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
+    """Return what an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
+    claims = set()
+    for figure in answer.figures:
+        if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
+            continue
+        what: object = figure.value
+        if figure.name == "carried":
+            what = (figure.low, figure.high)
+        elif figure.unit == "1" and (figure.low is not None or figure.high is not None):
+            what = _side(figure)
+            if not what:
+                continue
+        elif figure.low is not None or figure.high is not None:
+            what = "a number"
+        claims.add(repr((figure.name, what, _place(figure, network))))
+    return claims
+
+
+def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
+    """Return the place of a claim: of several equal steps that it is counted from, or equal links, which one is no part of it."""
+    others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
+    return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
+
+
+def _side(figure: Figure) -> int:
+    """1 above 1, -1 below, 0 where the interval holds 1."""
+    above = figure.low is not None and figure.low > 1
+    return above - (figure.high is not None and figure.high < 1)
+
+
+def _rounds(asked: Asked) -> Missing:
+    """Return as many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
+    points = asked.measured()
+    more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
+    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+    return Missing(
+        words.rounds(more, len(points)),
+        tuple((p.parameters, more) for p in points),
+        seconds,
+    )
+
+
+def _lowered(asked: Asked, answer: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
+    weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
+    strength = min(answer.strength, most, key=weaker.index)
+    low, high = (float(np.expm1(end)) for end in drift.interval())
+    figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
+    missing = answer.missing if drift.is_balanced else _rounds(asked)
+    return replace(answer, sentence=sentence, strength=strength, missing=missing, drift=figure)

@@ -1,0 +1,158 @@
+"""Which choice is best, by how much, and from which size on: methods beside each other, and over sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from math import exp
+from typing import Any
+
+from analysis.conclusions.answer import Answer, Cause, Figure
+from analysis.conclusions.asked import Asked, Factor, Question
+from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.questions.strength import settle, strength
+from analysis.conclusions.sentences import treatments as words
+from analysis.conclusions.wording import place
+from analysis.scaling import Point
+
+
+def answer_treatment(asked: Asked) -> Answer:
+    """Return the answer of a sweep over choices, at one size or over several."""
+    scale = next(iter(asked.apart()), None)
+    grid = Grid(asked)
+    if asked.against is not None:
+        return _measured_as_factor(grid, *asked.against)
+    choices = [f for f in asked.factors if f is not scale]
+    if len(grid.points) < 2:
+        kind: Question = "treatment" if scale is None else "scale and treatment"
+        return Answer(kind, words.SECOND_CHOICE, "open")
+    return _at_one_size(grid, choices) if scale is None else _over_sizes(grid, scale, choices)
+
+
+def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
+    """Return the answer if what was measured is how many times better one choice is than another."""
+    scale = next((f for f in grid.asked.factors if f.role == "scale"), None)
+    figures = []
+    for point in grid.points:
+        where = {} if scale is None else {scale.name: point.parameters[scale.name]}
+        figures.append(Figure.within("factor", grid.typical(point), "1", grid.interval(point), where))
+    sentence = words.factors(grid, scale, choice, baseline)
+    return Answer("scale and treatment", sentence, strength(grid.asked, grid.claims), tuple(figures))
+
+
+def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
+    ranked = sorted(grid.points, key=grid.cost)
+    best, second, worst = ranked[0], ranked[1], ranked[-1]
+    figures = tuple(map(grid.figure, ranked))
+    if not grid.clearly(worst, best):
+        missing = settle(grid, best, second)
+        sentence = words.no_choice(grid, choices, best)
+        return Answer("treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
+    equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
+    figures += _best_figures(grid, choices, ranked, {})
+    missing = settle(grid, best, second) if second in equal else None
+    held, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
+    sentence = words.best_choice(grid, choices, ranked, equal)
+    return Answer("treatment", sentence, held, figures, causes, missing, grid.claims.scatter)
+
+
+def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
+    """State that the effects of settings that only change together are not separated."""
+    if len(choices) < 2 or any(grid.along(factor) for factor in choices):
+        return ()
+    return (Cause(words.confounded(choices)),)
+
+
+def _best_figures(
+    grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
+) -> tuple[Figure, ...]:
+    """Return the best choice, those that do not differ from it, and how many times worse each other one is."""
+    figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
+    for point in ranked[1:]:
+        ratio, interval, clear = grid.compare(point, ranked[0])
+        if not clear:
+            figures.append(Figure("as good", place(choices, point.parameters), "", where=where))
+        figures.append(Figure.within("times the best", ratio, "1", interval, {**where, **choice_of(choices, point)}))
+    return tuple(figures)
+
+
+def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
+    """Return best choice per size; sizes with the same best one are answered together, and the factor at the largest size."""
+    rows = _by_size(grid, scale)
+    figures = tuple(map(grid.figure, grid.points))
+    if not rows:
+        return Answer("scale and treatment", words.ONE_CHOICE, "open", figures, (), None, grid.claims.scatter)
+    decided = {size: ranked for size, ranked in rows.items() if grid.clearly(ranked[-1], ranked[0])}
+    for size, ranked in decided.items():
+        figures += _best_figures(grid, choices, ranked, {scale.name: size})
+    figures += _also_figures(grid)
+    if not decided:
+        ranked = list(rows.values())[-1]
+        missing = settle(grid, ranked[0], ranked[-1])
+        sentence = words.no_choice_at(grid, scale, list(rows))
+        return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
+    causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
+    held = strength(grid.asked, grid.claims)
+    sentence = _sizes_sentence(grid, scale, choices, rows, decided)
+    return Answer("scale and treatment", sentence, held, figures, causes, None, grid.claims.scatter)
+
+
+def _also_figures(grid: Grid) -> tuple[Figure, ...]:
+    """Return the medians of every point of what is shown beside the deciding metric."""
+    also = grid.asked.also
+    if also is None:
+        return ()
+    medians = [(point, point.median(also.metric)) for point in grid.points]
+    factors = grid.asked.factors
+    return tuple(Figure(also.label, m, also.unit, where=choice_of(factors, p)) for p, m in medians if m is not None)
+
+
+def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
+    """Return the points of every size at which there is something to compare, best first."""
+    sizes = sorted({p.parameters[scale.name] for p in grid.points})
+    rows = {size: [p for p in grid.points if p.parameters[scale.name] == size] for size in sizes}
+    return {size: sorted(points, key=grid.cost) for size, points in rows.items() if len(points) > 1}
+
+
+def _sizes_sentence(
+    grid: Grid,
+    scale: Factor,
+    choices: Sequence[Factor],
+    rows: Mapping[float, list[Point]],
+    decided: Mapping[float, list[Point]],
+) -> str:
+    size, ranked = list(decided.items())[-1]
+    best = choice_of(choices, ranked[0])
+    tops = [(each, _top(grid, choices, points)) for each, points in rows.items() if each <= size]
+    leads_from = next((i for i in range(len(tops), 0, -1) if tops[i - 1][1] != best), 0)
+    other = next((top for top in reversed(tops) if top[1] and top[1] != best), None)
+    since = None if leads_from == len(tops) else tops[leads_from][0] if leads_from else 0.0
+    return words.best_over_sizes(grid, scale, choices, ranked, since, other, max(rows))
+
+
+def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:
+    """Return the choice that is better than every other one of its size."""
+    clear = all(grid.clearly(p, ranked[0]) for p in ranked[1:])
+    return choice_of(choices, ranked[0]) if clear else None
+
+
+def choice_of(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
+    return {f.name: point.parameters.get(f.name) for f in choices}
+
+
+def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
+    """Return how each choice's metric changes with the size: what gets worse most explains the difference."""
+
+    def key(point: Point) -> str:
+        return repr(choice_of(choices, point))
+
+    rows = []
+    for _, each in groupby(sorted(grid.points, key=key), key=key):
+        members = sorted(each, key=lambda p: p.parameters[scale.name])
+        if len(members) > 1:
+            small, large = (grid.index(members[i]) for i in (0, -1))
+            growth, interval = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
+            statement = words.growth(grid, scale, choices, members, growth, interval)
+            rows.append((grid.worse(large, small)[0], statement))
+    chart = "time" if grid.asked.deciding.metric == "elapsed_s" else "deciding"
+    return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])

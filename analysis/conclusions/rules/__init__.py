@@ -1,0 +1,9 @@
+"""Rules over one study; importing a module enters its rules, in the order in which findings are listed within their group.
+
+A new rule is a function in one of these modules under ``@rule``.
+"""
+
+from analysis.conclusions.rules import scaling  # noqa: I001  (the order is the order of the findings)
+from analysis.conclusions.rules import ranks, network, traffic, trust, wait
+
+__all__ = ["network", "ranks", "scaling", "traffic", "trust", "wait"]

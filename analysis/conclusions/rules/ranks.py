@@ -1,0 +1,167 @@
+"""Rules about ranks: uneven work, work that grows, missing cores, and what the network costs, by MPI profile or else CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from analysis.catalogue import METRICS
+from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.sentences.findings import TAKE_TURNS, lacked_core, shared_from, with_threads
+from analysis.conclusions.wording import percent, sizes
+from analysis.mpi.efficiencies import ATTENTION
+from analysis.numbers import grouped, plural, significant
+from analysis.scaling.breakdown import is_profiled
+
+_UNEVEN_CPU: Final = 0.1
+_BALANCED: Final = 0.9
+_LEAST_RUN_DELAY: Final = 0.05
+"""Share of the ranks' time below which no core, and no blocking, is worth a sentence."""
+
+
+@rule
+def load_imbalance(reading: Reading) -> Iterator[Finding]:
+    """The busiest rank against the mean, by CPU time; ``mpi_load_imbalance`` reports it of ranks that left a profile."""
+    worst = reading.highest("cpu_imbalance")
+    if worst is None or not reading.study.ranks_alike or is_profiled(reading.study) or worst.median < _UNEVEN_CPU:
+        return
+    cpu, elapsed = worst.point.median("cpu_mean_rank_s"), worst.point.median("elapsed_s")
+    yield finding(
+        "load_imbalance",
+        reading.strength_at(worst, "cpu_imbalance"),
+        reading.evidence("CPU imbalance", "cpu_imbalance"),
+        explains=worst.median * cpu / elapsed if cpu and elapsed else None,
+        at=reading.at(worst.point),
+        more=percent(worst.median),
+    )
+
+
+@rule
+def oversubscribed(reading: Reading) -> Iterator[Finding]:
+    """More ranks, or threads of them, than cores on a virtual test-bed."""
+    cores = reading.study.cores
+    over = [(t.size, t.point.ranks) for t in reading.times if t.point.outnumbers(cores)]
+    if not cores or not over:
+        return
+    first, last = over[0], over[-1]
+    lacked = [row.descheduled_share or 0.0 for row in reading.breakdown if row.oversubscribed]
+    worst = max(lacked, default=0.0)
+    yield finding(
+        "oversubscribed",
+        "strong",
+        (
+            Observation("Cores", cores, "1"),
+            *(Observation("Ranks", float(ranks or 0), "1", "", size) for size, ranks in over),
+            *reading.evidence("Involuntary context switches", "context_switches_involuntary", "1"),
+        ),
+        where=shared_from(sizes(first[0], reading.axis), first is last) if reading.sizes_differ else "",
+        ranks=f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}",
+        threads=with_threads(sorted({t.point.threads for t in reading.times})),
+        cores=plural(cores, "core"),
+        measured=lacked_core(worst) if worst >= _LEAST_RUN_DELAY else "",
+    )
+
+
+@rule
+def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
+    """The rank that the others wait for."""
+    worst = reading.lowest("mpi_load_balance")
+    if worst is None or worst.median >= _BALANCED or not reading.study.ranks_alike:
+        return
+    window, most, useful = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank", "useful"))
+    mean = useful / worst.point.ranks if useful and worst.point.ranks else None
+    rank = worst.same_rank("mpi_busiest_rank")
+    yield finding(
+        "mpi_load_imbalance",
+        reading.strength_at(worst, "mpi_load_balance"),
+        reading.evidence("Load balance", "mpi_load_balance"),
+        explains=(most - mean) / window if window and most and mean else None,
+        at=reading.at(worst.point),
+        busiest="the busiest rank" if rank is None else f"rank {grouped(rank)}",
+        more=percent(1 / worst.median - 1),
+    )
+
+
+@rule
+def computation_grows(reading: Reading) -> Iterator[Finding]:
+    """Ranks together compute more at larger sizes, though the problem is the same."""
+    rows = reading.breakdown
+    if not is_profiled(reading.study) or len(rows) < 2 or reading.study.kind != "strong":
+        return
+    scaling = rows[-1].computation_scaling
+    if rows[0].size == rows[-1].size or scaling is None or scaling >= ATTENTION:
+        return
+    yield finding(
+        "computation_grows",
+        reading.strength_at(reading.series("mpi_useful_s")[-1], "mpi_useful_s"),
+        reading.evidence("Useful time of all ranks", "mpi_useful_s", "s"),
+        first=significant(rows[0].size),
+        last=sizes(rows[-1].size, reading.axis),
+        more=percent(1 / scaling - 1),
+    )
+
+
+@rule
+def mpi_no_core(reading: Reading) -> Iterator[Finding]:
+    """Ranks that were runnable and had no core, by the kernel's run delay; `oversubscribed` reports it of shared cores."""
+    worst = reading.highest("mpi_descheduled_share")
+    if worst is not None and not worst.point.outnumbers(reading.study.cores):
+        yield from _outside_mpi(reading, "mpi_no_core", "mpi_descheduled_share")
+
+
+@rule
+def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
+    """Ranks that sleep or wait for files or locks outside MPI; without run delay, ranks on no processor there."""
+    known = bool(reading.series("mpi_descheduled_share"))
+    yield from _outside_mpi(
+        reading,
+        "mpi_blocked_outside",
+        "mpi_blocked_outside_share" if known else "mpi_no_core_share",
+        state="blocked outside MPI" if known else "off the processor outside MPI",
+        why="they sleep, or wait for files or locks" if known else "the kernel does not report why",
+    )
+
+
+def _outside_mpi(reading: Reading, name: str, metric: str, **words: str) -> Iterator[Finding]:
+    worst = reading.highest(metric)
+    if worst is None or worst.median < _LEAST_RUN_DELAY:
+        return
+    yield finding(
+        name,
+        reading.strength_at(worst, metric),
+        reading.evidence(METRICS[metric].label, metric),
+        explains=worst.median,
+        share=percent(worst.median),
+        at=reading.at(worst.point),
+        **words,
+    )
+
+
+@rule
+def transfer_costs(reading: Reading) -> Iterator[Finding]:
+    """The link, by ideal-network runs of the trials."""
+    return _lost(reading, "transfer_costs", "Transfer efficiency", "mpi_transfer_efficiency")
+
+
+@rule
+def serialisation_costs(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait for each other even where the network costs nothing."""
+    return _lost(reading, "serialisation_costs", "Serialisation efficiency", "mpi_serialisation_efficiency")
+
+
+def _lost(reading: Reading, name: str, label: str, metric: str) -> Iterator[Finding]:
+    """Return what an efficiency leaves of the run; on shared cores ranks of an ideal network wait for cores too."""
+    worst = reading.lowest(metric)
+    if worst is None or worst.median >= ATTENTION:
+        return
+    shared = name == "serialisation_costs" and worst.point.outnumbers(reading.study.cores)
+    yield finding(
+        name,
+        "weak" if shared else reading.strength_at(worst, metric),
+        reading.evidence(label, metric),
+        explains=1 - worst.median,
+        caveat=TAKE_TURNS if shared else "",
+        share=percent(1 - worst.median),
+        at=reading.at(worst.point),
+    )

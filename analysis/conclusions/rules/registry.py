@@ -1,0 +1,70 @@
+"""What a finding is, and the list of rules that may make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.sentences.findings import FINDINGS, Group
+
+Strength = Literal["strong", "moderate", "weak", "printed"]
+"""Strong: intervals or tests leave no doubt. Moderate: measured, with a qualification in the caveat. Weak: a hint. Printed:
+follows from published numbers as they stand, which have no spread of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A conclusion in one sentence, with what it rests on and what a person can do about it."""
+
+    rule: str
+    group: Group
+    statement: str
+    strength: Strength
+    evidence: tuple[Observation, ...]
+    chart: str
+    next_step: str
+    caveat: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the other swept parameters that it holds for."""
+    explains: float | None = None
+    """Share of the elapsed time at its place that it explains, at most; None where that is not known, or nothing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+Rule = Callable[[Reading], Iterable[Finding]]
+RULES: Final[list[Rule]] = []
+"""In the order in which their findings are listed."""
+
+
+def rule(function: Rule) -> Rule:
+    """Enter a rule, which yields nothing if the data do not bear its claim."""
+    RULES.append(function)
+    return function
+
+
+def finding(
+    name: str,
+    strength: Strength,
+    evidence: Iterable[Observation],
+    *,
+    explains: float | None = None,
+    caveat: str | None = None,
+    **words: str,
+) -> Finding:
+    """Return the finding whose sentences are those of ``name``, with these words in them; what follows a comma names a variant."""
+    text = FINDINGS[name]
+    return Finding(
+        name.partition(",")[0],
+        text.group,
+        text.statement.format(**words),
+        strength,
+        tuple(evidence),
+        text.chart,
+        text.next_step.format(**words),
+        text.caveat.format(**words) if caveat is None else caveat,
+        explains=None if explains is None else min(explains, 1.0),
+    )

@@ -1,0 +1,158 @@
+"""All findings of a study, with what the answer about its sizes comes to, and what it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal
+
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.answering import answer
+from analysis.conclusions.asked import Asked, Deciding, Factor
+from analysis.conclusions.observations.reading import ChoiceOf, Reading
+from analysis.conclusions.rules.registry import RULES, Finding
+from analysis.conclusions.sentences.findings import CANNOT_TELL, NO_TRIAL, joint_verdict
+from analysis.scaling import Point, Study, fit_models
+from analysis.trust_level import FLAGGED
+
+Class = Literal["scales", "limited", "unclear", "failed"]
+_ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
+_EFFICIENT: Final = 0.5
+"""Below this share of the ideal, more than half of what the added hosts cost is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Does it scale: class, the sentence of the answer about the sizes, and the size to use (None if that is not known)."""
+
+    verdict: Class
+    sentence: str
+    best_size: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Findings of one study, grouped: scaling, time, traffic, network, trust. ``slices`` if other parameters vary too."""
+
+    name: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    cannot_tell: tuple[str, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    slices: tuple[Report, ...] = ()
+
+    def brief(self) -> Report:
+        """Return the report without its findings and slices."""
+        return replace(self, findings=(), slices=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "name": self.name,
+            "where": dict(self.where),
+            "verdict": self.verdict.to_dict(),
+            "findings": [f.to_dict() for f in self.findings],
+            "cannot_tell": list(self.cannot_tell),
+            "slices": [s.to_dict() for s in self.slices],
+        }
+
+
+def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
+    """Apply every rule to the study, slice by slice if parameters beside the axis vary.
+
+    The same study always gives the same report. If every slice has a single size there is no scaling to speak of: the
+    rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
+    """
+    slices = study.slices()
+    about = _Sizes(asked)
+    if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
+        return _report(study, choice_of, about)
+    reports = tuple(_report(s, choice_of, about) for s in slices)
+    together = tuple(f for report in reports for f in report.findings)
+    unsaid = tuple(dict.fromkeys(line for report in reports for line in report.cannot_tell))
+    return Report(study.name, _joint(reports, study.axis), together, unsaid, slices=reports)
+
+
+def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
+    reading = Reading(study, choice_of)
+    scales = len({t.size for t in reading.times}) == len(reading.times)
+    findings = [
+        replace(finding, where=dict(study.where))
+        for rule in RULES
+        for finding in rule(reading)
+        if scales or finding.group != "scaling"
+    ]
+    findings.sort(key=lambda f: _ORDER[f.group])
+    verdict = _verdict(study, [t.point for t in reading.times], about)
+    return Report(study.name, verdict, tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
+
+
+def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
+    """Return what the answer about the sizes of one slice comes to."""
+    if not points:
+        failed = any(p.lost for p in study.points)
+        return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
+    asked = about.of(study, points)
+    given = answer(asked)
+    if given.strength == "open":
+        return Verdict("unclear", given.sentence)
+    if study.kind == "weak":
+        full = _number(given.figure("stays above 80 %"))
+        return Verdict("limited" if full is None else "scales", given.sentence, full)
+    sizes = sorted(float(p.parameters[study.axis]) for p in asked.points)
+    slowest = _number(given.figure("times the best", **{study.axis: sizes[0]}))
+    size = _number(given.figure("enough")) or sizes[-1]
+    scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
+    return Verdict("scales" if scales else "limited", given.sentence, size)
+
+
+def _number(figure: Figure | None) -> float | None:
+    return None if figure is None else float(figure.value or 0)
+
+
+class _Sizes:
+    """The question where to stop, of single slices of an experiment that asks ``asked``."""
+
+    def __init__(self, asked: Asked | None) -> None:
+        self._asked = asked
+        # Where ``against`` is given, what decides is how many times better one choice is than another.
+        sized = [] if asked is None or asked.against is not None else asked.measured()
+        self._points = {repr(p.parameters): p for p in sized}
+
+    def of(self, study: Study, points: Sequence[Point]) -> Asked:
+        """Return the question about one point of each size: by what decides in the experiment, else by time."""
+        by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
+        factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
+        names = (repr(p.parameters) for p in by_size.values())
+        own = [self._points[name] for name in names if name in self._points]
+        if self._asked is not None and own:
+            return replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
+        deciding = Deciding(study.time_metric, "Elapsed time", "s")
+        timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
+        return Asked(timed, deciding, [factor], study.published, weak)
+
+
+def _joint(reports: Sequence[Report], axis: str) -> Verdict:
+    verdicts = [report.verdict for report in reports]
+    if len({(each.verdict, each.best_size) for each in verdicts}) == 1:
+        return replace(verdicts[0], sentence=f"In all {len(reports)} slices: {verdicts[0].sentence}")
+    worst: Class = next(c for c in ("limited", "scales", "unclear", "failed") if c in {v.verdict for v in verdicts})
+    rows = [(report.verdict.verdict, report.verdict.best_size, report.where) for report in reports]
+    return Verdict(worst, joint_verdict(axis, rows))
+
+
+def _cannot_tell(reading: Reading) -> list[str]:
+    study, packets = reading.study, reading.series("packets")
+    flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
+    holds = {
+        "printed": study.published,
+        "no CPU time": not reading.cpu,
+        "no trusted capture": not packets and flagged,
+        "no packets": not packets and not flagged,
+        "no bandwidth": bool(packets) and any(study.bandwidth_of(place.point) is None for place in reading.times),
+        "virtual hosts": study.cores is not None,
+    }
+    return [CANNOT_TELL[name] for name, is_so in holds.items() if is_so]

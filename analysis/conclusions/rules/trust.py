@@ -1,0 +1,125 @@
+"""Rules about how far to believe: captures, links, repetitions, and rows that disagree with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.wording import percent
+from analysis.numbers import amount, plural, significant
+from analysis.statistics import repetitions_needed
+from analysis.trust_level import FLAGGED
+
+_DISAGREEMENT: Final = 0.01
+_NOISY: Final = 0.1
+
+
+@rule
+def degraded_capture(reading: Reading) -> Iterator[Finding]:
+    """Captures that are not good, with the reasons."""
+    counts = [(x, sum(n for level, n in p.trust.items() if level in FLAGGED), p) for x, p in reading.points]
+    bad = [(x, n, p) for x, n, p in counts if n]
+    if not bad:
+        return
+    reasons = list(dict.fromkeys(r for _, _, p in bad for r in p.trust_reasons))
+    yield finding(
+        "degraded_capture",
+        "strong",
+        (Observation("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
+        captures=plural(sum(n for _, n, _ in bad), "capture"),
+        at=reading.at(*(p for _, _, p in bad)),
+        why=f" ({'; '.join(reasons[:2])})" if reasons else "",
+    )
+
+
+@rule
+def degraded_link(reading: Reading) -> Iterator[Finding]:
+    """Links that were not what was asked for."""
+    bad = [(x, p) for x, p in reading.points if p.link_warnings]
+    if bad:
+        warnings = list(dict.fromkeys(w for _, p in bad for w in p.link_warnings))
+        yield finding(
+            "degraded_link",
+            "strong",
+            (Observation("Link warnings", len(p.link_warnings), "1", "", x) for x, p in bad),
+            at=reading.at(*(p for _, p in bad)),
+            warnings="; ".join(warnings[:2]),
+        )
+
+
+@rule
+def noisy(reading: Reading) -> Iterator[Finding]:
+    """Repetitions that scatter widely, and how many would be needed."""
+    metric = reading.study.time_metric
+    spreads = [
+        (t, float(values.std(ddof=1) / values.mean()))
+        for t in reading.times
+        if len(values := t.point.array(metric)) > 1 and values.mean() > 0
+    ]
+    worst, spread = max(spreads, key=lambda item: item[1], default=(None, 0.0))
+    if worst is None or spread <= _NOISY:
+        return
+    needed = repetitions_needed(worst.point.values[metric]) or 0
+    yield finding(
+        "noisy",
+        "moderate",
+        (
+            *(Observation("Standard deviation", s, "share", metric, t.size) for t, s in spreads),
+            Observation("Repetitions for an interval of ±5 %", needed, "1", "", worst.size),
+        ),
+        spread=percent(spread),
+        at=reading.at(worst.point),
+        needed=plural(needed, "repetition"),
+    )
+
+
+@rule
+def left_out(reading: Reading) -> Iterator[Finding]:
+    """Failed, lost and cancelled trials, which no figure contains."""
+    failed = [(x, p.lost, p) for x, p in reading.points if p.lost]
+    if failed:
+        total = sum(n for _, n, _ in failed)
+        yield finding(
+            "left_out",
+            "strong",
+            (Observation("Trials not counted", n, "1", "", x) for x, n, _ in failed),
+            trials=plural(total, "trial"),
+            at=reading.at(*(p for _, _, p in failed)),
+            are="is" if total == 1 else "are",
+        )
+
+
+@rule
+def rows_disagree(reading: Reading) -> Iterator[Finding]:
+    """Packet intensity against inter-arrival time: one is the inverse of the other.
+
+    In print only: of an own trial they are inverses by definition, and medians over trials need not be.
+    """
+    for place in reading.series("interarrival_mean_s") if reading.printed else ():
+        intensity = place.point.median("packet_intensity_pps")
+        if not intensity or not place.median:
+            continue
+        implied, packets = 1 / place.median, place.point.median("packets")
+        apart = abs(implied / intensity - 1)
+        if apart <= _DISAGREEMENT:
+            continue
+        durations = (
+            Observation("Packets / intensity", (packets or 0.0) / intensity, "s", "", place.size),
+            Observation("Packets x inter-arrival", (packets or 0.0) * place.median, "s", "", place.size),
+        )
+        yield finding(
+            "rows_disagree",
+            reading.strength(),
+            (
+                Observation("Packet intensity", intensity, "packets/s", "packet_intensity_pps", place.size),
+                Observation("1 / mean inter-arrival", implied, "packets/s", "interarrival_mean_s", place.size),
+                *(durations if packets else ()),
+            ),
+            row=f"{significant(place.size)}-{reading.axis.removesuffix('s')}",
+            apart=percent(apart),
+            gap=amount(place.median, "s"),
+            implied=amount(implied, "packets/s"),
+            intensity=significant(intensity),
+        )

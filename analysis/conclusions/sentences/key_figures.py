@@ -1,0 +1,121 @@
+"""The figures of an answer as a short list: what the question is about, in words with intervals and places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeGuard
+
+from analysis.conclusions.answer import Answer, Figure
+from analysis.conclusions.asked import Factor
+from analysis.conclusions.sentences.network import NO_INTERVAL
+from analysis.conclusions.wording import ANY, factor_words, level, place
+from analysis.numbers import SHARE, between, with_interval
+from analysis.statistics import Interval
+
+_MOST_NAMES: Final = 6
+_MOST_PLACES: Final = 4
+_LABELS: Final[Mapping[str, str]] = {
+    "seconds per second of delay": "Each ms of delay",
+    "use": "In use",
+    "factor": "Times as fast",
+    "gain": "Gain of a step",
+}
+_PER_MS: Final = 1e-3
+_IN_WORDS_ALREADY: Final = frozenset({"matters"})
+_PLAIN: Final = frozenset({"exponent"})
+"""Figures without a unit that are no factors."""
+_FACTOR: Final = "factor of "
+_VAGUE: Final = 10
+"""A factor whose ends are further apart than this is told by the end that says something, or not at all."""
+_FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
+"""Unit of a property of the network -> where its effect is twice as large, as words and as a part of the harshest level."""
+_SHARES: Final = ("share", "share of the best", "share of the value")
+
+
+def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, str], ...]:
+    """Return (name, values in words) of the figures that a reader looks for, in the order of the answer."""
+    by_name: dict[str, list[Figure]] = {}
+    for figure in answer.figures:
+        if figure.name not in _IN_WORDS_ALREADY:
+            by_name.setdefault(figure.name, []).append(figure)
+    known = {factor.name: factor for factor in factors}
+    rows = [(_label(name), _values(figures, factors, known)) for name, figures in by_name.items()]
+    return tuple(rows[:_MOST_NAMES])
+
+
+def _label(name: str) -> str:
+    words = _LABELS.get(name) or name
+    return words[:1].upper() + words[1:]
+
+
+def _values(figures: Sequence[Figure], factors: Sequence[Factor], known: Mapping[str, Factor]) -> str:
+    varying = [f for f in factors if len({repr(figure.where.get(f.name)) for figure in figures}) > 1]
+    shown = [_at(figure, varying, known) for figure in figures[:_MOST_PLACES]]
+    left = len(figures) - len(shown)
+    return "; ".join([*shown, *([f"{left} more in the table"] if left else [])])
+
+
+def _at(figure: Figure, varying: Sequence[Factor], known: Mapping[str, Factor]) -> str:
+    words = _value(figure, known)
+    if figure.name == "gain":
+        return f"{words} ({figure.where['step']} over {figure.where['over']})"
+    at = place([f for f in varying if f.name in figure.where], figure.where)
+    return f"{at}: {words}" if at else words
+
+
+def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
+    value = figure.value
+    if value is None:
+        return "nothing measured"
+    if isinstance(value, str):
+        factor = known.get(value)
+        return factor.label if factor else value
+    interval = None if figure.low is None or figure.high is None else Interval(figure.low, figure.high, 0.95, "")
+    if figure.name == "seconds per second of delay":
+        return with_interval(value * _PER_MS, _scaled(interval, _PER_MS), "s")
+    if figure.unit in _SHARES or figure.name == "efficiency":
+        return with_interval(value, interval, SHARE)
+    if figure.name in _PLAIN:
+        return with_interval(value, interval)
+    if figure.unit == "1":
+        return factor_words(value, interval) if not _is_vague(interval) else _vague_words(figure, interval, known)
+    counted = next((f for f in known.values() if figure.unit and f.plural == figure.unit), None)
+    if counted is not None:
+        return f"{level(counted, value)}{_within(figure, counted)}"
+    if _is_vague(interval):
+        return f"{with_interval(value, None, figure.unit)} ({NO_INTERVAL})"
+    return with_interval(value, interval, figure.unit)
+
+
+def _within(figure: Figure, counted: Factor) -> str:
+    """Return what is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
+    if figure.low is None or figure.low == figure.high:
+        return ""
+    if figure.high is None:
+        return f" (at least {level(counted, figure.low)})"
+    return f" ({between(figure.low, figure.high)})"
+
+
+def _scaled(interval: Interval | None, by: float) -> Interval | None:
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return Interval(interval.low * by, interval.high * by, interval.level, interval.method)
+
+
+def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
+    return interval is not None and (interval.high or 1) > _VAGUE * (interval.low or 0)
+
+
+def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]) -> str:
+    """Return what such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
+    if interval.low is not None and interval.low > 1:
+        return f"at least {factor_words(interval.low)}"
+    if interval.high is not None and interval.high < ANY:
+        return f"at most {factor_words(interval.high)}"
+    label = figure.name.removeprefix(_FACTOR).partition(",")[0]
+    factor = next((f for f in known.values() if f.label == label and f.role == "network"), None)
+    harshest = figure.where.get(factor.name) if factor is not None else None
+    if factor is None or not isinstance(harshest, int | float) or factor.unit not in _FURTHER or not harshest:
+        return "not told by these points; more repetitions would tell"
+    direction, by = _FURTHER[factor.unit]
+    return f"not told by these links; ask {direction} {level(factor, harshest * by)}"

@@ -1,0 +1,48 @@
+"""An answer as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Final
+
+from analysis.conclusions.answer import Answer, Strength
+from analysis.conclusions.facts import Fact, Fold, causes_of
+
+_STRENGTH: Final[Mapping[Strength, str]] = {
+    "firm": "firm",
+    "moderate": "moderate",
+    "printed": "as printed",
+    "open": "open",
+}
+FOLDS: Final[Mapping[Fold, str]] = {"traffic": "the traffic", "run": "the run", "capture": "the capture"}
+"""What is folded away, in the order in which it is listed."""
+
+
+def render(answer: Answer, facts: Sequence[Fact], cannot_tell: Sequence[str], *, width: int = 100) -> list[str]:
+    """Return the question, the head line with its strength, causes with what to try, what would settle it, and all else below."""
+    lines = [answer.asks, *wrap(f"{answer.sentence} [{_STRENGTH[answer.strength]}]", width)]
+    if answer.missing is not None:
+        lines += wrap(f"To settle it: {answer.missing.statement}.", width)
+    for cause in causes_of(answer):
+        lines += wrap(f"- {cause.statement}", width, subsequent_indent="  ")
+    for fact in facts:
+        if fact.fold == "cause":
+            lines += [
+                *_item(fact, width),
+                *wrap(f"Next: {fact.next_step}", width, initial_indent="  ", subsequent_indent="  "),
+            ]
+    for fold, title in FOLDS.items():
+        folded = [fact for fact in facts if fact.fold == fold]
+        if folded:
+            lines += ["", f"More about {title}:", *(line for fact in folded for line in _item(fact, width))]
+    if cannot_tell:
+        lines += ["", "What this cannot tell:", *(f"- {line}" for line in cannot_tell)]
+    return lines
+
+
+def _item(fact: Fact, width: int) -> Iterator[str]:
+    at = f"{fact.at}: " if fact.at else ""
+    weak = " (weak evidence)" if fact.strength == "weak" else ""
+    caveat = f" {fact.caveat}" if fact.caveat else ""
+    yield from wrap(f"- {at}{fact.statement}{weak}{caveat}", width, subsequent_indent="  ")

@@ -1,1 +1,0 @@
-"""What single kinds of experiment come to: load tests, ladders of changes, transfer times, phases, price. Pure."""

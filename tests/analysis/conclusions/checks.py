@@ -1,0 +1,120 @@
+"""What must hold of every answer before it is shown; each breach is one sentence for whoever writes the rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import isclose, isfinite
+from typing import Final
+
+from analysis.conclusions.answer import Answer, Figure
+from analysis.conclusions.asked import Asked
+from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of
+from analysis.conclusions.observations.parts import LAUNCH
+from analysis.numbers import NOTHING, significant
+
+_POSITIVE: Final = ("s", "B/s", "B", "bit/s")
+_NEGATIVE: Final = re.compile(r"[-\u2212]\d[\d\u202f]*(\.\d+)?\s(ns|µs|ms|s|[kMG]?B(/s)?|[kMG]?bit/s)\b")
+_OVER: Final = re.compile(r"(\d[\d\u202f]*(\.\d+)?)\s% of (the (ideal|peak)|it|what)")
+_ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b")
+_NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
+
+
+def check(answer: Answer, asked: Asked) -> list[str]:
+    """Return what is wrong with an answer to what was asked: empty where all holds."""
+    found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked), *_parts(answer)]
+    for figure in answer.figures:
+        found += _figure(figure)
+    if answer.strength == "firm" and answer.scatter is None:
+        found.append("firm without any knowledge of scatter")
+    if answer.strength == "printed" and not asked.published:
+        found.append("printed without being published")
+    if answer.missing is not None and any(more < 1 for _, more in answer.missing.points):
+        found.append("asks for no further repetition")
+    return found
+
+
+def check_facts(facts: Sequence[Fact], answer: Answer) -> list[str]:
+    """Return what is wrong with the facts below an answer: empty where all holds."""
+    wrong = list(_words(text for fact in facts for text in (fact.statement, fact.at, fact.caveat, fact.next_step)))
+    wrong += [
+        f"explains {significant(f.explains or 0.0)} of the time: {f.statement}"
+        for f in facts
+        if not 0 <= (f.explains or 0.0) <= 1
+    ]
+    wrong += [f"says {rule} twice" for rule, count in Counter(fact.rule for fact in facts).items() if count > 1]
+    causes = len(causes_of(answer)) + sum(fact.fold == "cause" for fact in facts)
+    return wrong if causes <= MOST_CAUSES else [*wrong, f"gives {causes} causes"]
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    texts = [answer.sentence, *(cause.statement for cause in answer.causes)]
+    texts += [answer.missing.statement] if answer.missing else []
+    yield from _words(texts)
+    if not answer.sentence.endswith("."):
+        yield f"no full stop: {answer.sentence}"
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        for pattern, what in ((_NEGATIVE, "a negative amount"), (_ONE, "a plural of one"), (_NOTHING, "no number")):
+            if pattern.search(text):
+                yield f"{what}: {text}"
+        if any(float(match[1].replace("\u202f", "")) > 100 for match in _OVER.finditer(text)):
+            yield f"a share above 100 %: {text}"
+
+
+def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
+    """A size that is named was measured."""
+    names = [f.name for f in asked.factors if f.role == "scale"]
+    measured = {float(p.parameters[name]) for p in asked.measured() for name in names}
+    for figure in answer.figures:
+        if (
+            figure.name in ("enough", "best size", "falls below 80 %", "stays above 80 %")
+            and figure.value not in measured
+        ):
+            yield f"{figure.name} {figure.value} was not measured"
+    best = [f.value for f in answer.figures if f.name == "best step"]
+    if any(not 1 <= float(step or 0) <= len(asked.points) for step in best):
+        yield f"no step {best[0]}"
+
+
+def _costs(answer: Answer, asked: Asked) -> Iterator[str]:
+    """Shares are at most the whole, costs at most the elapsed time, and together no more than what they explain."""
+    elapsed = [v for p in asked.measured() for v in p.values.get("elapsed_s", ())]
+    for cause in answer.causes:
+        if cause.explains is None:
+            continue
+        if cause.unit == "share" and not 0 <= cause.explains <= 1 + 1e-9:
+            yield f"explains {significant(cause.explains, 3)} of the whole: {cause.statement}"
+        if cause.unit == "s" and (cause.explains < 0 or (elapsed and cause.explains > max(elapsed))):
+            yield f"costs more than the elapsed time: {cause.statement}"
+
+
+def _parts(answer: Answer) -> Iterator[str]:
+    """The parts of a change add up to it, and a cause is a part that grew."""
+    for part in answer.parts:
+        if part.low_s is not None and part.high_s is not None and not part.low_s <= part.change_s <= part.high_s:
+            yield f"the change of {part.name} is outside of its interval"
+    whole, parts = answer.parts[:1], answer.parts[1:]
+    if whole and not isclose(sum(part.change_s for part in parts), whole[0].change_s, rel_tol=1e-6, abs_tol=1e-9):
+        yield f"the parts do not add up to the change of {whole[0].name}"
+    grown = {part.name for part in parts if part.has_grown} | {LAUNCH}
+    for cause in answer.causes:
+        if cause.part and cause.part not in grown:
+            yield f"names a part that did not grow: {cause.statement}"
+
+
+def _figure(figure: Figure) -> Iterator[str]:
+    numbers = [v for v in (figure.value, figure.low, figure.high) if isinstance(v, int | float)]
+    if not all(isfinite(v) for v in numbers):
+        yield f"{figure.name} is not finite"
+    if figure.unit in _POSITIVE and any(v < 0 for v in numbers):
+        yield f"{figure.name} is negative"
+    if figure.unit == "share" and any(not 0 <= v <= 1 for v in numbers):
+        yield f"{figure.name} is above the whole"
+    if figure.low is not None and figure.high is not None and isinstance(figure.value, int | float):
+        slack = 1e-9 * abs(figure.value)
+        if not figure.low - slack <= figure.value <= figure.high + slack:
+            yield f"{figure.name} lies outside of its interval"

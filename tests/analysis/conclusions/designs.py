@@ -1,0 +1,65 @@
+"""Small experiments by hand, and their answers, every one of which passes the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from analysis.conclusions import Answer, Asked, Deciding, Factor, answer
+from analysis.scaling import Point
+from tests.analysis.conclusions.checks import check
+from tests.words import plain
+
+TIME = Deciding("elapsed_s", "Elapsed time", "s")
+LOOP = Deciding("loop_s", "Loop time", "s")
+GFLOPS = Deciding("hpl.gflops", "Rate", "GFLOP/s", higher_is_better=True)
+HOSTS = Factor("hosts", "hosts", "scale", "", "hosts")
+METHOD = Factor("method", "method", "treatment")
+DELAY = Factor("link.delay", "delay", "network", "s")
+LOSS = Factor("link.loss", "loss", "network", "share")
+RATE = Factor("link.bandwidth", "rate", "network", "bit/s")
+BYTES = Factor("message_bytes", "message", "message", "B")
+MOLECULES = Factor("molecules", "molecules", "load", "", "molecules")
+JOBS = Factor("jobs", "jobs", "load", "", "jobs")
+STEADY = (0.99, 1.0, 1.01)
+"""Three repetitions that scatter by 1 %."""
+
+
+def points(
+    factors: Sequence[Factor],
+    typical: Mapping[Any, float],
+    *,
+    deciding: Deciding = TIME,
+    repetitions: Sequence[float] = STEADY,
+    **metrics: Mapping[Any, float],
+) -> list[Point]:
+    """One point per key, a level or a tuple of levels; its values are the typical one times each of ``repetitions``."""
+    rows = []
+    for key, middle in typical.items():
+        levels = key if isinstance(key, tuple) else (key,)
+        values = {deciding.metric: [middle * r for r in repetitions]}
+        values |= {metric: [each[key] * r for r in repetitions] for metric, each in metrics.items()}
+        rows.append(Point(dict(zip((f.name for f in factors), levels, strict=True)), values, ranks=4))
+    return rows
+
+
+def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> Asked:
+    """An experiment over these factors; what Asked has no field for goes to its points."""
+    of_points = {k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "used_percent") if k in more}
+    deciding = more.pop("deciding", TIME)
+    return Asked(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)
+
+
+def checked(asked: Asked) -> Answer:
+    """The answer, which must pass all checks; its spaces are plain ones."""
+    given = answer(asked)
+    assert check(given, asked) == []
+    causes = tuple(replace(cause, statement=plain(cause.statement)) for cause in given.causes)
+    missing = given.missing and replace(given.missing, statement=plain(given.missing.statement))
+    return replace(given, sentence=plain(given.sentence), causes=causes, missing=missing)
+
+
+def values(given: Answer, name: str, **where: Any) -> list[Any]:
+    """The values of all figures of that name and place."""
+    return [f.value for f in given.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]

@@ -1,0 +1,201 @@
+"""Drift over the order of the trials: it is found with its size, and no conclusive answer rests on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.conclusions import Answer, Asked, Figure, Finding, Report, Verdict, answer, facts, find, together
+from analysis.conclusions.observations.drift import drift_of
+from analysis.scaling import Point, Study
+from analysis.statistics import Interval
+from tests.analysis.conclusions.checks import check
+from tests.analysis.conclusions.designs import HOSTS, TIME
+from tests.analysis.conclusions.truth import QUESTIONS, Order, places
+
+SLOPE = 0.02
+
+
+def experiment(
+    order: Order, *, drift: float, times: dict[int, float] | None = None, repetitions: int = 3, sd: float = 0.005
+) -> Asked:
+    """A sweep over hosts whose trials are slower by ``drift`` each; flat if no ``times`` are given."""
+    random = np.random.default_rng(7)
+    times = times or dict.fromkeys(range(1, 6), 1.0)
+    points = []
+    for (hosts, time), ran in zip(times.items(), places(len(times), repetitions, order, random), strict=True):
+        values = time * np.exp(random.normal(0, sd, repetitions) + drift * np.array(ran))
+        points.append(Point({"hosts": hosts}, {"elapsed_s": list(values)}, order={"elapsed_s": ran}))
+    return Asked(points, TIME, [HOSTS])
+
+
+def answered(asked: Asked) -> Answer:
+    given = answer(asked)
+    assert check(given, asked) == []
+    return given
+
+
+def ends(of: Figure | Interval | None) -> tuple[float, float]:
+    assert of is not None
+    assert of.low is not None
+    assert of.high is not None
+    return of.low, of.high
+
+
+def test_a_drift_of_sequential_trials_makes_no_claim_about_the_size() -> None:
+    asked = experiment("sequential", drift=SLOPE)
+
+    given, unaware = answered(asked), answered(replace(asked, points=[replace(p, order={}) for p in asked.points]))
+
+    assert (unaware.strength, given.strength) == ("firm", "open")
+    low, high = ends(given.drift)
+    assert low < SLOPE < high
+    assert given.missing is not None
+    assert dict.fromkeys(range(1, 6), 3) == {p["hosts"]: more for p, more in given.missing.points}
+
+
+def test_rounds_after_sequential_trials_take_the_drift_out() -> None:
+    asked = experiment("sequential", drift=SLOPE)
+    points = []
+    for point, ran in zip(asked.points, places(5, 3, "interleaved", np.random.default_rng(1)), strict=True):
+        later = [15 + place for place in ran]
+        values = [
+            *point.values["elapsed_s"],
+            *np.exp(SLOPE * np.array(later) + 0.005 * np.random.default_rng(2).normal(0, 1, 3)),
+        ]
+        points.append(
+            replace(point, values={"elapsed_s": values}, order={"elapsed_s": [*point.order["elapsed_s"], *later]})
+        )
+
+    given = answered(replace(asked, points=points))
+
+    assert given.strength == "moderate"
+    assert {f.value for f in given.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4, 5}
+
+
+def test_an_effect_beyond_the_drift_is_still_claimed_of_sequential_trials_but_not_conclusive() -> None:
+    given = answered(experiment("sequential", drift=SLOPE, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
+
+    assert given.strength == "moderate"
+    assert given.figure("best size").value == 4  # type: ignore[union-attr]
+
+
+def test_a_drift_of_interleaved_trials_is_taken_out_of_the_comparison() -> None:
+    asked = experiment("interleaved", drift=SLOPE, times={1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.1})
+
+    given = answered(asked)
+
+    assert given.strength == "moderate"
+    low, high = ends(given.figure("times the best", hosts=5))
+    assert 1 < low < 1.1 < high
+    assert {f.value for f in given.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4}
+
+
+def test_tables_keep_the_values_as_measured_and_take_the_ratio_of_the_answer() -> None:
+    asked = experiment("interleaved", drift=SLOPE)
+    middle = asked.points[0].median("elapsed_s") or 0.0
+
+    held = together(asked)
+
+    low, high = ends(held.value({"hosts": 1}))
+    assert low <= middle <= high
+    low, high = ends(held.ratio({"hosts": 5}, {"hosts": 1}))
+    assert low < 1 < high < 1.04
+
+
+def test_a_claim_that_a_drift_within_the_scatter_would_explain_is_tentative() -> None:
+    asked = experiment("sequential", drift=0.0, times={1: 1.0, 2: 1.005, 3: 1.01, 4: 1.015, 5: 1.02})
+
+    assert answered(asked).strength == "moderate"
+    assert answered(replace(asked, points=[replace(p, order={}) for p in asked.points])).strength == "firm"
+
+
+@pytest.mark.parametrize("order", ["interleaved", "sequential"])
+def test_steady_trials_keep_a_conclusive_answer(order: Order) -> None:
+    given = answered(experiment(order, drift=0.0, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
+
+    assert given.strength == "firm"
+    assert given.drift is None
+
+
+@pytest.mark.parametrize("order", ["interleaved", "sequential"])
+def test_a_drift_is_a_fact_with_its_size_over_the_experiment(order: Order) -> None:
+    asked = experiment(order, drift=SLOPE)
+    report = find(Study(asked.points))
+
+    fact = next(f for f in facts(asked, answer(asked), report) if f.rule == "drift")
+
+    per_trial, whole = (e.value for e in fact.evidence)
+    assert per_trial == pytest.approx(SLOPE, rel=0.2)
+    assert whole == pytest.approx(np.expm1(14 * SLOPE), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("order", "times", "strength"),
+    [
+        ("sequential", None, "weak"),
+        ("sequential", {1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}, "moderate"),
+        ("interleaved", {1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}, "strong"),
+    ],
+)
+def test_facts_about_the_sizes_are_no_stronger_than_the_answer(
+    order: Order, times: dict[int, float] | None, strength: str
+) -> None:
+    asked = experiment(order, drift=SLOPE, times=times)
+
+    found = Finding("packet_step", "scaling", "Packets rise.", "strong", (), "packets", "Look.")
+
+    shown = facts(asked, answer(asked), Report("", Verdict("limited", ""), (found,), ()))
+
+    assert {f.strength for f in shown if f.rule == "packet_step"} == {strength}
+
+
+def test_trials_without_a_drift_have_no_such_fact() -> None:
+    asked = experiment("interleaved", drift=0.0)
+
+    assert all(f.rule != "drift" for f in facts(asked, answer(asked), find(Study(asked.points))))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"published": True}, {"points": [replace(p, order={}) for p in experiment("interleaved", drift=0).points]}],
+)
+def test_nothing_is_judged_without_the_order_of_trials(change: dict[str, Any]) -> None:
+    assert drift_of(replace(experiment("sequential", drift=SLOPE), **change)) is None
+
+
+def test_single_repetitions_show_no_drift() -> None:
+    assert drift_of(experiment("sequential", drift=SLOPE, repetitions=1)) is None
+
+
+def test_the_slope_is_that_of_a_regression_with_a_constant_for_each_point() -> None:
+    asked = experiment("randomised", drift=SLOPE, sd=0.01)
+    y = np.log(np.concatenate([p.values["elapsed_s"] for p in asked.points]))
+    place = np.concatenate([p.order["elapsed_s"] for p in asked.points])
+    design = np.column_stack([np.kron(np.eye(5), np.ones((3, 1))), place])
+    coefficients, squares, _, _ = np.linalg.lstsq(design, y, rcond=None)
+    error = np.sqrt(squares[0] / 9 * np.linalg.inv(design.T @ design)[-1, -1])
+
+    drift = drift_of(asked)
+
+    assert drift is not None
+    assert (drift.slope, drift.error, drift.freedom) == pytest.approx((coefficients[-1], error, 9))
+
+
+@pytest.mark.parametrize("order", ["sequential", "interleaved", "randomised"])
+@pytest.mark.parametrize("drift", [0.002, 0.005, 0.01, 0.02])
+def test_conclusive_answers_are_rarely_wrong_under_a_drift(order: Order, drift: float) -> None:
+    random, false, trials = np.random.default_rng(35), 0, 0
+    for question in ("scale", "treatment", "growth", "network"):
+        design = QUESTIONS[question](1.0)
+        for sd, repetitions in ((0.01, 3), (0.05, 2)):
+            for _ in range(10):
+                given = answer(design.asked(sd, repetitions, random, order=order, drift=drift))
+                false += given.strength == "firm" and design.judge(given) == "wrong"
+                trials += 1
+
+    assert false <= stats.binom.ppf(0.999, trials, 0.05)

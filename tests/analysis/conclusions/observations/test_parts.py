@@ -1,0 +1,236 @@
+"""How the change of a time divides: programs of known truth, with and without a profile."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.conclusions import Asked, Deciding
+from analysis.conclusions.observations.parts import division
+from tests.analysis.conclusions.designs import GFLOPS, HOSTS, LOOP, TIME, asks, checked, points
+from tests.analysis.conclusions.profiles import Rank, profiled, waiting
+
+LOOPS = {1: 10.0, 2: 6.0, 4: 9.0}
+LAUNCHES = {1: 10.5, 2: 6.8, 4: 12.0}
+USED = {1: 99.0, 2: 90.0, 4: 50.0}
+OWN = {"deciding": LOOP, "own_time": "loop_s", "own_cpu_percent": "used_percent"}
+CPU = dict.fromkeys(LOOPS, 100.0)
+"""Of the whole launch: not what the loop used."""
+ONE = [Rank(computing=1.0)]
+
+
+def longer_by(asked: Asked) -> dict[str, float]:
+    """The parts of what the largest size takes longer than the smallest."""
+    found = division(asked, asked.points[0], asked.points[-1])
+    assert found is not None
+    assert sum(part.change_s for part in found.parts) == pytest.approx(found.change_s)
+    return {part.name: part.change_s for part in found.parts}
+
+
+def cause(asked: Asked) -> str:
+    """The part that the head line names; the launch overhead if it has its own sentence there."""
+    given = checked(asked)
+    assert given.causes[0].statement[1:] in given.sentence
+    return given.causes[0].part
+
+
+POLLING = {1: [Rank(computing=0.6)], 2: waiting(Rank(computing=0.3), Rank(computing=0.3), window=1.3)}
+SLEEPING = {
+    1: [Rank(computing=0.01, blocked=0.2)],
+    2: waiting(Rank(computing=0.01, blocked=0.4), Rank(computing=0.01, blocked=0.4), window=0.42),
+}
+UNEVEN = {
+    1: waiting(Rank(computing=0.5), Rank(computing=0.5), window=0.52),
+    2: waiting(Rank(computing=0.9), *[Rank(computing=0.2)] * 3, window=0.93),
+}
+LATE_READER = {
+    1: waiting(Rank(computing=0.5), Rank(computing=0.5), window=0.52),
+    2: waiting(Rank(computing=0.25, blocked=0.6), *[Rank(computing=0.25)] * 3, window=0.9, polls=False),
+}
+SHARED_CORES = {
+    1: waiting(Rank(computing=0.5), Rank(computing=0.5), window=0.52),
+    2: waiting(*[Rank(computing=0.25, descheduled=0.45)] * 4, window=0.75),
+}
+TAKING_TURNS = {
+    1: waiting(Rank(computing=0.1), Rank(computing=0.1), window=0.12),
+    2: waiting(*[Rank(computing=0.05, descheduled=0.15, blocked_inside=0.35, descheduled_inside=0.35)] * 4, window=0.8),
+}
+GROWING = {1: ONE, 2: waiting(Rank(computing=1.5), Rank(computing=1.5), window=1.55)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "part"),
+    [
+        pytest.param(POLLING, "communication", id="polling over a delay while computing falls"),
+        pytest.param(SLEEPING, "blocked", id="sleeping"),
+        pytest.param(UNEVEN, "imbalance", id="one rank computes longer, the others poll"),
+        pytest.param(LATE_READER, "blocked", id="one rank reads a file, the others wait"),
+        pytest.param(SHARED_CORES, "descheduled", id="more ranks than cores, long steps"),
+        pytest.param(TAKING_TURNS, "descheduled", id="more ranks than cores, short steps"),
+        pytest.param(GROWING, "computing", id="work that grows"),
+    ],
+)
+def test_the_head_line_names_the_cause_of_known_programs(sizes, part):
+    assert cause(profiled(sizes)) == part
+
+
+def test_the_head_line_names_the_launch_overhead_in_a_sentence_of_its_own():
+    asked = profiled(
+        {1: ONE, 2: waiting(Rank(computing=0.98), Rank(computing=0.98), window=1.0)}, launch={1: 0.1, 2: 0.9}
+    )
+
+    assert cause(asked) == "launch"
+
+
+def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
+    asked = profiled(
+        {1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9}
+    )
+    asked.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
+
+    found = division(asked, *asked.points)
+
+    assert found is not None
+    assert found.part("communication").has_grown
+    assert not found.grown
+
+
+def test_polling_is_time_in_mpi_and_computing_fell():
+    changes = longer_by(profiled(POLLING))
+
+    assert changes["communication"] == pytest.approx(1.0, rel=0.02)
+    assert changes["computing"] == pytest.approx(-0.3, rel=0.02)
+    assert checked(profiled(POLLING)).sentence.endswith("1 s more in MPI, mostly on CPU (polling, copying).")
+
+
+def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
+    pollers = waiting(
+        *[Rank(computing=0.01, descheduled=0.01, blocked_inside=0.5, descheduled_inside=0.5)] * 4, window=1.1
+    )
+
+    assert cause(profiled({1: [Rank(computing=0.04)], 2: pollers})) == "communication"
+
+
+def test_each_part_has_an_interval_that_holds_it():
+    asked = profiled(POLLING)
+
+    found = division(asked, *asked.points)
+
+    assert found is not None
+    assert all(part.low_s is not None and part.low_s <= part.change_s <= part.high_s for part in found.parts)
+
+
+def test_a_part_that_may_not_have_grown_is_no_cause():
+    asked = profiled({1: ONE, 2: waiting(Rank(computing=2.0), Rank(computing=2.0), window=2.3)})
+    asked.points[1].values["mpi_busiest_computing_s"] = [0.2, 2.0, 3.0]
+    asked.points[1].values["mpi_useful_share"] = [0.1, 0.9, 1.0]
+
+    found = division(asked, *asked.points)
+
+    assert found is not None
+    assert max(found.parts, key=lambda part: part.change_s).name == "computing"
+    assert not found.grown, "communication surely grew, but by less than computing may have grown"
+
+
+def test_the_parts_of_the_programs_own_figure_add_up_to_it():
+    figure = (LOOP, {1: 0.95, 2: 1.2})
+    asked = profiled(POLLING | {1: ONE}, figure=figure, launch={1: 0.1, 2: 0.2})
+
+    changes = longer_by(asked)
+
+    assert sum(changes.values()) == pytest.approx(0.25)
+    assert changes["unexplained"] == pytest.approx(-0.05)
+    assert "launch" not in changes
+    assert cause(asked) == "communication"
+
+
+def test_a_figure_whose_set_up_changed_more_has_no_cause():
+    figure = (LOOP, {1: 0.9, 2: 1.0})
+    grown = profiled({1: ONE, 2: waiting(Rank(computing=1.5), Rank(computing=1.5), window=1.9)}, figure=figure)
+
+    given = checked(grown)
+
+    assert [cause.part for cause in given.causes if cause.part != "launch"] == [""]
+    assert "not explained" in given.causes[0].statement
+
+
+@pytest.mark.parametrize("deciding", [GFLOPS, Deciding("message_s", "Time of a message", "s")])
+def test_a_figure_that_does_not_time_the_run_is_explained_by_the_ranks_window(deciding):
+    better, worse = (2.0, 1.0) if deciding.higher_is_better else (0.01, 0.02)
+    asked = profiled(POLLING, figure=(deciding, {1: better, 2: worse}))
+
+    found = division(asked, *asked.points)
+
+    assert found is not None
+    assert found.whole.name == "mpi_window_s"
+    assert cause(asked) == "communication"
+
+
+def test_a_trace_says_what_the_time_in_mpi_was():
+    waits = {"mpi_wait_share": {1: 0.0, 2: 0.7}, "mpi_wait_under_way_share": {1: 0.0, 2: 1.0}}
+
+    given = checked(profiled(POLLING, more=waits))
+
+    assert "waits for data under way" in given.causes[0].statement
+
+
+def test_without_run_delay_what_is_off_the_processor_is_not_said_to_lack_a_core():
+    unknown = ("mpi_descheduled_share", "mpi_descheduled_inside_share", "mpi_busiest_descheduled_s")
+
+    assert cause(profiled(SHARED_CORES, without=unknown)) == "off"
+    assert cause(profiled(UNEVEN, without=(*unknown, "mpi_busiest_computing_s"))) == "imbalance"
+
+
+def test_points_of_two_versions_divide_as_far_as_both_know():
+    asked = profiled(SHARED_CORES)
+    del asked.points[0].values["mpi_busiest_descheduled_s"]
+    del asked.points[1].values["mpi_busiest_computing_s"][0]
+
+    assert longer_by(asked)["off"] == pytest.approx(0.45, rel=0.02)
+
+
+def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
+    uneven = waiting(Rank(computing=0.66), Rank(computing=0.34), window=0.67)
+    asked = profiled({1: ONE, 2: uneven}, launch={1: 0.01, 2: 0.01})
+
+    given = checked(asked)
+
+    assert given.causes[0].part == "imbalance"
+    assert given.causes[0].explains == pytest.approx(0.16, rel=0.05)
+    assert given.causes[0].statement in given.sentence
+
+
+def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
+    given = checked(asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
+
+    assert [cause.part for cause in given.causes] == ["off_cpu", "", "launch"]
+    assert given.causes[1].statement == "900 ms less on the CPU"
+    assert given.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
+    assert "tart-up" not in given.sentence
+
+
+def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
+    late = {1: 10.5, 2: 6.8, 4: 19.0}
+
+    given = checked(asks([HOSTS], LOOPS, elapsed_s=late, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
+
+    assert given.causes[-1].explains == pytest.approx(10.0 - 0.8)
+    assert given.causes[-1].statement[1:] in given.sentence
+
+
+def test_launch_overhead_is_a_part_of_the_elapsed_time_alone():
+    chosen = OWN | {"deciding": TIME, "own_time": "used_s", "own_cpu_percent": ""}
+    own = points([HOSTS], {1: 10.0, 2: 6.0, 4: 6.0}, deciding=LOOP)
+    asked = asks([HOSTS], {1: 10.5, 2: 6.5, 4: 12.0}, cpu_mean_rank_s={1: 9.0, 2: 5.0, 4: 5.0}, **chosen)
+    for point, beside in zip(asked.points, own, strict=True):
+        point.values["used_s"] = beside.values["loop_s"]
+
+    given = checked(asked)
+
+    assert [cause.part for cause in given.causes] == ["launch"]
+    assert given.causes[0].explains == pytest.approx(5.5)
+
+
+def test_without_an_own_time_nothing_is_said_of_launch_overhead():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, cpu_mean_rank_s={1: 9.5, 2: 5.0, 4: 5.0}))
+
+    assert not any(cause.part == "launch" for cause in given.causes)

@@ -1,0 +1,146 @@
+"""Where should I stop, and why?"""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.conclusions import Scatter
+from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checked, values
+
+
+def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
+    times, cpu = {1: 10.0, 2: 6.0, 4: 9.0}, {1: 9.5, 2: 5.0, 4: 5.0}
+
+    given = checked(asks([HOSTS], times, cpu_mean_rank_s=cpu))
+
+    assert given.strength == "firm"
+    assert values(given, "best size") == [2]
+    assert values(given, "as good") == []
+    assert given.causes[0].explains == pytest.approx(3.0, rel=0.02)
+    assert given.causes[0].part == "off_cpu"
+
+
+def test_the_smallest_of_equal_sizes_is_enough():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.02, 4: 5.0, 8: 7.0}))
+
+    assert values(given, "enough") == [2]
+    assert values(given, "best size") == [4]
+    assert values(given, "as good") == [2]
+    assert given.strength == "firm"
+    assert given.missing is None, "nothing is left to decide"
+    assert given.sentence.startswith("2 hosts are enough: 5.02 s")
+
+
+def test_sizes_that_may_differ_by_much_are_not_called_equal():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.3, 4: 5.0, 8: 9.0}, repetitions=(0.9, 1.0, 1.1)))
+
+    assert values(given, "enough") == [2]
+    assert given.strength == "moderate"
+    assert given.missing is not None
+    assert {p["hosts"] for p, _ in given.missing.points} == {2, 4}
+
+
+def test_the_first_size_of_a_plateau_is_enough():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.0, 4: 4.0, 8: 4.01}))
+
+    assert values(given, "enough") == [4]
+    assert set(values(given, "best size") + values(given, "as good")) == {4, 8}
+
+
+def test_the_largest_size_is_best_where_it_still_gains():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 5.1, 4: 2.7}))
+
+    assert values(given, "enough") == values(given, "best size") == [4]
+    assert values(given, "as good") == []
+
+
+def test_neither_end_is_worse_where_only_the_middle_is():
+    given = checked(asks([HOSTS], {1: 5.0, 2: 8.0, 4: 5.01}))
+
+    assert set(values(given, "best size") + values(given, "as good")) == {1, 4}
+    assert values(given, "enough") == [1]
+
+
+def test_a_superlinear_gain_is_no_share_above_the_whole():
+    assert "more than the ideal" in checked(asks([HOSTS], {1: 10.0, 2: 4.0, 4: 1.5})).sentence
+
+
+def test_a_rate_is_better_where_it_is_higher():
+    given = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
+
+    assert values(given, "best size") == [2]
+    assert "67 % of it" in given.sentence
+
+
+def test_alike_sizes_make_no_difference_and_bound_it():
+    given = checked(asks([HOSTS], {1: 5.0, 2: 5.0, 4: 5.0}))
+
+    assert given.strength == "firm"
+    assert values(given, "enough") == [1]
+    assert 0 < values(given, "largest difference")[0] < 0.06
+
+
+def test_one_repetition_without_known_scatter_is_open():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 9.0, 4: 11.0}, repetitions=[1.0], trial_s=30.0))
+
+    assert given.strength == "open"
+    assert values(given, "enough") == []
+    assert given.missing is not None
+    assert given.missing.seconds == 60 * given.missing.points[0][1]
+
+
+def test_one_repetition_with_known_scatter_is_moderate():
+    given = checked(
+        asks([HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and controls"))
+    )
+
+    assert given.strength == "moderate"
+    assert values(given, "best size") == [2]
+
+
+def test_two_scattered_repetitions_ask_in_words_that_exist():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 9.0}, repetitions=[0.5, 2.0]))
+
+    assert given.strength == "open"
+    assert "00 %" not in given.sentence
+
+
+@pytest.mark.parametrize("typical", [{1: 10.0}, {2: 10.0}])
+def test_one_finished_size_cannot_tell(typical):
+    assert checked(asks([HOSTS], typical)).strength == "open"
+
+
+def test_no_finished_trial_is_said():
+    given = checked(asks([HOSTS], {1: 1.0, 2: 1.0}, repetitions=[]))
+
+    assert (given.sentence, given.strength) == ("No trial has finished.", "open")
+
+
+def test_printed_values_stand_as_printed():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, repetitions=[1.0], published=True))
+
+    assert given.strength == "printed"
+    assert values(given, "best size") == [2]
+
+
+def test_printed_values_within_rounding_do_not_differ():
+    assert values(checked(asks([HOSTS], {1: 1.0, 2: 1.03}, repetitions=[1.0], published=True)), "as good")
+
+
+def test_identical_values_make_no_difference():
+    given = checked(asks([HOSTS], {1: 5.0, 2: 5.0}, repetitions=[1.0, 1.0]))
+
+    assert set(values(given, "best size") + values(given, "as good")) == {1, 2}
+
+
+def test_every_load_gets_its_own_best_size():
+    given = checked(asks([HOSTS, JOBS], {(1, 1): 10.0, (2, 1): 5.0, (1, 9): 10.0, (2, 9): 30.0}))
+
+    assert values(given, "best size", jobs=1) == [2]
+    assert values(given, "best size", jobs=9) == [1]
+
+
+def test_one_host_is_one_host():
+    given = checked(asks([HOSTS], {1: 5.0, 2: 8.0, 4: 9.0}))
+
+    assert given.sentence.startswith("Stay at 1 host:")

@@ -1,0 +1,97 @@
+"""Latency and bandwidth of messages, and growth with the problem."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from analysis.conclusions import Deciding
+from tests.analysis.conclusions.designs import BYTES, GFLOPS, MOLECULES, asks, checked, values
+
+SIZES = [64 * 8**k for k in range(6)]
+LINE = {n: 1e-4 + n / 1e8 for n in SIZES}
+
+
+def test_it_reads_latency_and_bandwidth_from_the_line():
+    given = checked(asks([BYTES], LINE))
+
+    assert given.strength == "firm"
+    assert values(given, "latency") == [pytest.approx(1e-4, rel=0.02)]
+    assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
+    assert values(given, "half-bandwidth size") == [pytest.approx(1e4, rel=0.03)]
+
+
+@pytest.mark.parametrize(("unit", "bits"), [("B/s", 1), ("bit/s", 8)])
+def test_a_measured_rate_is_turned_into_times(unit, bits):
+    rate = Deciding("rate", "Rate", unit, higher_is_better=True)
+
+    given = checked(asks([BYTES], {n: bits * n / t for n, t in LINE.items()}, deciding=rate))
+
+    assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
+
+
+def test_times_that_do_not_grow_tell_no_bandwidth():
+    given = checked(asks([BYTES], dict.fromkeys(SIZES, 1e-4)))
+
+    assert given.strength == "open"
+    assert given.figures == ()
+
+
+def test_a_line_that_misses_the_points_is_only_moderate():
+    given = checked(asks([BYTES], {n: t * (1.5 if n > 3000 else 1) for n, t in LINE.items()}))
+
+    assert given.strength == "moderate"
+    assert "off that line" in given.sentence
+
+
+def test_two_sizes_are_too_few_for_a_line():
+    assert checked(asks([BYTES], {64: 1.0, 128: 2.0})).strength == "open"
+
+
+def test_printed_times_give_a_line():
+    assert checked(asks([BYTES], LINE, repetitions=[1.0], published=True)).strength == "printed"
+
+
+def test_answers_are_json():
+    for typical in (LINE, dict.fromkeys(SIZES, 1.0)):
+        json.dumps(checked(asks([BYTES], typical)).to_dict(), allow_nan=False)
+
+
+def test_it_finds_the_power_of_growth():
+    given = checked(asks([MOLECULES], {100: 1.0, 200: 4.0, 400: 16.0}))
+
+    assert given.strength == "firm"
+    assert values(given, "exponent") == [pytest.approx(2.0)]
+
+
+def test_a_rate_that_rises_with_the_problem_is_said_to_grow():
+    given = checked(asks([MOLECULES], {100: 1.0, 400: 2.0}, deciding=GFLOPS))
+
+    assert given.strength == "firm"
+    assert "grows 2 times" in given.sentence
+
+
+def test_a_time_that_falls_with_the_problem_is_said_to_fall():
+    given = checked(asks([MOLECULES], {100: 2.0, 400: 1.0}))
+
+    assert given.strength == "firm"
+    assert "falls to 50 %" in given.sentence
+
+
+def test_a_curve_that_is_no_power_says_so():
+    given = checked(asks([MOLECULES], {100: 1.0, 200: 1.0, 400: 1.0, 800: 10.0}))
+
+    assert "no single power" in given.sentence
+
+
+def test_a_size_of_zero_has_no_power():
+    assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 400: 4.0})), "exponent") == [pytest.approx(0.5)]
+
+
+def test_no_growth_is_open():
+    assert checked(asks([MOLECULES], {100: 1.0, 400: 1.001})).strength == "open"
+
+
+def test_identical_single_values_tell_no_growth():
+    assert checked(asks([MOLECULES], {100: 1.0, 400: 1.0}, repetitions=[1.0])).strength == "open"

@@ -1,0 +1,110 @@
+"""What is concluded from time inside MPI, and that it replaces what CPU time would say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.conclusions import Finding, find
+from analysis.scaling import Study, time_breakdown
+from tests.analysis.scaling.studies import simulated
+from tests.words import plain
+
+
+def _study(**changed: Any) -> Study:
+    """Six sizes with a good profile; ``changed`` are other values of metrics, and facts."""
+    facts = {name: changed.pop(name) for name in ("cores", "kind") if name in changed}
+    good = {
+        "elapsed_s": 100.0, "cpu_mean_rank_s": 99.0, "cpu_imbalance": 0.5, "mpi_window_s": 90.0, "mpi_useful_s": 900.0,
+        "mpi_useful_max_rank_s": 89.0, "mpi_load_balance": 0.98, "mpi_communication_efficiency": 0.95,
+        "mpi_parallel_efficiency": 0.93, "mpi_useful_share": 0.9, "mpi_no_core_share": 0.01,
+    }  # fmt: skip
+    truth = {name: (value if callable(value) else (lambda n, v=value: v)) for name, value in (good | changed).items()}
+    return simulated(truth, noise=0.001, **facts)
+
+
+def _found(study: Study, rule: str) -> list[Finding]:
+    return [finding for finding in find(study).findings if finding.rule == rule]
+
+
+def test_it_names_the_rank_that_others_wait_for() -> None:
+    study = _study(mpi_load_balance=lambda n: 0.8 if n == 4 else 0.97)
+    for point in study.points:
+        point.values["mpi_busiest_rank"] = [5.0] * 5
+    (finding,) = _found(study, "mpi_load_imbalance")
+    assert plain(finding.statement) == (
+        "The load is uneven at 4 hosts: rank 5 spends 25 % more time outside MPI than the mean, and the others wait for it in MPI."
+    )
+    assert not _found(study, "load_imbalance"), "CPU time is not asked where there is a profile"
+
+
+def test_it_does_not_name_a_rank_that_differs_between_trials() -> None:
+    study = _study(mpi_load_balance=0.5)
+    for point in study.points:
+        point.values["mpi_busiest_rank"] = [0.0, 1.0, 1.0, 1.0, 1.0]
+    (finding,) = _found(study, "mpi_load_imbalance")
+    assert "the busiest rank spends" in finding.statement
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule", "words"),
+    [
+        (
+            {"mpi_useful_s": lambda n: 300.0 + 60 * n},
+            "computation_grows",
+            "the ranks together spend 143 % more time outside MPI",
+        ),
+        ({"mpi_descheduled_share": 0.2}, "mpi_no_core", "had work and no core for 20 %"),
+        ({"mpi_no_core_share": 0.2}, "mpi_blocked_outside", "off the processor outside MPI for 20 %"),
+        ({"mpi_transfer_efficiency": 0.6}, "transfer_costs", "The link costs 40 % of the run"),
+        ({"mpi_serialisation_efficiency": 0.7}, "serialisation_costs", "wait for each other for 30 %"),
+    ],
+)
+def test_it_tells_what_costs_time(changed: dict[str, Any], rule: str, words: str) -> None:
+    (finding,) = _found(_study(**changed), rule)
+    assert words in plain(finding.statement)
+    assert finding.strength == "strong"
+    assert not _found(_study(), rule)
+
+
+def test_computation_does_not_grow_between_points_of_one_size() -> None:
+    study = _study(mpi_useful_s=lambda n: 300.0 + 60 * n)
+    for point in study.points:
+        point.parameters["hosts"] = 2
+    assert not _found(study, "computation_grows")
+
+
+def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
+    study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31)
+    (finding,) = _found(study, "oversubscribed")
+    assert "Ranks had work and no core for up to 31 % of their time." in plain(finding.statement)
+    assert not _found(study, "mpi_no_core")
+
+
+def test_ranks_that_sleep_lack_no_core() -> None:
+    asleep = _study(cores=2, mpi_no_core_share=0.9, mpi_descheduled_share=0.0, mpi_blocked_outside_share=0.9)
+    (finding,) = _found(asleep, "mpi_blocked_outside")
+    assert finding.evidence[0].metric == "mpi_blocked_outside_share"
+    assert not any("no core" in each.statement for each in find(asleep).findings)
+
+
+def test_ranks_off_the_processor_for_unknown_reasons_lack_no_core() -> None:
+    assert not any("no core" in each.statement for each in find(_study(cores=2, mpi_no_core_share=0.9)).findings)
+
+
+def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:
+    row = time_breakdown(_study())[0]
+    assert row.profiled
+    assert row.parallel_efficiency == pytest.approx(0.93, rel=0.01)
+    assert row.off_cpu_s == pytest.approx(100 - 0.9 * 90, rel=0.02)
+    assert row.no_core_share == pytest.approx(0.01, rel=0.02)
+    partly = _study()
+    del partly.points[0].values["mpi_parallel_efficiency"]
+    assert not any(each.profiled for each in time_breakdown(partly))
+
+
+def test_serialisation_on_shared_cores_is_weak_evidence() -> None:
+    (finding,) = _found(_study(cores=2, mpi_serialisation_efficiency=0.5), "serialisation_costs")
+    assert finding.strength == "weak"
+    assert "share cores" in finding.caveat

@@ -1,0 +1,87 @@
+"""The report as a whole: verdicts, slices, JSON and text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from analysis.conclusions import answer, find
+from analysis.scaling import Point, Study
+from tests.analysis.conclusions.designs import HOSTS, asks
+from tests.analysis.scaling.studies import published_water, simulated, usl_time
+
+_LIMITED = simulated({"elapsed_s": usl_time(300, 0.3, 0.04)}, noise=0.01)
+
+
+@pytest.mark.parametrize(
+    ("study", "verdict", "words"),
+    [
+        (
+            simulated({"elapsed_s": lambda n: 1 + 300 / n}, noise=0.01),
+            "scales",
+            "12 hosts are best",
+        ),
+        (_LIMITED, "limited", "4 hosts"),
+        (simulated({"elapsed_s": lambda n: 60 + 100 / n}, noise=0.01), "limited", "of the ideal"),
+        (simulated({"elapsed_s": lambda n: 100.0}), "limited", "2 hosts are enough"),
+        (simulated({"elapsed_s": lambda n: 100.0}, hosts=(4,)), "unclear", "Only 4 hosts finished"),
+        (Study([Point({"hosts": 2}, {}, excluded={"failed": 3})]), "failed", "No trial finished"),
+        (Study([Point({"hosts": 2}, {})]), "unclear", "No trial has been counted yet."),
+        (Study([]), "unclear", "No trial has been counted yet."),
+    ],
+)
+def test_it_gives_one_of_four_verdicts(study: Study, verdict: str, words: str) -> None:
+    report = find(study)
+    assert report.verdict.verdict == verdict
+    assert words in report.verdict.sentence
+
+
+def test_it_is_json_and_the_same_every_time() -> None:
+    for study in (_LIMITED, published_water()):
+        first = json.dumps(find(study).to_dict(), allow_nan=False)
+        assert first == json.dumps(find(study).to_dict(), allow_nan=False)
+        assert json.loads(first)["verdict"]["verdict"] == "limited"
+
+
+def test_a_sweep_of_two_parameters_is_read_slice_by_slice() -> None:
+    slow = [replace(p, parameters={**p.parameters, "link": "slow"}) for p in _LIMITED.points]
+    fast_study = simulated({"elapsed_s": lambda n: 1 + 300 / n}, noise=0.01)
+    fast = [replace(p, parameters={**p.parameters, "link": "fast"}) for p in fast_study.points]
+    report = find(Study([*slow, *fast]))
+    assert [dict(s.where) for s in report.slices] == [{"link": "slow"}, {"link": "fast"}]
+    assert report.verdict.sentence == (
+        "How it scales with hosts depends on the other parameters: limited (best 4) at link = slow; scales (best 12) at link = fast."
+    )
+
+
+def test_slices_that_agree_say_so_once() -> None:
+    points = [replace(p, parameters={**p.parameters, "seed": s}) for s in (1, 2) for p in _LIMITED.points]
+    assert find(Study(points)).verdict.sentence.startswith("In all 2 slices: ")
+
+
+def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
+    points = [
+        Point({"hosts": 2, "delay_s": d}, {"elapsed_s": [10 + d, 10.1 + d, 9.9 + d], "small_packet_share": [0.5] * 3})
+        for d in (0.0, 4.0, 16.0)
+    ]
+    report = find(Study(points))
+    assert {f.rule for f in report.findings} == {"small_packets"}
+
+
+def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
+    flagged = [replace(point, trust={"degraded": 3}) for point in _LIMITED.points]
+    assert "No capture can be trusted fully, so nothing can be said about the wire." in find(Study(flagged)).cannot_tell
+    assert "No packets were captured, so nothing can be said about the wire." in find(_LIMITED).cannot_tell
+
+
+@pytest.mark.parametrize(("growth", "verdict", "best"), [(1, "scales", 12), (10, "limited", None)])
+def test_weak_scaling_is_judged_by_its_efficiency(growth: float, verdict: str, best: float | None) -> None:
+    report = find(simulated({"elapsed_s": lambda n: 100 + growth * n}, noise=0.01, kind="weak"))
+    assert (report.verdict.verdict, report.verdict.best_size) == (verdict, best)
+
+
+def test_the_verdict_is_the_answer_to_what_the_experiment_asks() -> None:
+    asked = replace(asks([HOSTS], {}, own_time="loop_s"), points=_LIMITED.points)
+    assert find(_LIMITED, asked=asked).verdict.sentence == answer(asked).sentence

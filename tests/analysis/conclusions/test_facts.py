@@ -1,0 +1,158 @@
+"""What findings add to an answer: each fact once, causes first, and everything in a terminal's lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from analysis.conclusions import (
+    MOST_CAUSES,
+    Answer,
+    Asked,
+    Cause,
+    Fact,
+    Figure,
+    Finding,
+    Report,
+    Verdict,
+    answer,
+    facts,
+    find,
+    key_figures,
+    render,
+)
+from analysis.scaling import Point, Study
+from tests.analysis.conclusions.designs import DELAY, HOSTS, METHOD, RATE, asks
+from tests.analysis.scaling.studies import published_water
+from tests.words import plain
+
+SILENT = Answer("scale", "Nothing yet.", "open")
+
+
+def finding(rule: str, group: Any = "network", explains: float | None = None, **more: Any) -> Finding:
+    return Finding(rule, group, f"{rule} is so.", "strong", (), "packets", "Look.", explains=explains, **more)
+
+
+def merged(
+    *findings: Finding, slices: tuple[dict[str, Any], ...] = (), told: Answer = SILENT, asked: Asked | None = None
+) -> list[Fact]:
+    verdict = Verdict("limited", "Limited.")
+    report = Report("", verdict, findings, (), slices=tuple(Report("", verdict, (), (), where=each) for each in slices))
+    return list(facts(asked or asks([HOSTS, METHOD], {(1, "pull"): 1.0}), told, report))
+
+
+def test_causes_come_first_by_what_they_explain() -> None:
+    told = merged(finding("sizes", "traffic"), finding("small", explains=0.2), finding("large", explains=0.6))
+    assert [fact.rule for fact in told] == ["large", "small", "sizes"]
+    assert [fact.fold for fact in told] == ["cause", "cause", "traffic"]
+
+
+def test_what_explains_next_to_nothing_is_no_cause() -> None:
+    assert merged(finding("tiny", explains=0.01))[0].fold == "traffic"
+
+
+def test_no_more_causes_stand_open_than_a_reader_takes_in() -> None:
+    many = [finding(f"cause_{n}", explains=0.9 - n / 100) for n in range(MOST_CAUSES + 2)]
+    told = merged(*many)
+    assert [fact.fold for fact in told] == ["cause"] * MOST_CAUSES + ["run"] * 2
+    own = replace(SILENT, causes=(Cause("2 s are waiting", 2.0, "s"), Cause("1 s is computing", 1.0, "s")))
+    assert sum(fact.fold == "cause" for fact in merged(*many, told=own)) == MOST_CAUSES - 2
+
+
+def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
+    slices = tuple({"method": method} for method in ("pull", "tree", "multicast"))
+    weak, strong = (finding("waits", explains=e, where={"method": m}) for e, m in ((0.2, "pull"), (0.5, "tree")))
+    told = merged(weak, strong, slices=slices)
+    assert [(fact.statement, fact.at) for fact in told] == [("waits is so.", "tree; alike for pull")]
+    everywhere = merged(*(finding("sizes", "traffic", where=where) for where in slices), slices=slices)
+    assert [fact.at for fact in everywhere] == [""]
+
+
+def test_a_slice_of_several_parameters_counts_the_others() -> None:
+    slices = tuple({"link.delay": delay, "method": method} for delay in (0.0, 0.004) for method in ("pull", "tree"))
+    asked = asks([DELAY, METHOD], {(0.0, "pull"): 1.0})
+    told = merged(*(finding("waits", explains=0.3, where=where) for where in slices[1:]), slices=slices, asked=asked)
+    assert plain(told[0].at) == "0 ms delay, tree; alike for 2 of 3 others"
+
+
+def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_cannot_be_told() -> None:
+    study = published_water()
+    report = find(study)
+    asked = asks([HOSTS], {p.parameters["hosts"]: p.values["elapsed_s"][0] for p in study.points}, published=True)
+    asked = replace(asked, points=study.points)
+    given = answer(asked)
+    lines = [plain(line) for line in render(given, facts(asked, given, report), report.cannot_tell)]
+    assert lines[:2] == ["Where should I stop, and why?", lines[1]]
+    assert lines[1].startswith("Stop at 4 hosts: 200.4 s.")
+    assert "More about the run:" in lines
+    assert lines.index("More about the traffic:") > 2
+    assert lines[-1].startswith("- ")
+    assert max(map(len, lines)) <= 100
+
+
+def test_key_figures_name_the_places_that_tell_them_apart() -> None:
+    asked = asks([HOSTS], {1: 8.0, 2: 4.0, 4: 6.0})
+    told = dict(key_figures(answer(asked), asked.factors))
+    assert told["Best size"] == "2 hosts"
+    assert plain(told["Elapsed time"]).startswith("1 host: 8 s (")
+    assert plain(told["Times the best"]).startswith("1 host: 2 times (")
+
+
+FACTORS = {
+    "every ratio is possible": ("factor of rate", 6.9, 0.0075, 5000.0, "not told by these links; ask down to 25 Mbit/s"),
+    "with the others harshest": (
+        "factor of rate, others harshest", 2.0, 0.01, 1200.0, "not told by these links; ask down to 25 Mbit/s"
+    ),
+    "a delay": ("factor of delay", 1.2, 0.0001, 1e4, "not told by these links; ask up to 2 ms"),
+    "only the least is told": ("factor of rate", 400.0, 2.1, 5e4, "at least 2.1 times"),
+    "only the most is told": ("factor of rate", 1.1, 0.01, 140.0, "at most 140 times"),
+    "both are told": ("factor of rate", 6.9, 5.0, 8.0, "6.9 times (5 to 8)"),
+    "no property of a network": ("factor of method", 2.0, 0.001, 3000.0, "not told by these points; more repetitions would tell"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FACTORS)
+def test_a_factor_whose_interval_spans_everything_says_what_is_known_and_where_to_ask(case: str) -> None:
+    name, ratio, low, high, words = FACTORS[case]
+    where = {"link.bandwidth": 50e6, "link.delay": 1e-3}
+    told = key_figures(Answer("network", "", "open", (Figure(name, ratio, "1", low, high, where),)), [DELAY, RATE])
+    assert [plain(value) for _, value in told] == [words]
+
+
+def test_a_program_of_server_and_clients_is_not_called_uneven() -> None:
+    points = [
+        Point(
+            {"hosts": n},
+            {"elapsed_s": [4.0, 4.1, 3.9], "cpu_imbalance": [1.2, 1.2, 1.2], "cpu_mean_rank_s": [2.0, 2.0, 2.0]},
+        )
+        for n in (2, 4)
+    ]
+    assert "load_imbalance" in {f.rule for f in find(Study(points)).findings}
+    assert "load_imbalance" not in {f.rule for f in find(Study(points, ranks_alike=False)).findings}
+
+
+def test_equal_edges_of_a_ring_are_not_concentrated() -> None:
+    ring = [[0.0] * 8 for _ in range(8)]
+    for rank in range(8):
+        ring[rank][(rank + 1) % 8] = 1e6
+    matrix = {"labels": [f"10.0.0.{n}" for n in range(8)], "wire_bytes": ring}
+
+    def rules(table: list[list[float]]) -> set[str]:
+        point = Point({"hosts": 8}, {"elapsed_s": [1.0, 1.0, 1.0]}, host_matrix={**matrix, "wire_bytes": table})
+        return {f.rule for f in find(Study([point])).findings}
+
+    assert "matrix_skew" not in rules(ring)
+    heavier = [row[:] for row in ring]
+    heavier[0][1] = 1e7
+    assert "matrix_skew" in rules(heavier)
+
+
+def test_a_sentence_names_what_varies_and_never_a_constant_number_of_hosts() -> None:
+    points = [Point({"hosts": 3, "link.delay": d}, {"elapsed_s": [5.0 + d, 9.0, 5.1]}) for d in (0.0, 0.004, 0.016)]
+    study = Study(points, describe=lambda point: f"{1000 * point.parameters['link.delay']:g} ms")
+    statements = [f.statement for f in find(study).findings]
+    assert statements
+    assert not any("3 hosts" in each for each in statements)
+    assert any(" at " in each and " ms" in each for each in statements)

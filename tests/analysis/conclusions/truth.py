@@ -1,0 +1,315 @@
+"""Simulated experiments of known truth for every question, and whether their answers are right, silent or wrong.
+
+A verdict looks at the structured answer (figures and strength), never at the sentence. ``effect`` is how many times worse the worst
+point is than the best; of 1.0 there is nothing to claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Literal
+
+import numpy as np
+
+from analysis.conclusions import OUTLIERS, Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions.observations.transfer import MIN_SIZES
+from analysis.scaling import Point
+from tests.analysis.conclusions.load_truth import CAPACITIES, LOADS, accepted_rows, wall
+
+Verdict = Literal["right", "silent", "wrong"]
+Order = Literal["sequential", "interleaved", "randomised"]
+TIME = Deciding("elapsed_s", "Elapsed time", "s")
+HOSTS = Factor("hosts", "hosts", "scale", "", "hosts")
+METHOD = Factor("method", "method", "treatment")
+DELAY = Factor("link.delay", "delay", "network", "s")
+LOSS = Factor("link.loss", "loss", "network", "share")
+BYTES = Factor("message_bytes", "message", "message", "B")
+MOLECULES = Factor("molecules", "molecules", "load", "", "molecules")
+RATE = Factor("link.bandwidth", "rate", "network", "bit/s")
+JOBS = Factor("jobs", "jobs", "load", "", "jobs")
+EFFECTS = (1.0, 1.05, 1.2, 2.0, 10.0)
+SCATTERS = (0.01, 0.05, 0.2)
+REPETITIONS = (1, 2, 3, 5)
+_PRIOR_FREEDOM = 8
+
+
+@dataclass(frozen=True)
+class Design:
+    """One experiment to simulate: the true values of its points, in order, and how an answer to it is judged."""
+
+    truth: Sequence[tuple[Mapping[str, object], float]]
+    factors: Sequence[Factor]
+    judge: Callable[[Answer], Verdict]
+    deciding: Deciding = TIME
+    weak: bool = False
+    steps: bool = False
+    accepted: Callable[[Sequence[Point]], Sequence[Accepted]] | None = None
+    margin: float = 0.0
+    """Logarithm of the smallest ratio that has to be seen for a right answer."""
+    points: int = 0
+    """Points whose claims hold together."""
+
+    def asked(
+        self,
+        sd: float,
+        repetitions: int,
+        random: np.random.Generator,
+        *,
+        prior: bool = False,
+        order: Order | None = None,
+        drift: float = 0.0,
+    ) -> Asked:
+        """One experiment: every value is scattered by ``sd`` on the logarithm; ``prior``: controls tell of the scatter.
+
+        With an ``order`` the places of the trials are known, and each is slower by ``drift`` than the one before.
+        """
+        metric, points = self.deciding.metric, []
+        ran = places(len(self.truth), repetitions, order or "sequential", random)
+        for (parameters, value), own in zip(self.truth, ran, strict=True):
+            values = value * np.exp(random.normal(0, sd, repetitions) + drift * np.array(own))
+            points.append(Point(parameters, {metric: list(values)}, order={metric: own} if order else {}))
+        known = Scatter(
+            sd * float(np.sqrt(random.chisquare(_PRIOR_FREEDOM) / _PRIOR_FREEDOM)), _PRIOR_FREEDOM, "history"
+        )
+        return Asked(
+            points=points,
+            deciding=self.deciding,
+            factors=self.factors,
+            weak=self.weak,
+            steps=self.steps,
+            prior=known if prior else None,
+            accepted=self.accepted(points) if self.accepted else (),
+        )
+
+
+def places(points: int, repetitions: int, order: Order, random: np.random.Generator) -> list[list[int]]:
+    """Return the places of each point's trials in the order in which an experiment runs them (experiments.spec.design)."""
+    if order == "sequential":
+        return [list(range(i * repetitions, (i + 1) * repetitions)) for i in range(points)]
+    found: list[list[int]] = [[] for _ in range(points)]
+    for k in range(repetitions):
+        row = random.permutation(points) if order == "randomised" else np.arange(points)[:: -1 if k % 2 else 1]
+        for place, i in enumerate(row):
+            found[i].append(k * points + place)
+    return found
+
+
+def answered(design: Design, asked: Asked) -> tuple[Answer, Verdict]:
+    """Return the answer and its verdict."""
+    given = answer(asked)
+    return given, design.judge(given)
+
+
+def _values(given: Answer, name: str, **where: object) -> list[object]:
+    return [f.value for f in given.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]
+
+
+def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
+    """Whether the interval of the first figure of that name contains the truth."""
+    figure = given.figure(name, **where)
+    return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
+
+
+def flat(sizes: int) -> Design:
+    """So many numbers of hosts, of which none is better than another."""
+
+    def judge(given: Answer) -> Verdict:
+        good = {*_values(given, "best size"), *_values(given, "as good")}
+        if good and len(good) < sizes:
+            return "wrong"
+        return "silent" if given.figure("largest difference") is None else "right"
+
+    return Design([({"hosts": n}, 10.0) for n in range(1, sizes + 1)], [HOSTS], judge)
+
+
+def scale(effect: float) -> Design:
+    """Four hosts are best; one and eight take ``effect`` times as long."""
+
+    def judge(given: Answer) -> Verdict:
+        good = {*_values(given, "best size"), *_values(given, "as good")}
+        if len(good) == 4:
+            bound = given.figure("largest difference")
+            if bound is None:
+                return "silent"
+            fits = isinstance(bound.value, float) and effect - 1 <= bound.value
+            return ("right" if effect == 1 else "silent") if fits else "wrong"
+        if effect == 1 or 4.0 not in good:
+            return "wrong"
+        return "right" if 8.0 not in good else "silent"
+
+    times = {1: effect, 2: effect**0.5, 4: 1.0, 8: effect}
+    truth = [({"hosts": n}, 10 * t) for n, t in times.items()]
+    return Design(truth, [HOSTS], judge, margin=log(effect))
+
+
+def weak_scale(effect: float) -> Design:
+    """The same time is wanted at every size; the largest takes ``effect`` times as long."""
+    sizes = {n: effect ** (np.log2(n) / 3) for n in (1, 2, 4, 8)}
+
+    def judge(given: Answer) -> Verdict:
+        stays, falls = _values(given, "stays above 80 %"), _values(given, "falls below 80 %")
+        if not stays and not falls:
+            return "silent"
+        if stays:
+            return "right" if effect < 1.25 else "wrong"
+        return "right" if 1 / sizes[int(falls[0])] < 0.8 else "wrong"  # type: ignore[call-overload]
+
+    return Design(
+        [({"hosts": n}, 10 * t) for n, t in sizes.items()], [HOSTS], judge, weak=True, margin=abs(log(effect / 1.25))
+    )
+
+
+def treatment(effect: float) -> Design:
+    """A tree is best, the three others take ``effect`` times as long."""
+
+    def judge(given: Answer) -> Verdict:
+        best, equal = _values(given, "best"), _values(given, "as good")
+        if not best:
+            return "silent"
+        if effect == 1:
+            return "wrong"
+        return "right" if best == ["tree"] else "silent" if "tree" in equal else "wrong"
+
+    truth = [({"method": m}, 10 * (1 if m == "tree" else effect)) for m in ("pull", "push", "tree", "chain")]
+    return Design(truth, [METHOD], judge, margin=log(effect))
+
+
+def scale_and_treatment(effect: float) -> Design:
+    """Pull is best on two hosts, a tree on eight; on four all are alike."""
+    times = {2: {"pull": 1.0, "push": effect, "tree": effect}, 8: {"pull": effect, "push": effect, "tree": 1.0}}
+
+    def judge(given: Answer) -> Verdict:
+        if not _values(given, "best"):
+            return "silent"
+        if effect == 1 or _values(given, "best", hosts=4):
+            return "wrong"
+        for hosts, method in ((2, "pull"), (8, "tree")):
+            told = _values(given, "best", hosts=hosts)
+            if told and method not in (*told, *_values(given, "as good", hosts=hosts)):
+                return "wrong"
+        return "right" if _values(given, "best", hosts=8) == ["tree"] else "silent"
+
+    truth: list[tuple[Mapping[str, object], float]] = [
+        ({"hosts": n, "method": m}, 20 / n * times.get(n, {}).get(m, 1.0))
+        for n in (2, 4, 8)
+        for m in ("pull", "push", "tree")
+    ]
+    return Design(truth, [HOSTS, METHOD], judge, margin=log(effect))
+
+
+def network(effect: float) -> Design:
+    """A delay of 16 ms takes ``effect`` times as long, loss does nothing."""
+
+    def judge(given: Answer) -> Verdict:
+        named = _values(given, "matters")
+        if not named:
+            bound = given.figure("largest difference")
+            if bound is None:
+                return "silent"
+            fits = isinstance(bound.value, float) and effect - 1 <= bound.value
+            return ("right" if effect == 1 else "silent") if fits else "wrong"
+        if effect == 1 or named != ["link.delay"]:
+            return "wrong"
+        return "right" if _holds(given, "factor of delay", effect, **{"link.delay": 0.016}) else "wrong"
+
+    truth: list[tuple[Mapping[str, object], float]] = [
+        ({"link.delay": d, "link.loss": share}, 1 + (effect - 1) * d / 0.016)
+        for d in (0.0, 0.004, 0.016)
+        for share in (0.0, 0.01)
+    ]
+    return Design(truth, [DELAY, LOSS], judge, margin=log(effect))
+
+
+def load_and_network(effect: float) -> Design:
+    """The slow link misses the rule at the largest load by ``effect``, the fast one meets it by as much."""
+
+    def judge(given: Answer) -> Verdict:
+        if given.strength == "open":
+            return "silent"
+        slow, fast = (given.figure("carried", **{"link.bandwidth": capacity}) for capacity in CAPACITIES)
+        if slow is None or fast is None:
+            return "silent"
+        last = LOADS[-1]
+        if (slow.low or 0) >= last or (fast.high is not None and fast.high <= last):
+            return "wrong"
+        return "right" if slow.high == last and slow.low == LOADS[-2] and fast.low == last else "silent"
+
+    truth: list[tuple[Mapping[str, object], float]] = [
+        ({"link.bandwidth": c, "jobs": jobs}, wall(c, jobs, effect)) for c in CAPACITIES for jobs in LOADS
+    ]
+    return Design(truth, [RATE, JOBS], judge, accepted=accepted_rows, margin=log(effect))
+
+
+def steps(effect: float) -> Design:
+    """Six steps; the fourth gives ``effect`` times as much, the others change nothing."""
+
+    def judge(given: Answer) -> Verdict:
+        told = _values(given, "best change")
+        if not told:
+            return "silent"
+        if effect == 1 or told != [4]:
+            return "wrong"
+        return "right" if _holds(given, "gain", effect, step=4) else "wrong"
+
+    truth = [({"nb": 32 * i, "order": f"v{i}"}, effect if i >= 4 else 1.0) for i in range(1, 7)]
+    rate = Deciding("hpl.gflops", "Rate", "GFLOP/s", higher_is_better=True)
+    return Design(truth, [Factor("nb", "NB", "treatment")], judge, rate, steps=True, margin=log(effect))
+
+
+def message_size(effect: float) -> Design:
+    """The longest of six messages takes ``effect`` times as long as the shortest."""
+    sizes = [64.0 * 8**k for k in range(6)]
+    slope = 1e-4 * (effect - 1) / (sizes[-1] - effect * sizes[0]) if effect > 1 else 0.0
+    assert len(sizes) >= MIN_SIZES
+
+    def judge(given: Answer) -> Verdict:
+        told = [f.name for f in given.figures if f.name != OUTLIERS]
+        if "bandwidth" not in told:
+            return "silent" if not told or _holds(given, "latency", 1e-4) else "wrong"
+        if effect == 1:
+            return "wrong"
+        true = {"latency": 1e-4, "bandwidth": 1 / slope, "half-bandwidth size": 1e-4 / slope}
+        return "right" if all(_holds(given, name, true[name]) for name in told) else "wrong"
+
+    return Design([({"message_bytes": n}, 1e-4 + n * slope) for n in sizes], [BYTES], judge, margin=log(effect))
+
+
+def growth(effect: float) -> Design:
+    """Time grows ``effect`` times while the problem grows eightfold."""
+
+    def judge(given: Answer) -> Verdict:
+        if given.strength == "open":
+            return "silent"
+        if effect == 1:
+            return "wrong"
+        return "right" if _holds(given, "exponent", log(effect) / log(8)) else "wrong"
+
+    truth = [({"molecules": n}, (n / 100) ** (log(effect) / log(8))) for n in (100, 200, 400, 800)]
+    return Design(truth, [MOLECULES], judge, margin=log(effect))
+
+
+def one_point(effect: float) -> Design:
+    """One configuration; ``effect`` is its value."""
+
+    def judge(given: Answer) -> Verdict:
+        if given.strength == "open":
+            return "silent"
+        return "right" if _holds(given, "Elapsed time", effect) else "wrong"
+
+    return Design([({"hosts": 2}, effect)], [], judge, margin=log(effect))
+
+
+QUESTIONS: Mapping[str, Callable[[float], Design]] = {
+    "scale": scale,
+    "weak scale": weak_scale,
+    "scale and treatment": scale_and_treatment,
+    "network": network,
+    "load and network": load_and_network,
+    "steps": steps,
+    "message size": message_size,
+    "growth": growth,
+    "treatment": treatment,
+    "one point": one_point,
+}
