@@ -40,10 +40,10 @@ def mail(url: str, sender: str) -> dict[str, Any]:
 
 def identity_provider(environment: Environment) -> list[dict[str, Any]]:
     """The OpenID Connect provider as allauth's apps; none unless its address is set."""
-    server = environment.text("RANKWIRE_OIDC_SERVER")
-    client, secret = environment.text("RANKWIRE_OIDC_CLIENT_ID"), environment.text("RANKWIRE_OIDC_SECRET")
-    name = environment.text("RANKWIRE_OIDC_NAME", "single sign-on")
-    scopes = ["openid", "profile", "email", *environment.items("RANKWIRE_OIDC_SCOPES")]
+    server = environment.RANKWIRE_OIDC_SERVER
+    client, secret = environment.RANKWIRE_OIDC_CLIENT_ID, environment.RANKWIRE_OIDC_SECRET
+    name = environment.RANKWIRE_OIDC_NAME
+    scopes = ["openid", "profile", "email", *environment.RANKWIRE_OIDC_SCOPES]
     if not server:
         return []
     if urlsplit(server).scheme not in ("https", "http") or not client or not secret:
@@ -75,10 +75,10 @@ def group_roles(items: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 def directory(environment: Environment) -> dict[str, Any]:
     """The settings of django-auth-ldap; none unless a server is set. People are looked for with `%(user)s` in the filter."""
-    server, people = environment.text("RANKWIRE_LDAP_SERVER"), environment.text("RANKWIRE_LDAP_PEOPLE")
-    name, password = environment.text("RANKWIRE_LDAP_BIND"), environment.text("RANKWIRE_LDAP_PASSWORD")
-    wanted = environment.text("RANKWIRE_LDAP_FILTER", "(uid=%(user)s)")
-    groups = environment.text("RANKWIRE_LDAP_GROUPS")
+    server, people = environment.RANKWIRE_LDAP_SERVER, environment.RANKWIRE_LDAP_PEOPLE
+    name, password = environment.RANKWIRE_LDAP_BIND, environment.RANKWIRE_LDAP_PASSWORD
+    wanted = environment.RANKWIRE_LDAP_FILTER
+    groups = environment.RANKWIRE_LDAP_GROUPS
     if not server:
         return {}
     if not people or "%(user)s" not in wanted:

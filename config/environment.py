@@ -1,4 +1,4 @@
-"""Settings from the environment: each is read, checked and named here, so that a test can demand its documentation."""
+"""Settings from the environment: one table, checked by pydantic, from which `config.settings_reference` writes the documentation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-TRUE = {"1", "true", "yes", "on"}
-FALSE = {"0", "false", "no", "off", ""}
 NOTICES_OUTAGES = {
     "connect_timeout": "4",
     "keepalives_idle": "4",
@@ -25,95 +24,309 @@ NOTICES_OUTAGES = {
 """Options of libpq: a server that has gone without a word is noticed within 8 s, where the system waits for minutes."""
 
 
-class Environment:
-    """Typed access to environment variables; a wrong value raises `ImproperlyConfigured` with one line.
+def _items(text: Any) -> Any:
+    return [item.strip() for item in text.split(",") if item.strip()] if isinstance(text, str) else text
 
-    `names` collects every variable that was asked for.
-    """
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
-        self.names: set[str] = set()
+def _networks(text: Any) -> Any:
+    try:
+        return [ip_network(item) for item in _items(text)]
+    except ValueError:
+        raise ValueError("must be networks such as 10.1.0.0/16") from None
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ValueError("must be a time zone such as Europe/Vienna") from None
+    return name
+
+
+def _prefix(text: str) -> str:
+    segments = text.strip("/").split("/") if text.strip("/") else []
+    if not all(re.fullmatch(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*", segment) for segment in segments):
+        raise ValueError("must be a path such as /rankwire, of letters, digits and . _ ~ -")
+    return "".join(f"/{segment}" for segment in segments)
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query):
+        raise ValueError("must be an address such as https://lab.example.org")
+    return url
+
+
+Items = Annotated[list[str], BeforeValidator(_items)]
+Networks = Annotated[list[IPv4Network | IPv6Network], BeforeValidator(_networks)]
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+Prefix = Annotated[str, AfterValidator(_prefix)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+def setting(default: Any, meaning: str, *, shown: str = "", example: str = "", **limits: Any) -> Any:
+    """Describe a variable. ``shown`` is its default in words, ``example`` the value in `.env.example`."""
+    return Field(default, description=meaning, json_schema_extra={"shown": shown, "example": example}, **limits)
+
+
+class Environment(BaseModel):
+    """Every environment variable that is read, with its type, default, limits and meaning."""
+
+    model_config = ConfigDict(frozen=True)
+
+    # Services
+    DATABASE_URL: str = setting(
+        "",
+        "`postgresql://user:password@host:port/name`, PostgreSQL 14 or newer; options after `?` are libpq's (`sslmode=require`)",
+        shown="embedded",
+        example="postgresql://rankwire:secret@db.example.org:5432/rankwire",
+    )
+    REDIS_URL: str = setting(
+        "",
+        "`redis://:password@host:port/number`, `rediss://` for TLS. Carries messages and short-lived values, no results",
+        shown="embedded",
+        example="redis://:secret@redis.example.org:6379/0",
+    )
+    RANKWIRE_DATABASE_PASSWORD: str = setting(
+        "", "Password of `DATABASE_URL`, if it is not part of the URL: it may contain any character"
+    )
+    RANKWIRE_REDIS_PASSWORD: str = setting("", "Password of `REDIS_URL`, if it is not part of the URL")
+    # Storage
+    RANKWIRE_VAR: str = setting("var", "Directory of everything that is written, relative to the clone")
+    RANKWIRE_DISK_RESERVE_MIB: int = setting(
+        256,
+        "MiB of the disk of `RANKWIRE_VAR` that stay free for the database. Trials wait while less is free than this and three times what"
+        " the last trials of the experiment stored",
+        ge=0,
+    )
+    RANKWIRE_STORE_BUCKET: str = setting(
+        "",
+        "Bucket for the files of trials ([files in a bucket](#files-in-a-bucket)); without it they are in `RANKWIRE_VAR`",
+        example="rankwire",
+    )
+    RANKWIRE_STORE_ENDPOINT: Address = setting(
+        "", "Address of the server that speaks S3", shown="Amazon's", example="https://s3.example.org"
+    )
+    RANKWIRE_STORE_REGION: str = setting("", "Region of the bucket")
+    RANKWIRE_STORE_PREFIX: str = setting("", "Path in the bucket below which the files are stored")
+    RANKWIRE_STORE_KEY: str = setting("", "Access key; without it boto3 searches the machine's credentials")
+    RANKWIRE_STORE_SECRET: str = setting("", "Secret of the access key")
+    RANKWIRE_STORE_CACHE_MIB: int = setting(
+        2048,
+        "MiB of the bucket that a machine keeps below `RANKWIRE_VAR/store-cache`; also the longest file to inspect",
+        ge=1,
+    )
+    RANKWIRE_STORE_PATIENCE_SECONDS: int = setting(
+        600, "Seconds that a worker waits for a bucket that does not answer before its trial fails", ge=0
+    )
+    RANKWIRE_CAPTURE_RETENTION_DAYS: int = setting(
+        0, "Days after which the capture of a trial is deleted; measurements stay. 0: never", ge=0
+    )
+    RANKWIRE_EVENT_DAYS: int = setting(
+        90,
+        "Days for which events (the feed on Home, `events/` of REST) and the results of sent messages are kept. 0: for ever",
+        ge=0,
+    )
+    RANKWIRE_DELETED_DAYS: int = setting(
+        7,
+        "Days for which deleted experiments can be restored; then the files of their trials are deleted too. 0: for ever",
+        ge=0,
+    )
+    RANKWIRE_EXPORT_DAYS: int = setting(
+        3, "Days for which a file that was made in the background can be downloaded", ge=1
+    )
+    # Limits
+    RANKWIRE_MAX_TRIALS: int = setting(10_000, "Trials of one experiment", ge=1)
+    RANKWIRE_MAX_TRIAL_HOURS: int = setting(24, "Hours that the time limit of one trial may be", ge=1)
+    RANKWIRE_QUOTA_QUEUED_TRIALS: int = setting(
+        20_000,
+        "Waiting trials of a project; 0: no limit, as for the next three. The administrator can give projects other quotas",
+        ge=0,
+    )
+    RANKWIRE_QUOTA_MACHINE_HOURS: int = setting(
+        10_000,
+        "Machine-hours of a project in 30 days; then its trials wait. All hosts of the test-bed are one machine",
+        ge=0,
+    )
+    RANKWIRE_QUOTA_DISK_GIB: int = setting(500, "GiB of files of a project; then it queues no more trials", ge=0)
+    RANKWIRE_QUOTA_CAPTURE_GIB: int = setting(
+        250, "GiB of captures among them; then it queues no more trials with a capture", ge=0
+    )
+    RANKWIRE_OUTPUT_LIMIT_MIB: int = setting(
+        16, "MiB that are kept and parsed of a trial's output; of more, the beginning and the end", ge=1
+    )
+    RANKWIRE_FOREIGN_CPU_PERCENT: int = setting(
+        10,
+        "Per cent of the processors that other programs may use, while no core is free, before the trial counts as degraded."
+        " 100: never",
+        ge=0,
+    )
+    RANKWIRE_TRIAL_PROCESSES: int = setting(4096, "Processes and threads of a trial on this machine at once", ge=64)
+    RANKWIRE_TRIAL_MEMORY_MIB: int = setting(
+        0,
+        "MiB of memory of a trial on this machine, and of each of its programs. 0: nine tenths of the machine's",
+        ge=0,
+    )
+    RANKWIRE_TRIAL_DISK_MIB: int = setting(
+        16 << 10,
+        "MiB that a trial may write in its directory, and that its kept files may have together; at most half of the free disk."
+        " `/tmp` of a trial is memory, 1 GiB",
+        ge=1,
+    )
+    RANKWIRE_TRIAL_UID: int = setting(
+        65530, "User ID of the programs of trials if root runs the workers; no other program may have it", ge=1
+    )
+    RANKWIRE_REQUEST_CPU_SECONDS: int = setting(
+        15,
+        "CPU seconds after which a request for a specification, its trials or a table is ended (503). 0: never",
+        ge=0,
+    )
+    RANKWIRE_DIRECT_EXPORT_ROWS: int = setting(5000, "Exported tables with more rows are made in the background", ge=0)
+    RANKWIRE_IMPORT_LIMIT_MIB: int = setting(
+        256, "MiB of a bundle that is sent to a page or REST; import larger ones with `script/manage import`", ge=1
+    )
+    # Processes
+    RANKWIRE_WEB_PROCESSES: int = setting(
+        2, "Web processes, each with four threads for pages and an event loop for up to 1000 connections", ge=1
+    )
+    RANKWIRE_WORKER_PROCESSES: int = setting(4, "Celery processes: clusters that can be busy at once, plus one", ge=2)
+    RANKWIRE_STOP_SECONDS: int = setting(
+        2,
+        "Seconds that a stopping worker (SIGTERM) lets a running trial continue; then the trial waits again and loses no attempt",
+        ge=0,
+    )
+    RANKWIRE_HEARTBEAT_FILE: str = setting(
+        "", "File that the worker touches every two seconds: a health check reads its age and starts no program"
+    )
+    RANKWIRE_PATH: str = setting(
+        "",
+        "Directories in which workers search the programs of trials and their own tools. Set it if several workers run, so that all use the"
+        " same binary. Every trial keeps the PATH that it had",
+        shown="the worker's PATH",
+    )
+    RANKWIRE_WORKLOADS: str = setting(
+        "", "Directory whose Python files define workloads (docs/workloads.md); loaded when a process starts"
+    )
+    # Access
+    RANKWIRE_ALLOWED_HOSTS: Items = setting(
+        [],
+        "Host names, besides `localhost`, under which browsers may reach it. `script/server --host` with another address than loopback"
+        " adds this machine's names and addresses",
+        example="rankwire.example.org",
+    )
+    RANKWIRE_TRUSTED_ORIGINS: Items = setting(
+        [], "Origins with scheme, for a proxy that changes the host name", example="https://rankwire.example.org"
+    )
+    RANKWIRE_BEHIND_TLS: bool = setting(
+        False, "1 behind a proxy that ends TLS and sets `X-Forwarded-Proto`: secure cookies, redirect to https, HSTS"
+    )
+    RANKWIRE_PREFIX: Prefix = setting(
+        "", "Path of the site below which all pages are; see [Behind a proxy](#behind-a-proxy)", example="/rankwire"
+    )
+    RANKWIRE_SECRET_KEY: str = setting(
+        "", "Signs sessions; the same for all web processes of an installation", shown="`secret-key` in `RANKWIRE_VAR`"
+    )
+    RANKWIRE_ADDRESS: Address = setting(
+        "http://127.0.0.1:8000",
+        "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](#notices)",
+    )
+    RANKWIRE_NAME: str = setting(
+        "", "Name of this installation in bundles, and on pages of experiments imported from it", shown="the host name"
+    )
+    # Accounts
+    RANKWIRE_SIGN_UP: bool = setting(False, "1 lets every visitor create an account")
+    RANKWIRE_SMTP_URL: str = setting(
+        "",
+        "Server for outgoing mail: `smtp://user:password@host:port`, `smtps` with TLS from the start, `smtp+tls` with STARTTLS."
+        " Without it none is sent",
+        example="smtp+tls://rankwire:secret@mail.example.org",
+    )
+    RANKWIRE_MAIL_FROM: str = setting("", "Sender of that mail", example="rankwire@example.org")
+    RANKWIRE_WEBHOOK_NETWORKS: Networks = setting(
+        [],
+        "Networks that webhooks may reach although they are not public, separated by commas",
+        example="10.1.0.0/16",
+    )
+    RANKWIRE_OIDC_SERVER: str = setting(
+        "",
+        "Address of an OpenID Connect provider; see [People](#people)",
+        example="https://login.example.org/realms/lab",
+    )
+    RANKWIRE_OIDC_CLIENT_ID: str = setting("", "Client ID of this installation at the provider", example="rankwire")
+    RANKWIRE_OIDC_SECRET: str = setting("", "Client secret")
+    RANKWIRE_OIDC_NAME: str = setting("single sign-on", "Name of the provider on the sign-in page")
+    RANKWIRE_OIDC_SCOPES: Items = setting(
+        [], "Requested scopes besides `openid`, `profile` and `email`", example="groups"
+    )
+    RANKWIRE_OIDC_GROUPS_CLAIM: str = setting("groups", "Claim that contains a user's groups")
+    RANKWIRE_GROUPS: Items = setting(
+        [],
+        "Roles from groups of the provider or the directory: `group=project:role`, separated by commas",
+        example="physics=default:submitter",
+    )
+    RANKWIRE_LDAP_SERVER: str = setting(
+        "",
+        "Address of a directory, `ldaps://` or `ldap://` (then with StartTLS); see [People](#people)",
+        example="ldaps://ldap.example.org",
+    )
+    RANKWIRE_LDAP_PEOPLE: str = setting(
+        "", "Entry of the directory below which users are", example="ou=people,dc=example,dc=org"
+    )
+    RANKWIRE_LDAP_FILTER: str = setting("(uid=%(user)s)", "Filter that finds a user by name")
+    RANKWIRE_LDAP_BIND: str = setting("", "Account that searches the directory", shown="anonymous")
+    RANKWIRE_LDAP_PASSWORD: str = setting("", "Password of that account")
+    RANKWIRE_LDAP_GROUPS: str = setting(
+        "", "Entry of the directory below which groups are (`groupOfNames`)", example="ou=groups,dc=example,dc=org"
+    )
+    # Display and logs
+    RANKWIRE_TIME_ZONE: TimeZone = setting("UTC", "Time zone of the pages")
+    RANKWIRE_LOG_LEVEL: Literal["INFO", "DEBUG", "WARNING", "ERROR"] = setting("INFO", "INFO, DEBUG, WARNING or ERROR")
+    RANKWIRE_LOG_FORMAT: Literal["console", "json"] = setting("console", "`console` or `json`, one object per line")
+    RANKWIRE_DEBUG: bool = setting(False, "1 shows tracebacks in pages; for development only")
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> Environment:
+        """Check the variables; raise `ImproperlyConfigured` with one line for the first wrong value."""
+        try:
+            return cls.model_validate(given(variables))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            text = (
+                first["msg"]
+                .removeprefix("Value error, ")
+                .replace("Input should be", "must be")
+                .partition(", unable")[0]
+            )
+            raise ImproperlyConfigured(f"{first['loc'][0]} {text}, not {first['input']!r}.") from None
 
     @classmethod
     def load(cls, dotenv: Path) -> Environment:
-        """The process's environment over the file `.env`, where there is one."""
-        return cls({**read_dotenv(dotenv), **os.environ})
+        """Read the process's environment and, for what it does not set, the file `.env`."""
+        return cls.of(variables_of(dotenv))
 
-    def text(self, name: str, default: str = "") -> str:
-        """The value, or what the file holds that NAME_FILE names, as secrets of containers are handed over."""
-        self.names.add(name)
-        return self._variables.get(name, "").strip() or self._of_file(f"{name}_FILE") or default
 
-    def _of_file(self, name: str) -> str:
-        if not (path := self._variables.get(name, "").strip()):
-            return ""
-        try:
-            return Path(path).read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from None
+def variables_of(dotenv: Path) -> dict[str, str]:
+    """Return the variables of the file `.env`, replaced by those of the environment."""
+    return {**read_dotenv(dotenv), **os.environ}
 
-    def items(self, name: str, default: str = "") -> list[str]:
-        """A comma-separated list."""
-        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
 
-    def integer(self, name: str, default: int, *, least: int = 0) -> int:
-        raw = self.text(name, str(default))
-        try:
-            value = int(raw)
-        except ValueError:
-            raise ImproperlyConfigured(f"{name} must be a whole number, not {raw!r}.") from None
-        if value < least:
-            raise ImproperlyConfigured(f"{name} must be at least {least}, not {value}.")
-        return value
+def given(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each setting that is set, in its variable or in the file that NAME_FILE names, as containers get secrets."""
+    texts = {
+        name: variables.get(name, "").strip() or _of_file(f"{name}_FILE", variables)
+        for name in Environment.model_fields
+    }
+    return {name: text for name, text in texts.items() if text}
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        raw = self.text(name, "1" if default else "0").lower()
-        if raw not in TRUE | FALSE:
-            raise ImproperlyConfigured(f"{name} must be 1 or 0, not {raw!r}.")
-        return raw in TRUE
 
-    def time_zone(self, name: str, default: str) -> str:
-        """A name of the time zone database."""
-        raw = self.text(name, default)
-        try:
-            ZoneInfo(raw)
-        except (ZoneInfoNotFoundError, ValueError):
-            raise ImproperlyConfigured(f"{name} must be a time zone such as Europe/Vienna, not {raw!r}.") from None
-        return raw
-
-    def prefix(self, name: str) -> str:
-        """The path of an address below which everything lies, as ``/lab`` or ``/lab/rankwire``; "" for none."""
-        raw = self.text(name)
-        segments = raw.strip("/").split("/")
-        if any(not re.fullmatch(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*", segment) for segment in segments if raw.strip("/")):
-            raise ImproperlyConfigured(
-                f"{name} must be a path such as /rankwire, of letters, digits and . _ ~ -, not {raw!r}."
-            )
-        return f"/{'/'.join(segments)}" if raw.strip("/") else ""
-
-    def address(self, name: str, default: str) -> str:
-        """An address of http or https, without a path: `prefix` gives that."""
-        raw = self.text(name, default)
-        parts = urlsplit(raw)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-            raise ImproperlyConfigured(f"{name} must be an address such as https://lab.example.org, not {raw!r}.")
-        return raw
-
-    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
-        """A comma-separated list of networks, as 10.0.0.0/8 or fd00::/8; a single address is one too."""
-        try:
-            return [ip_network(item) for item in self.items(name)]
-        except ValueError as error:
-            raise ImproperlyConfigured(f"{name} must be networks such as 10.1.0.0/16: {error}.") from None
-
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """One of `choices`; the first is the default."""
-        raw = self.text(name, choices[0])
-        if raw not in choices:
-            raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {raw!r}.")
-        return raw
+def _of_file(name: str, variables: Mapping[str, str]) -> str:
+    if not (path := variables.get(name, "").strip()):
+        return ""
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from None
 
 
 def read_dotenv(path: Path) -> dict[str, str]:

@@ -91,7 +91,7 @@ def web_environment(installation: Installation, lease: Lease, host: str) -> dict
     environment = child_environment(installation, lease)
     settings = Environment.load(ROOT / ".env")
     if not _is_loopback(host):
-        known = settings.items("RANKWIRE_ALLOWED_HOSTS")
+        known = settings.RANKWIRE_ALLOWED_HOSTS
         environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*known, *machine_names(host)]))
     return environment
 
@@ -114,7 +114,7 @@ def banner(listener: socket.socket, var: Path) -> str:
     if ipaddress.ip_address(host).is_unspecified:
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
-    prefix = Environment.load(ROOT / ".env").prefix("RANKWIRE_PREFIX")
+    prefix = Environment.load(ROOT / ".env").RANKWIRE_PREFIX
     directory = os.path.relpath(var) if var.is_relative_to(ROOT) else str(var)
     return (
         f"Rankwire is at http://{shown}:{port}{prefix}\n"

@@ -1,4 +1,4 @@
-"""Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
+"""Django's settings. config/environment.py explains every variable of the environment."""
 
 import os
 import re
@@ -22,20 +22,20 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Environment.load(BASE_DIR / ".env")
 
 # Everything the installation writes lies below one directory: embedded services, captures, secrets.
-VAR = (BASE_DIR / ENVIRONMENT.text("RANKWIRE_VAR", "var")).resolve()
-DEBUG = ENVIRONMENT.flag("RANKWIRE_DEBUG")
-SECRET_KEY = ENVIRONMENT.text("RANKWIRE_SECRET_KEY") or read_or_create_secret(VAR / "secret-key")
+VAR = (BASE_DIR / ENVIRONMENT.RANKWIRE_VAR).resolve()
+DEBUG = ENVIRONMENT.RANKWIRE_DEBUG
+SECRET_KEY = ENVIRONMENT.RANKWIRE_SECRET_KEY or read_or_create_secret(VAR / "secret-key")
 
 # PostgreSQL and Redis: given, or the embedded ones that script/server, script/run and script/manage start.
 _embedded = read_state(VAR)
 DATABASE_URL = with_password(
-    ENVIRONMENT.text("DATABASE_URL", _embedded.database_url),
-    ENVIRONMENT.text("RANKWIRE_DATABASE_PASSWORD"),
+    ENVIRONMENT.DATABASE_URL or _embedded.database_url,
+    ENVIRONMENT.RANKWIRE_DATABASE_PASSWORD,
     name="RANKWIRE_DATABASE_PASSWORD",
 )
 REDIS_URL = with_password(
-    ENVIRONMENT.text("REDIS_URL", _embedded.redis_url),
-    ENVIRONMENT.text("RANKWIRE_REDIS_PASSWORD"),
+    ENVIRONMENT.REDIS_URL or _embedded.redis_url,
+    ENVIRONMENT.RANKWIRE_REDIS_PASSWORD,
     name="RANKWIRE_REDIS_PASSWORD",
 )
 # Commands that need neither (collectstatic, makemigrations, mypy) run before the services do.
@@ -52,43 +52,39 @@ CACHES: dict[str, dict[str, Any]] = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Limits
-MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
+MAX_TRIALS = ENVIRONMENT.RANKWIRE_MAX_TRIALS  # trials of one experiment
 # Of each project that states no others of its own; 0 is without limit.
-QUOTA_QUEUED_TRIALS = ENVIRONMENT.integer("RANKWIRE_QUOTA_QUEUED_TRIALS", 20_000)
-QUOTA_MACHINE_HOURS = ENVIRONMENT.integer("RANKWIRE_QUOTA_MACHINE_HOURS", 10_000)  # in 30 days
-QUOTA_DISK_GIB = ENVIRONMENT.integer("RANKWIRE_QUOTA_DISK_GIB", 500)
-QUOTA_CAPTURE_GIB = ENVIRONMENT.integer("RANKWIRE_QUOTA_CAPTURE_GIB", 250)
-MAX_TRIAL_HOURS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIAL_HOURS", 24, least=1)  # longest time limit of one trial
-OUTPUT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_OUTPUT_LIMIT_MIB", 16, least=1) << 20  # of what a trial printed
-FOREIGN_CPU_PERCENT = ENVIRONMENT.integer("RANKWIRE_FOREIGN_CPU_PERCENT", 10)  # of the processors, for other programs
+QUOTA_QUEUED_TRIALS = ENVIRONMENT.RANKWIRE_QUOTA_QUEUED_TRIALS
+QUOTA_MACHINE_HOURS = ENVIRONMENT.RANKWIRE_QUOTA_MACHINE_HOURS  # in 30 days
+QUOTA_DISK_GIB = ENVIRONMENT.RANKWIRE_QUOTA_DISK_GIB
+QUOTA_CAPTURE_GIB = ENVIRONMENT.RANKWIRE_QUOTA_CAPTURE_GIB
+MAX_TRIAL_HOURS = ENVIRONMENT.RANKWIRE_MAX_TRIAL_HOURS  # longest time limit of one trial
+OUTPUT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_OUTPUT_LIMIT_MIB << 20  # of what a trial printed
+FOREIGN_CPU_PERCENT = ENVIRONMENT.RANKWIRE_FOREIGN_CPU_PERCENT  # of the processors, for other programs
 # The pure rooms below know no settings, and programs of trials must not depend on who started which worker.
-if TRIAL_PATH := ENVIRONMENT.text("RANKWIRE_PATH"):
+if TRIAL_PATH := ENVIRONMENT.RANKWIRE_PATH:
     os.environ["RANKWIRE_PATH"] = TRIAL_PATH
 # Directory of Python files that define workloads.
-WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
-HEARTBEAT_FILE = ENVIRONMENT.text("RANKWIRE_HEARTBEAT_FILE")  # that the worker touches while it lives
-STOP_SECONDS = ENVIRONMENT.integer("RANKWIRE_STOP_SECONDS", 2)  # that a worker lets its trial go on when told to end
-TRIAL_USER = ENVIRONMENT.integer("RANKWIRE_TRIAL_UID", 65530, least=1)  # of programs, where root runs the workers
-TRIAL_PROCESSES = ENVIRONMENT.integer("RANKWIRE_TRIAL_PROCESSES", 4096, least=64)
-TRIAL_MEMORY_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_MEMORY_MIB", 0) << 20  # 0 is most of the machine's
-TRIAL_DISK_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_DISK_MIB", 16 << 10, least=1) << 20
+WORKLOADS_DIRECTORY = Path(ENVIRONMENT.RANKWIRE_WORKLOADS) if ENVIRONMENT.RANKWIRE_WORKLOADS else None
+HEARTBEAT_FILE = ENVIRONMENT.RANKWIRE_HEARTBEAT_FILE  # that the worker touches while it lives
+STOP_SECONDS = ENVIRONMENT.RANKWIRE_STOP_SECONDS  # that a worker lets its trial go on when told to end
+TRIAL_USER = ENVIRONMENT.RANKWIRE_TRIAL_UID  # of programs, where root runs the workers
+TRIAL_PROCESSES = ENVIRONMENT.RANKWIRE_TRIAL_PROCESSES
+TRIAL_MEMORY_BYTES = ENVIRONMENT.RANKWIRE_TRIAL_MEMORY_MIB << 20  # 0 is most of the machine's
+TRIAL_DISK_BYTES = ENVIRONMENT.RANKWIRE_TRIAL_DISK_MIB << 20
 # On the disk of RANKWIRE_VAR, for the database: trials wait while less is free.
-DISK_RESERVE_BYTES = ENVIRONMENT.integer("RANKWIRE_DISK_RESERVE_MIB", 256) << 20
-REQUEST_CPU_SECONDS = ENVIRONMENT.integer("RANKWIRE_REQUEST_CPU_SECONDS", 15)  # of its thread; 0 is without limit
-DIRECT_EXPORT_ROWS = ENVIRONMENT.integer(
-    "RANKWIRE_DIRECT_EXPORT_ROWS", 5000
-)  # larger tables are made in the background
-EXPORT_DAYS = ENVIRONMENT.integer("RANKWIRE_EXPORT_DAYS", 3, least=1)  # that such a file is kept
-INSTALLATION_NAME = ENVIRONMENT.text("RANKWIRE_NAME") or socket.gethostname()  # in what is exported from here
-IMPORT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_IMPORT_LIMIT_MIB", 256, least=1) << 20  # of a file that is sent
-EVENT_DAYS = ENVIRONMENT.integer(
-    "RANKWIRE_EVENT_DAYS", 90
-)  # that events and sent messages are kept; 0 keeps them for ever
-DELETED_DAYS = ENVIRONMENT.integer("RANKWIRE_DELETED_DAYS", 7)  # that experiments can be brought back; 0: for ever
+DISK_RESERVE_BYTES = ENVIRONMENT.RANKWIRE_DISK_RESERVE_MIB << 20
+REQUEST_CPU_SECONDS = ENVIRONMENT.RANKWIRE_REQUEST_CPU_SECONDS  # of its thread; 0 is without limit
+DIRECT_EXPORT_ROWS = ENVIRONMENT.RANKWIRE_DIRECT_EXPORT_ROWS  # larger tables are made in the background
+EXPORT_DAYS = ENVIRONMENT.RANKWIRE_EXPORT_DAYS  # that such a file is kept
+INSTALLATION_NAME = ENVIRONMENT.RANKWIRE_NAME or socket.gethostname()  # in what is exported from here
+IMPORT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_IMPORT_LIMIT_MIB << 20  # of a file that is sent
+EVENT_DAYS = ENVIRONMENT.RANKWIRE_EVENT_DAYS  # that events and sent messages are kept; 0 keeps them for ever
+DELETED_DAYS = ENVIRONMENT.RANKWIRE_DELETED_DAYS  # that experiments can be brought back; 0: for ever
 # Where files of trials are in a bucket: what a machine keeps of it, and how long a worker waits for it.
-STORE_CACHE_BYTES = ENVIRONMENT.integer("RANKWIRE_STORE_CACHE_MIB", 2048, least=1) << 20
-STORE_PATIENCE_SECONDS = ENVIRONMENT.integer("RANKWIRE_STORE_PATIENCE_SECONDS", 600)
-CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
+STORE_CACHE_BYTES = ENVIRONMENT.RANKWIRE_STORE_CACHE_MIB << 20
+STORE_PATIENCE_SECONDS = ENVIRONMENT.RANKWIRE_STORE_PATIENCE_SECONDS
+CAPTURE_RETENTION_DAYS = ENVIRONMENT.RANKWIRE_CAPTURE_RETENTION_DAYS  # 0 keeps captures for ever
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -185,17 +181,17 @@ AUTH_PASSWORD_VALIDATORS = [
 ] + [{"NAME": "experiments.models.people.access.TokensEndWithThePassword"}]
 
 # Accounts: no sign-up unless set, a second factor for who wants one, an identity provider where there is one
-SIGN_UP = ENVIRONMENT.flag("RANKWIRE_SIGN_UP")
-SMTP_URL = ENVIRONMENT.text("RANKWIRE_SMTP_URL")
+SIGN_UP = ENVIRONMENT.RANKWIRE_SIGN_UP
+SMTP_URL = ENVIRONMENT.RANKWIRE_SMTP_URL
 SENDS_MAIL = bool(SMTP_URL)
-vars().update(mail(SMTP_URL, ENVIRONMENT.text("RANKWIRE_MAIL_FROM")))
+vars().update(mail(SMTP_URL, ENVIRONMENT.RANKWIRE_MAIL_FROM))
 IDENTITY_PROVIDERS = identity_provider(ENVIRONMENT)
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS}}
 SOCIALACCOUNT_ADAPTER = "dashboard.people.adapters.SocialAccountAdapter"
 SOCIALACCOUNT_FORMS = {"signup": "dashboard.people.forms.NameForm"}
 SOCIALACCOUNT_STORE_TOKENS = False
-GROUP_ROLES = group_roles(ENVIRONMENT.items("RANKWIRE_GROUPS"))
-GROUPS_CLAIM = ENVIRONMENT.text("RANKWIRE_OIDC_GROUPS_CLAIM", "groups")
+GROUP_ROLES = group_roles(ENVIRONMENT.RANKWIRE_GROUPS)
+GROUPS_CLAIM = ENVIRONMENT.RANKWIRE_OIDC_GROUPS_CLAIM
 ACCOUNT_ADAPTER = "dashboard.people.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "dashboard.people.forms.SignInForm",
@@ -241,21 +237,21 @@ AUDITLOG_INCLUDE_TRACKING_MODELS = (
 
 LANGUAGE_CODE = "en"
 USE_TZ = True
-TIME_ZONE = ENVIRONMENT.time_zone("RANKWIRE_TIME_ZONE", "UTC")
+TIME_ZONE = ENVIRONMENT.RANKWIRE_TIME_ZONE
 
 # Notices: where links of messages lead, and networks that webhooks may reach though they are not public.
-PUBLIC_ADDRESS = origin(ENVIRONMENT.address("RANKWIRE_ADDRESS", "http://127.0.0.1:8000"))
-WEBHOOK_NETWORKS = ENVIRONMENT.networks("RANKWIRE_WEBHOOK_NETWORKS")
+PUBLIC_ADDRESS = origin(ENVIRONMENT.RANKWIRE_ADDRESS)
+WEBHOOK_NETWORKS = ENVIRONMENT.RANKWIRE_WEBHOOK_NETWORKS
 
 # Who may reach it, and how
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.items("RANKWIRE_ALLOWED_HOSTS")]
-# Under a path of a site: waitress takes it off again (config/front.py), Django puts it before every address it makes.
-PREFIX = ENVIRONMENT.prefix("RANKWIRE_PREFIX")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.RANKWIRE_ALLOWED_HOSTS]
+# Under a path of a site: config/gateway.py takes it off again, Django puts it before every address it makes.
+PREFIX = ENVIRONMENT.RANKWIRE_PREFIX
 FORCE_SCRIPT_NAME = PREFIX or None
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # other programs of the site need not see them
 SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies among the ports of a machine
-CSRF_TRUSTED_ORIGINS = ENVIRONMENT.items("RANKWIRE_TRUSTED_ORIGINS")
-if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
+CSRF_TRUSTED_ORIGINS = ENVIRONMENT.RANKWIRE_TRUSTED_ORIGINS
+if ENVIRONMENT.RANKWIRE_BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 30 * 24 * 3600
@@ -296,7 +292,7 @@ AXES_LOCKOUT_CALLABLE = "dashboard.middleware.front.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
-WEB_PROCESSES = ENVIRONMENT.integer("RANKWIRE_WEB_PROCESSES", 2, least=1)
+WEB_PROCESSES = ENVIRONMENT.RANKWIRE_WEB_PROCESSES
 
 # Static files: our own, and the files of node_modules that config/staticfiles.py names.
 STATIC_URL = f"{PREFIX}/static/"
@@ -375,7 +371,7 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
-CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)
+CELERY_WORKER_CONCURRENCY = ENVIRONMENT.RANKWIRE_WORKER_PROCESSES
 # Its 4 s are too few where trials keep every core busy: a new process would be killed and started again, and again.
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -388,8 +384,8 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_BEAT_SCHEDULER = "config.beat:SteadyScheduler"
 
 LOGGING_CONFIG = None
-LOG_LEVEL = ENVIRONMENT.choice("RANKWIRE_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR"))
-LOG_FORMAT = ENVIRONMENT.choice("RANKWIRE_LOG_FORMAT", ("console", "json"))
+LOG_LEVEL = ENVIRONMENT.RANKWIRE_LOG_LEVEL
+LOG_FORMAT = ENVIRONMENT.RANKWIRE_LOG_FORMAT
 configure_logging(level=LOG_LEVEL, style=LOG_FORMAT)
 
 

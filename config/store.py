@@ -10,16 +10,15 @@ from config.environment import Environment
 
 def artifacts(environment: Environment, var: Path) -> dict[str, Any]:
     """Django's STORAGES entry for the files of trials."""
-    bucket = environment.text("RANKWIRE_STORE_BUCKET")
-    endpoint = environment.text("RANKWIRE_STORE_ENDPOINT")
+    bucket = environment.RANKWIRE_STORE_BUCKET
     options = {
         "bucket_name": bucket,
-        "endpoint_url": environment.address("RANKWIRE_STORE_ENDPOINT", endpoint).rstrip("/") if endpoint else None,
-        "region_name": environment.text("RANKWIRE_STORE_REGION") or None,
-        "location": environment.text("RANKWIRE_STORE_PREFIX").strip("/"),
+        "endpoint_url": environment.RANKWIRE_STORE_ENDPOINT.rstrip("/") or None,
+        "region_name": environment.RANKWIRE_STORE_REGION or None,
+        "location": environment.RANKWIRE_STORE_PREFIX.strip("/"),
         # Without keys boto3 looks for those of the machine.
-        "access_key": environment.text("RANKWIRE_STORE_KEY") or None,
-        "secret_key": environment.text("RANKWIRE_STORE_SECRET") or None,
+        "access_key": environment.RANKWIRE_STORE_KEY or None,
+        "secret_key": environment.RANKWIRE_STORE_SECRET or None,
     }
     if not bucket:
         return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(var)}}

@@ -235,7 +235,7 @@ def _worker(var: Path) -> Program:
     argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--loglevel=INFO"]
     argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
     # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
-    seconds = Environment.load(ROOT / ".env").integer("RANKWIRE_STOP_SECONDS", 2)
+    seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)
 

@@ -214,7 +214,7 @@ def bucket(s3_server: S3Server, settings: Any, tmp_path: Path) -> Bucket:
     settings.VAR = tmp_path / "var"
     settings.VAR.mkdir()
     variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": tmp_path.name}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(variables), settings.VAR)}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
     return current()  # type: ignore[return-value]
 
 

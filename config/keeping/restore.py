@@ -359,7 +359,7 @@ def _put_secrets(directory: Path, var: Path) -> list[str]:
             if os.geteuid() == 0:
                 os.chown(var / name, owner.st_uid, owner.st_gid)
     notes = [f"secrets of other services that the backup has lie in {directory / SECRETS / settings_file.SECRETS_FILE}"]
-    if settings.ENVIRONMENT.text("RANKWIRE_SECRET_KEY"):
+    if settings.ENVIRONMENT.RANKWIRE_SECRET_KEY:
         notes.append("RANKWIRE_SECRET_KEY is set here, so that the secret key of the backup is not used")
     return notes
 

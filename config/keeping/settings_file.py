@@ -7,7 +7,7 @@ from typing import Final
 
 from django.conf import settings
 
-from config.environment import Environment, read_dotenv
+from config.environment import given, read_dotenv, variables_of
 from config.keeping.layout import SECRETS, SETTINGS, write_new
 
 OF_THE_PLACE: Final = frozenset(
@@ -29,18 +29,17 @@ SECRET_KEY_FILE, PASSWORD_FILE, SECRETS_FILE = "secret-key", "admin-password", "
 
 def values() -> dict[str, str]:
     """Every setting that is set, by the environment, by `.env` or by a file of its own."""
-    given = Environment.load(settings.BASE_DIR / ".env")
-    names = sorted(settings.ENVIRONMENT.names - OF_THE_PLACE)
-    return {name: text for name in names if (text := given.text(name))}
+    texts = given(variables_of(settings.BASE_DIR / ".env"))
+    return {name: text for name, text in sorted(texts.items()) if name not in OF_THE_PLACE}
 
 
 def store(directory: Path, *, secrets: bool) -> list[str]:
     """Write what is set to a backup; return the names of the files."""
-    given = values()
-    write_new(directory / SETTINGS, _lines({name: text for name, text in given.items() if name not in SECRET}))
+    texts = values()
+    write_new(directory / SETTINGS, _lines({name: text for name, text in texts.items() if name not in SECRET}))
     names = [SETTINGS]
     if secrets:
-        held = {name: text for name, text in given.items() if name in SECRET and name != "RANKWIRE_SECRET_KEY"}
+        held = {name: text for name, text in texts.items() if name in SECRET and name != "RANKWIRE_SECRET_KEY"}
         write_new(directory / SECRETS / SECRETS_FILE, _lines(held))
         write_new(directory / SECRETS / SECRET_KEY_FILE, f"{settings.SECRET_KEY}\n")
         names += [f"{SECRETS}/{SECRETS_FILE}", f"{SECRETS}/{SECRET_KEY_FILE}"]

@@ -45,9 +45,9 @@ class Installation:
         try:
             environment = Environment.load(ROOT / ".env")
             return cls(
-                var=(ROOT / environment.text("RANKWIRE_VAR", "var")).resolve(),
-                database_url=environment.text("DATABASE_URL"),
-                redis_url=environment.text("REDIS_URL"),
+                var=(ROOT / environment.RANKWIRE_VAR).resolve(),
+                database_url=environment.DATABASE_URL,
+                redis_url=environment.REDIS_URL,
             )
         except ImproperlyConfigured as error:
             raise ServiceError(str(error)) from None

@@ -46,15 +46,15 @@ def test_its_passwords_may_hold_any_character(name: str) -> None:
         for key, value in services()[name]["environment"].items()
         if key in ("DATABASE_URL", "REDIS_URL", "RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD")
     }
-    environment = Environment(variables)
+    environment = Environment.of(variables)
     url = with_password(
-        environment.text("DATABASE_URL"),
-        environment.text("RANKWIRE_DATABASE_PASSWORD"),
+        environment.DATABASE_URL,
+        environment.RANKWIRE_DATABASE_PASSWORD,
         name="RANKWIRE_DATABASE_PASSWORD",
     )
     assert database(url)["PASSWORD"] == password
     assert (database(url)["USER"], database(url)["HOST"], database(url)["NAME"]) == ("rankwire", "postgres", "rankwire")
-    url = with_password(environment.text("REDIS_URL"), environment.text("RANKWIRE_REDIS_PASSWORD"), name="")
+    url = with_password(environment.REDIS_URL, environment.RANKWIRE_REDIS_PASSWORD, name="")
     options = redis.connection.parse_url(url)
     assert (options["password"], options["host"], options["db"]) == (password, "redis", 0)
 
@@ -71,10 +71,14 @@ def test_its_secrets_may_lie_in_files(name: str, tmp_path: Path) -> None:
             assert told[file.name]["file"].endswith(f"/{file.name}")
             file.write_text(f"of {file.name}\n")
             variables[key] = str(file)
-    environment = Environment(variables)
+    environment = Environment.of(variables)
     names = ("RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD", "RANKWIRE_SECRET_KEY")
     assert not set(names) & set(service["environment"])
-    assert [environment.text(each) for each in names] == ["of postgres-password", "of redis-password", "of secret-key"]
+    assert [getattr(environment, each) for each in names] == [
+        "of postgres-password",
+        "of redis-password",
+        "of secret-key",
+    ]
 
 
 def test_redis_takes_its_password_from_a_file(tmp_path: Path) -> None:

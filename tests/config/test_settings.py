@@ -9,38 +9,48 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from config import settings_reference
 from config.environment import NOTICES_OUTAGES, Environment, database, read_dotenv
 from config.services.lease import ROOT
 
 
-@pytest.mark.parametrize("document", [".env.example", "docs/administrator.md"])
-def test_it_documents_every_setting_that_is_read_and_no_other(document: str) -> None:
-    text = (ROOT / document).read_text()
-    named = set(re.findall(r"\b(?:RANKWIRE_[A-Z_]+|DATABASE_URL|REDIS_URL)\b", text))
-    assert named == settings.ENVIRONMENT.names
+def test_documentation_is_what_the_table_of_settings_generates() -> None:
+    command = "run .venv/bin/python -m config.settings_reference"
+    assert settings_reference.EXAMPLE.read_text() == settings_reference.env_example(), command
+    assert settings_reference.GUIDE.read_text() == settings_reference.guide(), command
+    assert settings_reference.guide_table() in settings_reference.guide()
 
 
-def test_it_documents_the_true_defaults() -> None:
-    shown = dict(re.findall(r"^#([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
-    assert shown["RANKWIRE_MAX_TRIALS"] == str(settings.MAX_TRIALS)
-    assert shown["RANKWIRE_OUTPUT_LIMIT_MIB"] == str(settings.OUTPUT_LIMIT_BYTES >> 20)
-    assert shown["RANKWIRE_CAPTURE_RETENTION_DAYS"] == str(settings.CAPTURE_RETENTION_DAYS)
-    assert shown["RANKWIRE_WEB_PROCESSES"] == str(settings.WEB_PROCESSES)
-    assert shown["RANKWIRE_WORKER_PROCESSES"] == str(settings.CELERY_WORKER_CONCURRENCY)
-    assert shown["RANKWIRE_TIME_ZONE"] == settings.TIME_ZONE
+def test_settings_that_the_documentation_names_exist() -> None:
+    named = set(re.findall(r"\b(?:RANKWIRE_[A-Z_]+|DATABASE_URL|REDIS_URL)\b", settings_reference.GUIDE.read_text()))
+    assert named == set(Environment.model_fields)
+
+
+def test_every_setting_is_used() -> None:
+    sources = [path.read_text() for path in (ROOT / "config").rglob("*.py") if path.name != "environment.py"]
+    assert [name for name in Environment.model_fields if not any(f".{name}" in text for text in sources)] == []
+
+
+def test_example_of_every_setting_is_accepted(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(re.sub("^#(?=[A-Z_]+=)", "", settings_reference.env_example(), flags=re.MULTILINE))
+    assert Environment.of(read_dotenv(file)).RANKWIRE_PREFIX == "/rankwire"
 
 
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"RANKWIRE_MAX_TRIALS": "many"}, "RANKWIRE_MAX_TRIALS must be a whole number, not 'many'."),
-        ({"RANKWIRE_MAX_TRIALS": "0"}, "RANKWIRE_MAX_TRIALS must be at least 1, not 0."),
-        ({"RANKWIRE_DEBUG": "maybe"}, "RANKWIRE_DEBUG must be 1 or 0, not 'maybe'."),
-        ({"RANKWIRE_LOG_FORMAT": "xml"}, "RANKWIRE_LOG_FORMAT must be one of console, json, not 'xml'."),
+        ({"RANKWIRE_MAX_TRIALS": "many"}, "RANKWIRE_MAX_TRIALS must be a valid integer, not 'many'."),
+        ({"RANKWIRE_MAX_TRIALS": "0"}, "RANKWIRE_MAX_TRIALS must be greater than or equal to 1, not '0'."),
+        ({"RANKWIRE_DEBUG": "maybe"}, "RANKWIRE_DEBUG must be a valid boolean, not 'maybe'."),
+        ({"RANKWIRE_LOG_FORMAT": "xml"}, "RANKWIRE_LOG_FORMAT must be 'console' or 'json', not 'xml'."),
         ({"RANKWIRE_TIME_ZONE": "Mars"}, "RANKWIRE_TIME_ZONE must be a time zone such as Europe/Vienna, not 'Mars'."),
+        (
+            {"RANKWIRE_WEBHOOK_NETWORKS": "10.1.0.1/16"},
+            "RANKWIRE_WEBHOOK_NETWORKS must be networks such as 10.1.0.0/16, not '10.1.0.1/16'.",
+        ),
         (
             {"DATABASE_URL": "postgresql://a:b@c:x/d"},
             "DATABASE_URL must read postgresql://user:password@host:port/name.",
@@ -103,8 +113,8 @@ def test_it_prefers_the_environment_over_the_file(tmp_path: Path, monkeypatch: p
     (tmp_path / ".env").write_text("RANKWIRE_TIME_ZONE=Europe/Vienna\nRANKWIRE_MAX_TRIALS=5\n")
     monkeypatch.setenv("RANKWIRE_TIME_ZONE", "Asia/Tokyo")
     environment = Environment.load(tmp_path / ".env")
-    assert environment.text("RANKWIRE_TIME_ZONE") == "Asia/Tokyo"
-    assert environment.integer("RANKWIRE_MAX_TRIALS", 1) == 5
+    assert environment.RANKWIRE_TIME_ZONE == "Asia/Tokyo"
+    assert environment.RANKWIRE_MAX_TRIALS == 5
 
 
 def test_behind_tls_browsers_are_told_to_stay_there_and_keys_are_given_to_no_plain_http(tmp_path: Path) -> None:
@@ -122,12 +132,12 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_keys_are_given_to_no_pla
     [("", ""), ("/", ""), ("lab", "/lab"), ("/lab/", "/lab"), ("/lab/rank.wire", "/lab/rank.wire")],
 )
 def test_a_path_is_taken_however_its_slashes_are_written(written: str, prefix: str) -> None:
-    assert Environment({"RANKWIRE_PREFIX": written}).prefix("RANKWIRE_PREFIX") == prefix
+    assert prefix == Environment.of({"RANKWIRE_PREFIX": written}).RANKWIRE_PREFIX
 
 
 def test_a_setting_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("of the file\n")
     given = {"RANKWIRE_SECRET_KEY_FILE": str(tmp_path / "key")}
-    assert Environment(given).text("RANKWIRE_SECRET_KEY") == "of the file"
-    assert Environment({**given, "RANKWIRE_SECRET_KEY": "itself"}).text("RANKWIRE_SECRET_KEY") == "itself"
-    assert Environment({**given, "RANKWIRE_SECRET_KEY_FILE": ""}).text("RANKWIRE_SECRET_KEY", "none") == "none"
+    assert Environment.of(given).RANKWIRE_SECRET_KEY == "of the file"
+    assert Environment.of({**given, "RANKWIRE_SECRET_KEY": "itself"}).RANKWIRE_SECRET_KEY == "itself"
+    assert Environment.of({**given, "RANKWIRE_SECRET_KEY_FILE": ""}).RANKWIRE_SECRET_KEY == ""

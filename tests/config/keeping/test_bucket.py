@@ -70,7 +70,7 @@ def test_it_is_put_back_into_another_part_of_the_bucket_and_overwrites_nothing(
 
 
 def at(variables: dict[str, str], settings: LazySettings) -> Any:
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(variables), settings.VAR)}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
     return current()
 
 

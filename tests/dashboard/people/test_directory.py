@@ -32,7 +32,7 @@ def people(tmp_path: Path, settings: Any, library: Project) -> Iterator[Path]:
             "BIND": "cn=reader,dc=lab",
             "PASSWORD": "reading",
         }
-        read = directory(Environment({f"RANKWIRE_LDAP_{name}": value for name, value in given.items()}))
+        read = directory(Environment.of({f"RANKWIRE_LDAP_{name}": value for name, value in given.items()}))
         for name, value in read.items():
             setattr(settings, name, value)
         settings.AUTHENTICATION_BACKENDS = [BACKEND, *settings.AUTHENTICATION_BACKENDS]

@@ -70,7 +70,7 @@ class Answer:
 @pytest.fixture
 def provider(settings: Any, monkeypatch: pytest.MonkeyPatch, library: Project) -> Provider:
     given = {"SERVER": SERVER, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
-    apps = identity_provider(Environment({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
+    apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": apps}}
     settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
     provider = Provider()

@@ -37,7 +37,7 @@ def provider(settings: Any, library: Project) -> Iterator[str]:
     with oidc_provider_mock.run_server_in_thread() as server:
         address = f"http://localhost:{server.server_port}"
         given = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
-        apps = identity_provider(Environment({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
+        apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
         settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": apps}}
         settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
         yield address

@@ -120,7 +120,7 @@ def test_wrong_keys_a_missing_bucket_and_no_server_are_told(
     )
     for changed in wrong:
         variables = {**s3_server.variables, **changed}
-        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(variables), settings.VAR)}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
         own = store.current()
         with pytest.raises(StoreAway, match="the store of files"):
             own.size("trials/1/a")

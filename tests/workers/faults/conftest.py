@@ -66,7 +66,7 @@ def var(own_store: S3Server, settings: Any) -> Iterator[Path]:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=448m", "tmpfs", str(place)], check=True, timeout=10)
     (place / "trials").mkdir()
     settings.VAR = place
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(own_store.variables), place)}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(own_store.variables), place)}
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
 

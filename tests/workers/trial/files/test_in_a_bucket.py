@@ -39,7 +39,7 @@ def own_server(settings: Any, tmp_path: Path) -> Iterator[S3Server]:
     settings.VAR.mkdir()
     server = S3Server(tmp_path / "s3", environment=os.environ)
     server.start()
-    entry = artifacts(Environment(server.variables), settings.VAR)
+    entry = artifacts(Environment.of(server.variables), settings.VAR)
     settings.STORAGES = {**settings.STORAGES, "artifacts": entry}
     yield server
     server.kill()
