@@ -245,7 +245,7 @@ WEBHOOK_NETWORKS = ENVIRONMENT.RANKWIRE_WEBHOOK_NETWORKS
 
 # Who may reach it, and how
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.RANKWIRE_ALLOWED_HOSTS]
-# Under a path of a site: config/gateway.py takes it off again, Django puts it before every address it makes.
+# Under a path of a site: waitress takes it off again (config/front.py), Django puts it before every address it makes.
 PREFIX = ENVIRONMENT.RANKWIRE_PREFIX
 FORCE_SCRIPT_NAME = PREFIX or None
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # other programs of the site need not see them
