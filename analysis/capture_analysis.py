@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from analysis import freed_memory
 from analysis.capture.source import rereadable
 from analysis.capture.tables import DecoderName, Progress
 from analysis.numbers import SHARE, amount, grouped, plural
@@ -104,7 +103,6 @@ def analyse(
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
 
-    freed_memory.keep()
     asked = Asked(bootstrap, rank_map, host_ranks or {})
     with rereadable(path) as file:
         found = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, asked)
@@ -146,15 +144,7 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
             "connections are",
             f"not listed one by one: only the {grouped(MOST_FLOWS)} largest are",
         ),
-        (limits.untracked_packets, "packet beyond", "packets beyond", "the limit of connections, not followed"),
         (limits.gaps_forgotten, "gap", "gaps", "in sequence numbers forgotten"),
-        (
-            limits.set_aside,
-            "connection with few bytes is",
-            "connections with few bytes are",
-            "part of the sums alone, not of the matrices of ranks and of retransmissions; medians hold to 0.1 %",
-        ),
-        (limits.resumed, "connection that went on is", "connections that went on are", "listed only from then on"),
         (limits.segments_forgotten, "unacknowledged segment", "unacknowledged segments", "forgotten"),
     )
     notes = [f"{plural(count, one, many)} {what}" for count, one, many, what in counts if count]
@@ -171,9 +161,6 @@ def _counts(connected: Connected) -> dict[str, int]:
         "untracked_packets": limits.untracked_packets,
         "gaps_forgotten": limits.gaps_forgotten,
         "segments_forgotten": limits.segments_forgotten,
-        "interrupted": limits.interrupted,
-        "repeated_aside": limits.repeated_aside,
-        "mpi_aside": limits.mpi_aside,
     }
 
 

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from analysis.addresses import Addresses
 
+MOST_HOSTS: Final = 1 << 16
+MOST_FLOWS: Final = 1 << 18
+"""Capacity of the tables of hosts and flows, and of the followed connections; a capture with more is unusable."""
 NO_FLOW: Final = np.uint32(0xFFFFFFFF)
 NO_HOST: Final = np.uint32(0xFFFFFFFF)
 NO_SCALE: Final = np.uint8(255)
@@ -44,7 +47,6 @@ _WHOLE_TABLE: Final = (
     "flow_network",
     "flow_strays",
     "btl_handshakes",
-    "clock_unit_ns",
     "source",
 )
 
@@ -107,8 +109,6 @@ class PacketTable:
     """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings)."""
-    clock_unit_ns: int = 1
-    """Every stamp of the file so far is a multiple of it."""
     source: dict[str, Any] = field(default_factory=dict)
     """What the reader knows of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
 
@@ -150,7 +150,6 @@ class PacketTable:
             flow_network=last.flow_network,
             flow_strays=last.flow_strays,
             btl_handshakes=np.concatenate(handshakes),
-            clock_unit_ns=last.clock_unit_ns,
             source=source,
         )
 

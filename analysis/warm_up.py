@@ -1,7 +1,6 @@
 """Compile every kernel before somebody waits for it: ``python -m analysis.warm_up``, part of setting up.
 
-A first analysis compiles for a quarter of a minute; later processes load the machine code (``analysis.kernels``),
-the command line without numba (``analysis.kernels.ready``).
+A first analysis compiles for a minute; later processes load the machine code (``analysis.kernels``).
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import struct
 import tempfile
 from pathlib import Path
 
-from analysis import kernels
-from analysis.capture.decoder import Decoder
 from analysis.capture.join import join
 from analysis.capture.share import Recording
 from analysis.capture.tables import tables_of
@@ -55,14 +52,6 @@ def _datagrams() -> list[bytes]:
     return 2 * [bytes(12) + b"\x08\x00" + ip + udp]
 
 
-def _strangers() -> list[bytes]:
-    """More hosts, pairs of them and connections than the first tables have room for, each with a first packet."""
-    tcp = struct.pack("!HHIIBBHHH", 50_000, 1024, 7, 0, 0x50, 0x10, 500, 0, 0)
-    ip = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, 6, 0)
-    ends = (bytes((10, 1, number // 256, number % 256, 10, 0, 0, 2)) for number in range(2500))
-    return [bytes(12) + b"\x08\x00" + ip + both + tcp for both in ends]
-
-
 def _pcap(frames: list[bytes]) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
     for number, frame in enumerate(frames):
@@ -92,16 +81,11 @@ def warm_up() -> None:
         for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
-        path.write_bytes(_pcap(_conversation() + 2 * _strangers()))
-        connections = TcpAccumulator(max_connections=64, max_samples=64)
+        path.write_bytes(_pcapng(_conversation()))  # a recording as dumpcap makes it
+        connections = TcpAccumulator(max_samples=64)
         for table in tables_of(path):
             connections.update(table)
-        analyse(path)
-        path.write_bytes(_pcapng(_conversation()))
-        Decoder().filter_flows()
-        # The last one is a recording as dumpcap makes it.
         join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
-    kernels.keep_ready()
 
 
 if __name__ == "__main__":

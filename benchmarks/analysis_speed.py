@@ -164,9 +164,7 @@ def in_turn(path: Path, runs: int = 30) -> list[str]:
 _RESIDENT = """
 import sys
 from pathlib import Path
-from analysis.command_line.cli import _commands
-_commands()  # imports numba as the command line does
-import analysis
+import analysis.command_line.commands  # imports what the command line does
 analysis.analyse(sys.argv[1])
 status = Path("/proc/self/status").read_text()
 print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
@@ -191,9 +189,7 @@ def memory_of_hostile_captures(place: Path, packets: int = 1_000_000) -> list[st
 
 _COST = """
 import sys, time
-from analysis.command_line.cli import _commands
-_commands()
-import analysis
+import analysis.command_line.commands
 begin = time.process_time()
 result = analysis.analyse(sys.argv[1])
 print(time.process_time() - begin, int(result.metrics["packets"]), int(result.metrics.get("connections", 0)), result.trust.verdict)

@@ -7,26 +7,29 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-_DTYPES: Final[dict[str, type]] = {
-    "time_ns": np.int64,
-    "orig_len": np.uint32,
-    "cap_len": np.uint32,
-    "kind": np.uint8,
-    "src": np.uint32,
-    "dst": np.uint32,
-    "sport": np.uint16,
-    "dport": np.uint16,
-    "flow": np.uint32,
-    "payload": np.uint32,
-    "seq": np.uint32,
-    "ack": np.uint32,
-    "window": np.uint16,
-    "tcp_flags": np.uint8,
-    "wscale": np.uint8,
-    "mss": np.uint16,
-    "fingerprint": np.uint32,
-}
-_DECODED: Final = tuple(name for name in _DTYPES if name not in ("time_ns", "orig_len", "cap_len"))
+from analysis.kernels.decode import Columns
+
+_DTYPES: Final = Columns(
+    offset=np.int64,
+    link=np.int64,
+    time_ns=np.int64,
+    orig_len=np.uint32,
+    cap_len=np.uint32,
+    kind=np.uint8,
+    src=np.uint32,
+    dst=np.uint32,
+    sport=np.uint16,
+    dport=np.uint16,
+    flow=np.uint32,
+    payload=np.uint32,
+    seq=np.uint32,
+    ack=np.uint32,
+    window=np.uint16,
+    tcp_flags=np.uint8,
+    wscale=np.uint8,
+    mss=np.uint16,
+    fingerprint=np.uint32,
+)
 
 
 class Block:
@@ -34,28 +37,24 @@ class Block:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._columns: dict[str, npt.NDArray[Any]] = {name: np.empty(capacity, d) for name, d in _DTYPES.items()}
-        self._offset, self._link = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+        self._columns = Columns(*(np.empty(capacity, dtype) for dtype in _DTYPES))
+
+    def rows(self, first: int, last: int) -> Columns:
+        """All columns of rows ``first`` to ``last``."""
+        rows = slice(first, last)
+        return Columns(*(column[rows] for column in self._columns))
 
     def framing_columns(self, first: int) -> tuple[npt.NDArray[Any], ...]:
         """What a framing kernel writes, from row ``first`` on."""
-        named = (self._columns[name][first:] for name in ("time_ns", "orig_len", "cap_len"))
-        return (*named, self._offset[first:], self._link[first:])
-
-    def decoding_columns(self, first: int, last: int) -> tuple[npt.NDArray[Any], ...]:
-        """What the decoding kernel reads and writes of rows ``first`` to ``last``, in its order."""
-        names = ("cap_len", "orig_len", *_DECODED)
-        rows = slice(first, last)
-        return (self._offset[rows], self._link[rows], *(self._columns[name][rows] for name in names))
-
-    def reading_columns(self, first: int) -> tuple[Any, ...]:
-        """What the kernel that does both takes, from row ``first`` on: the times, ``first``, and ``decoding_columns``."""
-        return (self._columns["time_ns"][first:], first, *self.decoding_columns(first, self.capacity))
+        columns = self._columns
+        written = columns.time_ns, columns.orig_len, columns.cap_len, columns.offset, columns.link
+        return tuple(column[first:] for column in written)
 
     def links(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """Link types of rows ``first`` to ``last``."""
-        return self._link[first:last]
+        links: npt.NDArray[np.int64] = self._columns.link[first:last]
+        return links
 
     def columns(self, rows: int) -> dict[str, Any]:
-        """The finished columns of the first ``rows`` packets."""
-        return {name: column[:rows] for name, column in self._columns.items()}
+        """The columns of a PacketTable for the first ``rows`` packets."""
+        return dict(zip(Columns._fields[2:], self.rows(0, rows)[2:], strict=True))

@@ -30,8 +30,6 @@ class CompressedSource:
     Packets shrink to a third or a tenth; a hundred megabytes that hold a terabyte of zeros were made to keep a processor busy.
     """
 
-    descriptor: Final = None
-
     def __init__(self, file: io.FileIO, size: int, compression: str) -> None:
         self._file = file
         self.size = size

@@ -5,7 +5,6 @@ Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offse
 
 from __future__ import annotations
 
-import math
 import struct
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ import numpy.typing as npt
 
 from analysis.capture.block import Block
 from analysis.errors import UnreadableCapture
-from analysis.kernels import read_ahead
 from analysis.kernels.frames import framing
 
 USUAL_LONGEST_RECORD: Final = 262_144
@@ -50,33 +48,23 @@ class PcapFormat:
         magic, *version, _, _, self.snap_length, link = struct.unpack(f"{order}IHHiIII", header[: self.header_bytes])
         if version != [2, 4]:
             raise UnreadableCapture(f"pcap files of version {version[0]}.{version[1]} are not read: {_CONVERT}")
-        self.clock_unit_ns, self._time_unit = _PCAP_TIMES[magic]
+        ns_per_fraction, self._time_unit = _PCAP_TIMES[magic]
         link &= 0xFFFF  # flags are above bit 16
         self.link_types = {link}
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
         self.odd_stamps = 0
-        self._records = (self._big_endian, self.clock_unit_ns, self.longest, link)
+        self._records = (self._big_endian, ns_per_fraction, self.longest, link)
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
         """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
-        n, at, *ended = framing.frame_pcap(data.ctypes.data, start, end, *self._records, *block.framing_columns(first))
-        return n, at, self._noted(*ended)
-
-    def read(
-        self, file: int, data: Buffer, start: int, end: int, block: Block, first: int, room: tuple[Any, ...]
-    ) -> tuple[int, int, int, int, int]:
-        """As ``frame``, decoded with ``room`` for what is found, and so on with what the descriptor ``file`` gives; as ``read_pcap``."""
-        rows, decoded, start, end, *ended = read_ahead.read_pcap(
-            file, data.ctypes.data, len(data), start, end, *self._records, *block.reading_columns(first), *room
+        n, at, status, odd_stamps = framing.frame_pcap(
+            data.ctypes.data, start, end, *self._records, *block.framing_columns(first)
         )
-        return rows, decoded, start, end, self._noted(*ended)
-
-    def _noted(self, status: int, odd_stamps: int) -> int:
         self.odd_stamps += odd_stamps
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
-        return status
+        return n, at, status
 
     def block_length(self, data: Buffer, at: int) -> int:
         """No record is passed over."""
@@ -107,8 +95,6 @@ class PcapngFormat:
         self.snap_length = 0
         self.damage: str | None = None
         self.odd_stamps = 0
-        self.clock_unit_ns = 0
-        """What the stamps of all interfaces so far are multiples of; 0 before the first."""
         self._interfaces = np.zeros((0, 6), np.int64)
         self._count = 0
         self._entries = 0
@@ -205,7 +191,6 @@ class PcapngFormat:
             rule, value = framing.TICKS_TIMES, 10 ** (9 - exponent)
         else:
             rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
-        self.clock_unit_ns = math.gcd(self.clock_unit_ns, value if rule == framing.TICKS_TIMES else 1)
         limit = framing.TIME_LIMIT
         row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit), 0]
         if self._count == len(self._interfaces):

@@ -71,9 +71,6 @@ class _Reducer(CaptureReader):
         if self._hides and np.any(block.links(first, last) == INFINIBAND_IP):
             raise CannotReduce(f"it has frames whose addresses would stay ({named(INFINIBAND_IP)})")
 
-    def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> None:
-        """Every piece is written before the next is read."""
-
     def run(self) -> dict[str, Any]:
         """Write all of it; returns what is known of the file."""
         more = True

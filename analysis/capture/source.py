@@ -29,8 +29,6 @@ class PlainSource:
         self.size = size
         self.problem: str | None = None
         self.unverified: str | None = None
-        self.descriptor: int | None = file.fileno()
-        """For who reads the same bytes without the interpreter."""
 
     def readinto(self, target: memoryview) -> int:
         return self._file.readinto(target) or 0

@@ -11,11 +11,10 @@ import numpy as np
 from analysis.capture import link_types
 from analysis.capture.block import Block
 from analysis.capture.decoder import Decoder
-from analysis.capture.formats import CaptureFormat, PcapFormat, recognise
+from analysis.capture.formats import CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing
-from analysis.numbers import grouped, rounded
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -74,7 +73,7 @@ class CaptureReader:
             rows_at_most = min(2 * rows_at_most, self._most_rows)
             rows, more = self._fill_block(block)
             if rows:
-                table = self._decoder.table(block, rows, (self._format and self._format.clock_unit_ns) or 1)
+                table = self._decoder.table(block, rows)
                 table.source.update(first_packet=self.packets)
                 self.packets += rows
                 yield table
@@ -88,8 +87,8 @@ class CaptureReader:
             known = self._format or self._read_header()
             if known is None or self.damaged or not self._pass_over():
                 return rows, False
-            new, decoded, status = self._read_ahead(known, block, rows) or self._frame(known, block, rows)
-            self._decoder.decode(self._data, block, rows + decoded, rows + new)
+            new, status = self._frame(known, block, rows)
+            self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
             if status == framing.DAMAGED:
                 self.damaged = True
@@ -99,23 +98,13 @@ class CaptureReader:
                 return rows, False
         return rows, True
 
-    def _read_ahead(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int, int] | None:
-        """As ``_frame`` and decoded, as far as the kernel goes on its own; None where the interpreter looks at every piece."""
-        file = self._source.descriptor
-        if file is None or not isinstance(known, PcapFormat) or not known.link_types <= link_types.NATIVE:
-            return None
-        new, decoded, self._start, self._end, status = known.read(
-            file, self._data, self._start, self._end, block, first, self._decoder.room()
-        )
-        return new, decoded, status
-
-    def _frame(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame what is in the buffer into rows from ``first`` on: (rows, 0 of them decoded, what ended it)."""
+    def _frame(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int]:
+        """Frame what is in the buffer into rows from ``first`` on: (rows, what ended it)."""
         new, self._start, status = known.frame(self._data, self._start, self._end, block, first)
         self._look_at_links(known, block, first, first + new)
         if known.has_interfaces:
             self._undefined += int(np.count_nonzero(block.links(first, first + new) == framing.NO_LINK))
-        return new, 0, status
+        return new, status
 
     def _read_header(self) -> CaptureFormat | None:
         """None while too little of the file is there to tell its format."""
@@ -189,11 +178,9 @@ class CaptureReader:
         notes = [text for text in (problem, unverified) if text]
         if known.damage:
             notes.append(f"damaged behind packet {self.packets}: {known.damage}")
-        of_decoder = self._decoder.facts()
-        notes += _beyond_limits(of_decoder)
         return {
             **known.facts(),
-            **of_decoder,
+            **self._decoder.facts(),
             "compression": self._source.compression,
             "file_bytes": self._source.size,
             "link_types": sorted(known.link_types),
@@ -207,20 +194,6 @@ class CaptureReader:
             "odd_stamps": known.odd_stamps,
             "notes": notes,
         }
-
-
-def _beyond_limits(facts: dict[str, Any]) -> list[str]:
-    """How many hosts and flows found no room."""
-    sketched = (
-        ("hosts_beyond_limit", "addresses", "hosts", "connection or pair of hosts"),
-        ("flows_beyond_limit", "flows", "flows", "connection"),
-    )
-    return [
-        f"about {grouped(rounded(facts[name], 2))} {what} found no room in the table of {table}: their packets and bytes are in "
-        f"the totals, but in no {missing}"
-        for name, what, table, missing in sketched
-        if facts.get(name)
-    ]
 
 
 def stream(

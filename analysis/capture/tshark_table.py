@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import MOST_NS, nanoseconds, running
 from analysis.capture.tshark_fields import (
@@ -49,6 +48,8 @@ from analysis.packets import (
     ICMP,
     IPV4,
     IPV6,
+    MOST_FLOWS,
+    MOST_HOSTS,
     NO_FLOW,
     NO_HOST,
     NO_SCALE,

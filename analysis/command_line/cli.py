@@ -9,13 +9,10 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-from analysis import kernels
 from analysis.errors import CaptureError
 
 EXIT_WRONG_USE = 1
@@ -109,35 +106,12 @@ def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
         command.add_argument("file", metavar="FILE")
 
 
-@contextmanager
-def _without(*modules: str) -> Iterator[None]:
-    """As if ``modules`` were not installed. Only for a process of our own with one thread: imports are everybody's."""
-    absent = [name for name in modules if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
-def _commands() -> ModuleType:
-    """``analysis.command_line.commands``, imported when it is needed: numba takes a third of a second, --help should not.
-
-    numba looks for a BLAS and for cffi as it starts, which no kernel uses, and would import half of scipy and a C parser.
-    """
-    if not kernels.without_numba():
-        with _without("scipy.linalg", "cffi"):
-            for module in ("numba", "numba.np.arraymath", "numba.core.typing.cffi_utils"):
-                import_module(module)
-    return import_module("analysis.command_line.commands")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = build_parser().parse_args(arguments)
     try:
-        getattr(_commands(), options.run)(options)
+        commands = import_module("analysis.command_line.commands")  # --help does without numba
+        getattr(commands, options.run)(options)
         sys.stdout.flush()
     except (CaptureError, ValueError) as error:
         print(f"analysis: {error}", file=sys.stderr)

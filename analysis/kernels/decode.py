@@ -6,8 +6,9 @@ touches arrays: see kernels.raw.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-import numpy.typing as npt
 
 from analysis.kernels import inlined, jit
 from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
@@ -50,11 +51,6 @@ ROCE_PORT = 4791
 _MAPPED = np.uint64(0xFFFF00000000)
 _32 = np.uint64(32)
 _8 = np.uint64(8)
-
-Int64 = npt.NDArray[np.int64]
-UInt32 = npt.NDArray[np.uint32]
-UInt16 = npt.NDArray[np.uint16]
-UInt8 = npt.NDArray[np.uint8]
 
 
 @jit
@@ -194,41 +190,49 @@ def usual_content(frame: int, end: int, link: int, wire: int) -> int:
     return int(length - 20)
 
 
-@jit
-def decode(
-    data: int,
-    first_row: int,
-    offsets: Int64,
-    links: Int64,
-    cap_len: UInt32,
-    orig_len: UInt32,
-    kind: UInt8,
-    src: UInt32,
-    dst: UInt32,
-    sport: UInt16,
-    dport: UInt16,
-    flow: UInt32,
-    payload: UInt32,
-    seq: UInt32,
-    ack: UInt32,
-    window: UInt16,
-    tcp_flags: UInt8,
-    wscale: UInt8,
-    mss: UInt16,
-    fingerprint: UInt32,
-    handshakes: Int64,
-    tables: int,
-    room_for_flows: int,
-) -> int:
-    """Fill the columns; returns the row it stopped before because a table needs to grow.
+class Columns(NamedTuple):
+    """Arrays of shape (N,): where the frame of each packet begins and its link type, then the columns of a PacketTable."""
 
-    ``data`` is the address that ``offsets`` count from, ``first_row`` what handshakes count from. One long function,
-    because columns handed on would cost more than the decoding.
+    offset: Any
+    link: Any
+    time_ns: Any
+    orig_len: Any
+    cap_len: Any
+    kind: Any
+    src: Any
+    dst: Any
+    sport: Any
+    dport: Any
+    flow: Any
+    payload: Any
+    seq: Any
+    ack: Any
+    window: Any
+    tcp_flags: Any
+    wscale: Any
+    mss: Any
+    fingerprint: Any
+
+
+@jit
+def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables: int) -> None:
+    """Fill the columns behind ``cap_len``, and the rows of ``handshakes``, of which there are as many as packets in a table.
+
+    ``data`` is the address that offsets count from, ``first_row`` what handshakes count from. One long function,
+    because columns passed on would cost more than the decoding.
     """
+    offsets, links, orig_len, cap_len, kind = (
+        columns.offset,
+        columns.link,
+        columns.orig_len,
+        columns.cap_len,
+        columns.kind,
+    )
+    src, dst, sport, dport, flow = columns.src, columns.dst, columns.sport, columns.dport, columns.flow
+    payload, seq, ack, window, tcp_flags = columns.payload, columns.seq, columns.ack, columns.window, columns.tcp_flags
+    wscale, mss, fingerprint = columns.wscale, columns.mss, columns.fingerprint
     known = tables_at(tables, 1, 0)
     for i in range(len(offsets)):
-        if known.flows >= room_for_flows or known.handshakes >= len(handshakes):
-            return i
         frame = data + offsets[i]
         end = frame + signed(cap_len[i])
         ip = frame + 14
@@ -250,8 +254,6 @@ def decode(
             wscale[i] = NO_SCALE
             mss[i] = 0
         else:
-            if known.hosts >= known.host_stop:
-                return i
             kind[i] = 0
             src[i] = NO_HOST
             dst[i] = NO_HOST
@@ -381,4 +383,3 @@ def decode(
             handshakes[entry, 1] = jobid
             handshakes[entry, 2] = rank
             known.handshakes = entry + 1
-    return len(offsets)

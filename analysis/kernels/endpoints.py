@@ -27,19 +27,14 @@ TABLES = np.dtype(
         ("host_slot_count", "i8"),
         ("host_list", "i8"),
         ("host_room", "i8"),
-        ("host_stop", "i8"),
         ("flow_slots", "i8"),
         ("flow_slot_count", "i8"),
         ("flow_list", "i8"),
         ("flow_room", "i8"),
-        ("flow_stop", "i8"),
         ("recent", "i8"),
-        ("filter", "i8"),
-        ("distinct", "i8"),
     ]
 )
-"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index; a packet that may
-bring more hosts or flows than ``_stop`` waits until the caller has made room for them."""
+"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
 FLOW = np.dtype(
@@ -62,14 +57,6 @@ FLOW_ENDS = np.dtype(
 """The same records as tables show them (analysis.packets)."""
 MOST_STRAYS = 65_535
 SLOT = np.dtype([("entry", "u4")])
-FILTER = np.dtype([("bits", "u4")])
-FILTER_ROOM = 1 << 19
-"""Of the largest table of flows, once it is full: a bit for each of 2^24 values of a hash. What has none there is not among the flows,
-for a look at 2 MB instead of at 16: most packets of a scan are of flows that found no room."""
-DISTINCT = np.dtype([("longest", "u1")])
-DISTINCT_ROOM = 1 << 12
-"""Of each sketch of how many different ones there were: the longest run of zero bits among the hashes that fall into a place."""
-HOSTS_BEYOND, FLOWS_BEYOND = 0, 1
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u4"), ("destination", "u4"), ("kind", "u1")],
     align=True,
@@ -86,8 +73,6 @@ host_at = record_at(HOST)
 flow_at = record_at(FLOW)
 slot_at = record_at(SLOT)
 recent_at = record_at(RECENT)
-filter_at = record_at(FILTER)
-distinct_at = record_at(DISTINCT)
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _32 = np.uint64(32)
@@ -96,7 +81,6 @@ _52 = np.uint64(52)
 _8 = np.uint64(8)
 _255 = np.uint64(255)
 _54 = np.uint64(54)
-_40 = np.uint64(40)
 _NUMBER_BITS = 22
 _NUMBERS = (1 << _NUMBER_BITS) - 1
 """A slot of a flow holds its number + 1 and, above that, ten bits of its hash: others in its way are passed without a look at them,
@@ -107,18 +91,6 @@ which would be a miss of the cache for each packet of a scan."""
 def mix(value: np.uint64, word: np.uint64) -> np.uint64:
     mixed = (value ^ word) * _HASH
     return mixed ^ (mixed >> _29)
-
-
-@jit
-def note_distinct(value: np.uint64, sketch: int, known: Any) -> None:
-    """Let ``sketch`` see one more hash (Flajolet et al.: HyperLogLog, 2007)."""
-    value = mix(value, _HASH)
-    run = 1
-    while run < 52 and not (value >> np.uint64(run - 1)) & np.uint64(1):
-        run += 1
-    place = sketch * DISTINCT_ROOM + signed(value >> _52)
-    seen = distinct_at(known.distinct, 2 * DISTINCT_ROOM, place)
-    seen.longest = max(signed(seen.longest), run)
 
 
 @jit
@@ -144,7 +116,6 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
         entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
     if known.hosts == known.host_room or entry != 0:
         known.addresses_not_kept += 1
-        note_distinct(mix(high, low * _HASH), HOSTS_BEYOND, known)
         return signed(NO_HOST)
     host = host_at(known.host_list, known.host_room, known.hosts)
     host.high = high
@@ -152,19 +123,6 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     slot_at(known.host_slots, known.host_slot_count, place).entry = known.hosts + 1
     known.hosts += 1
     return signed(known.hosts - 1)
-
-
-@jit
-def reenter_hosts(tables: int) -> None:
-    """Enter all hosts into a new, empty slot table, in the same order."""
-    known = tables_at(tables, 1, 0)
-    mask = known.host_slot_count - 1
-    for index in range(known.hosts):
-        host = host_at(known.host_list, known.host_room, index)
-        place = slot_of(mix(host.high, host.low * _HASH), mask)
-        while slot_at(known.host_slots, known.host_slot_count, place).entry != 0:
-            place = (place + 1) & mask
-        slot_at(known.host_slots, known.host_slot_count, place).entry = index + 1
 
 
 @inlined
@@ -202,23 +160,12 @@ def tag_of(value: np.uint64) -> int:
 
 
 @jit
-def is_perhaps_known(value: np.uint64, known: Any) -> bool:
-    """Whether a flow with this hash may have been entered."""
-    bit = signed((value * _HASH) >> _40)
-    return bool(known.filter == 0 or signed(filter_at(known.filter, FILTER_ROOM, bit >> 5).bits) >> (bit & 31) & 1)
-
-
-@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
     """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
     known = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = known.flow_slot_count - 1
     value = mix(key, identity)
-    if known.flows == known.flow_room and not is_perhaps_known(value, known):
-        known.packets_beyond_flow_limit += 1
-        note_distinct(value, FLOWS_BEYOND, known)
-        return -1
     place, tag = slot_of(value, mask), tag_of(value)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     probes = 0
@@ -232,7 +179,6 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     if known.flows == known.flow_room or entry != 0:
         known.packets_beyond_flow_limit += 1
-        note_distinct(value, FLOWS_BEYOND, known)
         return -1
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
     flow.network = identity >> _8
@@ -263,30 +209,3 @@ def note_way(flow: Any, backward: int, tags: np.uint64) -> bool:
     elif first != way and flow.strays < MOST_STRAYS:
         flow.strays += 1
     return bool(first == 1)
-
-
-@jit
-def reenter_flows(tables: int) -> None:
-    """Enter all flows into a new, empty slot table. In the same order, so that none lies farther from its first slot than before."""
-    known = tables_at(tables, 1, 0)
-    mask = known.flow_slot_count - 1
-    for index in range(known.flows):
-        flow = flow_at(known.flow_list, known.flow_room, index)
-        key = flow_key(signed(flow.a), signed(flow.a_port), signed(flow.b), signed(flow.b_port))
-        value = mix(key, identity_of(flow))
-        place = slot_of(value, mask)
-        while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
-            place = (place + 1) & mask
-        slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1 | tag_of(value)
-
-
-@jit
-def fill_filter(tables: int) -> None:
-    """Enter all flows into a new, empty filter."""
-    known = tables_at(tables, 1, 0)
-    for index in range(known.flows):
-        flow = flow_at(known.flow_list, known.flow_room, index)
-        key = flow_key(signed(flow.a), signed(flow.a_port), signed(flow.b), signed(flow.b_port))
-        bit = signed((mix(key, identity_of(flow)) * _HASH) >> _40)
-        word = filter_at(known.filter, FILTER_ROOM, bit >> 5)
-        word.bits = signed(word.bits) | 1 << (bit & 31)

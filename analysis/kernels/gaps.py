@@ -21,32 +21,17 @@ POSITIVE, ZERO, NEGATIVE = range(3)
 
 _AT_ONCE = 256
 
-LONGEST_NARROW = (1 << 31) - 1
-"""2.1 s."""
-
-
-def alone_below(unit_ns: int) -> int:
-    """Below so many ns no bin has room for two multiples of ``unit_ns``, and the histogram tells each gap exactly."""
-    return int(min(1 << (MANTISSA_BITS + unit_ns.bit_length()), LONGEST_NARROW + 1))
-
-
-Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 
 
 @jit
-def add_gaps(
-    gaps: Int64, alone: int, histogram: Int64, signs: Int64, square_sum: Float64, narrow: Int32, wide: Int64
-) -> tuple[int, int]:
+def add_gaps(gaps: Int64, histogram: Int64, signs: Int64, square_sum: Float64) -> None:
     """Count every gap (ns) by its sign, positive ones in the histogram; sums keep the order, so no split changes them.
 
-    A bin is the exponent and the first bits of the mantissa of the gap as an IEEE 754 double. Where there is room, negative gaps and
-    those from ``alone`` (``alone_below``) on are copied: what fits 31 bits to ``narrow``, others to ``wide``; returns how many of each.
+    A bin is the exponent and the first bits of the mantissa of the gap as an IEEE 754 double.
     """
     total = square_sum[0]
-    keep = len(narrow) > 0
-    narrows = wides = 0
     for gap in gaps:
         total += np.float64(gap) * np.float64(gap)
         if gap > 0:
@@ -56,40 +41,12 @@ def add_gaps(
             signs[ZERO] += 1
         else:
             signs[NEGATIVE] += 1
-        if keep and (gap >= alone or gap < 0):
-            if 0 <= gap <= LONGEST_NARROW:
-                narrow[narrows] = gap
-                narrows += 1
-            else:
-                wide[wides] = gap
-                wides += 1
     square_sum[0] = total
-    return narrows, wides
-
-
-@jit
-def place_gaps(gaps: Any, places: Int64, ordered: Any) -> None:
-    """Write positive gaps into ``ordered``, each at the next place of its bin, and move that place on."""
-    for gap in gaps:
-        if gap > 0:
-            bin_of = (np.float64(gap).view(np.int64) >> _SHIFT) - _BIAS
-            ordered[places[bin_of]] = gap
-            places[bin_of] += 1
-
-
-def bins_of(gaps: Int64) -> Int64:
-    """The bins of positive gaps."""
-    return (gaps.astype(np.float64).view(np.int64) >> _SHIFT) - _BIAS
 
 
 def bin_edges(bins: Int64) -> Float64:
     """Lower edges of ``bins`` in ns."""
     return ((bins + _BIAS) << _SHIFT).view(np.float64)
-
-
-def alone_in(bins: Int64, unit_ns: int) -> Int64:
-    """The only multiple of ``unit_ns`` in each of ``bins``, which lie below ``alone_below(unit_ns)`` and hold one."""
-    return -(-np.ceil(bin_edges(bins)).astype(np.int64) // unit_ns) * unit_ns
 
 
 @jit

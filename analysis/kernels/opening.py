@@ -36,7 +36,6 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
     connection.last_ns = NO_TIME
     connection.final_ack_ns = NO_TIME
     connection.jobid = UNKNOWN
-    connection.rest = UNKNOWN
     for k in range(2 * index, 2 * index + 2):
         side = sides[k]
         side.isn = UNKNOWN
@@ -99,13 +98,10 @@ def read_syn(
 
 @jit
 def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
-    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip.
-
-    Of a connection that was set aside meanwhile nobody knows whether one was repeated.
-    """
+    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
     if direction != connection.initiator:
         return
-    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1 and not connection.resumed
+    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
     if timed:
         connection.final_ack_ns = time_ns
     connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED

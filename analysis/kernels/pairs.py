@@ -59,18 +59,17 @@ def _add(totals: Any, pair: int, packets: int, wire: int, content: int) -> None:
 
 @jit
 def count_pairs(
-    first: int, kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
+    kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
     slots: Any, keys: Any, totals: Any, used: Any,
-) -> int:  # fmt: skip
+) -> None:  # fmt: skip
     """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 32 | destination.
 
-    Of both, what lies behind the pairs that are taken is nobody's. ``slots``, a power of two and more than the pairs, belong to the
-    kernel, 0 where free; ``used`` (2,) see TAKEN.
-    Returns N, or the row before which the caller must make room.
+    ``totals`` is 0 behind the pairs that are taken. ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where
+    free; ``used`` (2,) see TAKEN.
     """
     last, pair = _NO_PAIR, signed(0)
     packets = wire = content = 0  # of that pair since it came last: neighbours mostly go the same way
-    for i in range(first, len(kind)):
+    for i in range(len(kind)):
         if not kind[i] & _IP or (len(skip) and skip[i]):
             continue
         key = (signed(src[i]) << 32) | signed(dst[i])
@@ -78,16 +77,12 @@ def count_pairs(
             _add(totals, pair, packets, wire, content)
             packets = wire = content = 0
             place = _place_of(key, slots, keys)
-            if place == UNKNOWN:
+            if place == UNKNOWN or (slots[place] == 0 and used[TAKEN] == len(keys)):
                 used[MISSED] += signed(orig_len[i])
                 last, pair = _NO_PAIR, signed(0)
                 continue
             if slots[place] == 0:
-                if used[TAKEN] == len(keys):
-                    return i
                 keys[used[TAKEN]] = key
-                for column in range(3):
-                    totals[used[TAKEN], column] = 0
                 used[TAKEN] += 1
                 slots[place] = used[TAKEN] | _tag(_spread(key))
             last, pair = key, (signed(slots[place]) & _NUMBERS) - 1
@@ -95,18 +90,3 @@ def count_pairs(
         wire += signed(orig_len[i])
         content += signed(payload[i])
     _add(totals, pair, packets, wire, content)
-    return len(kind)
-
-
-@jit
-def enter_pairs(keys: Any, slots: Any) -> None:
-    """Enter the pairs ``keys`` (n,), all different, into free slots, in the order in which they came: none lies farther away then."""
-    mask = len(slots) - 1
-    for pair in range(len(keys)):
-        spread = _spread(signed(keys[pair]))
-        place = signed(spread >> _32) & mask
-        for _ in range(MOST_PROBES):
-            if slots[place] == 0:
-                slots[place] = (pair + 1) | _tag(spread)
-                break
-            place = (place + 1) & mask

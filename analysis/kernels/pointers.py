@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.kernels import without_numba
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import from_dtype, types
+from numba.core import config
+from numba.extending import intrinsic
 
 
 def record_at(dtype: Any) -> Any:
     """A function for kernels: ``(address, length, index)`` -> the record of ``dtype`` at that index, writable in place."""
-    if without_numba():
-        return None  # it is part of kept code
-    from llvmlite import ir  # type: ignore[import-untyped]
-    from numba import from_dtype, types
-    from numba.core import config
-    from numba.extending import intrinsic
-
     record = from_dtype(dtype)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

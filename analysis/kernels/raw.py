@@ -10,8 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import config
+from numba.extending import intrinsic
 
-from analysis.kernels import jit, without_numba
+from analysis.kernels import jit
 
 
 @jit
@@ -22,13 +26,6 @@ def signed(value: Any) -> int:
 
 def _reader(bits: int, swapped: bool) -> Any:
     """A function for kernels: (address, end) -> the unsigned number of ``bits`` there; 64 bits as uint64, else as int64."""
-    if without_numba():
-        return None  # it is part of kept code
-    from llvmlite import ir  # type: ignore[import-untyped]
-    from numba import types
-    from numba.core import config
-    from numba.extending import intrinsic
-
     size = bits // 8
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

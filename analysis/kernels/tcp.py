@@ -11,12 +11,10 @@ from analysis.kernels.opening import end_handshake, open_connection, read_syn, r
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.segments import acknowledge_bytes, gap_below, node_at, release, see_bytes, send_bytes
-from analysis.kernels.set_aside import NOTHING_KEPT, goes_on, take_up
 from analysis.kernels.tcp_state import (
     HANDSHAKE_SYN_ACK,
     IN_FLIGHT_BYTES,
     NO_NODE,
-    NODES_PER_PACKET,
     RESPONSE_NS,
     RTT_NS,
     SAMPLE,
@@ -271,30 +269,14 @@ def _read_packet(
 
 
 @jit
-def _lacks_room(store: Any) -> bool:
-    """Whether the next packet might need an entry that is not there, and more may be had."""
-    spare = store.node_room - store.nodes_used + store.free_nodes
-    return (
-        spare < store.max_gaps + NODES_PER_PACKET and not store.nodes_full
-    ) or store.samples_used + SAMPLES_PER_PACKET > store.sample_room
-
-
-@jit
-def _lacks_connections(store: Any) -> bool:
-    return bool(store.connections == store.connection_room and not store.connections_full)
-
-
-@jit
 def _reopen(connections: Any, sides: Any, store: Any, flow: int, index: int) -> int:
-    """A connection on ``flow``, in place of ``index`` (UNKNOWN: none) or taken up again; UNKNOWN when no more can be followed."""
+    """A connection on ``flow``, in place of ``index`` (UNKNOWN: none); UNKNOWN when no more can be followed."""
     if index >= 0:
         release(sides[2 * index], store)
         release(sides[2 * index + 1], store)
-    if store.connections == store.connection_room:
+    if store.connections == len(connections):
         store.untracked += 1
         return UNKNOWN
-    if index <= NOTHING_KEPT:
-        return take_up(connections, sides, store, flow, index)
     return open_connection(connections, sides, store, flow)
 
 
@@ -303,7 +285,9 @@ def follow_packets(
     first: int, time_ns: Any, orig_len: Any, kind: Any, flow: Any, payload: Any, seq: Any, ack: Any, window: Any,
     tcp_flags: Any, wscale: Any, skip: Any, current: Any, connections: Any, sides: Any, stores: Any, connection_of: Any,
 ) -> int:  # fmt: skip
-    """Process rows ``first`` .. N-1. Returns N, or the row before which the caller must make room and call again.
+    """Process rows ``first`` .. N-1. Returns N, or the row before which the caller must make room for samples and call again.
+
+    ``current`` holds the number of each flow's connection + 1, 0 without one.
 
     The state travels as records and addresses: a numba array handed to a function that leaves early costs two atomic
     reference counts per call, and those were two thirds of the pass (260 ns per packet).
@@ -317,26 +301,19 @@ def follow_packets(
         cut = kind[i] & CUT != 0
         if flags == 0 and cut:
             continue
-        if _lacks_room(store):
+        if store.samples_used + SAMPLES_PER_PACKET > store.sample_room:
             return i
         store.steps_left += STEPS_PER_PACKET
         direction = 1 if kind[i] & REVERSE else 0
-        index = signed(current[flow[i]])
-        if index <= NOTHING_KEPT and goes_on(store, index, direction, flags, signed(seq[i])):
-            if _lacks_connections(store):
-                return i
-            index = _reopen(connections, sides, store, signed(flow[i]), index)
-            current[flow[i]] = index
-        elif index < 0 or (
+        index = signed(current[flow[i]]) - 1
+        if index == UNKNOWN or (
             flags & (SYN | RST) == SYN
             and starts_anew(
                 sides[2 * index + direction], sides[2 * index + 1 - direction], flags, signed(seq[i]), signed(ack[i])
             )
         ):
-            if _lacks_connections(store):
-                return i
-            index = _reopen(connections, sides, store, signed(flow[i]), max(index, UNKNOWN))
-            current[flow[i]] = index
+            index = _reopen(connections, sides, store, signed(flow[i]), index)
+            current[flow[i]] = index + 1
         if index == UNKNOWN:
             continue
         connection_of[i] = index

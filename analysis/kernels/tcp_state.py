@@ -54,7 +54,7 @@ CONNECTION: Final = np.dtype(
     [
         ("flow", np.int64), ("initiator", np.int64), ("handshake", np.int64),
         ("first_ns", np.int64), ("last_ns", np.int64), ("final_ack_ns", np.int64), ("jobid", np.int64),
-        ("btl_handshakes", np.int64), ("resumed", np.int64), ("rest", np.int64),
+        ("btl_handshakes", np.int64),
     ],
     align=True,
 )  # fmt: skip
@@ -83,11 +83,9 @@ IN_FLIGHT_BYTES: Final = 2
 STORE: Final = np.dtype(
     [
         ("nodes", np.int64), ("node_room", np.int64), ("nodes_used", np.int64), ("free_node", np.int64),
-        ("free_nodes", np.int64), ("nodes_full", np.int64), ("max_outstanding", np.int64), ("max_gaps", np.int64),
+        ("free_nodes", np.int64), ("max_outstanding", np.int64), ("max_gaps", np.int64),
         ("samples", np.int64), ("sample_room", np.int64), ("samples_used", np.int64), ("draw_limit", np.int64),
-        ("connections", np.int64), ("connection_room", np.int64), ("connections_full", np.int64), ("untracked", np.int64),
-        ("rests", np.int64), ("rest_room", np.int64), ("resumed", np.int64), ("interrupted", np.int64),
-        ("steps_left", np.int64),
+        ("connections", np.int64), ("untracked", np.int64), ("steps_left", np.int64),
     ],
     align=True,
 )  # fmt: skip
@@ -101,5 +99,3 @@ SHORT_GAPS: Final = 32
 """How long lists are from then on: a capture made for it would else take 7 us for each packet."""
 
 SAMPLES_PER_PACKET: Final = 2
-NODES_PER_PACKET: Final = 8
-"""List nodes one packet can need besides one per gap it spans: two cut ends, its own new tail."""

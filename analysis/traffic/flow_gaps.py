@@ -22,7 +22,7 @@ def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, 
     Keys are the catalogue's ids, without suffix for both directions together, with ``_ab`` and ``_ba`` for each. What a
     connection (or direction) with fewer than two stamped packets has not is absent.
     """
-    tcp = TcpAccumulator(max_connections=250_000, set_aside=False)
+    tcp = TcpAccumulator()
     times, connections, backward = [], [], []
     ends: npt.NDArray[np.void] = np.zeros(0, ENDS)
     for table in tables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy.typing as npt
 
 from analysis.kernels import tcp_state as state
 from analysis.traffic.flow_records import rtt_samples
-from analysis.traffic.set_aside import HALVES, Aside, medians
 
 Pair = tuple[float, float]
 """Median and 95 % quantile of all samples together, NaN where there are none."""
@@ -25,6 +23,7 @@ SUMMED: Final = (
 _TIMES: Final = ("rtt_min_s", "rtt_median_s", "rtt_p95_s")
 _WINDOWS: Final = ("window_mean_bytes", "window_min_bytes")
 _FLIGHTS: Final = ("bytes_in_flight_max", "bytes_in_flight_p95")
+HALVES: Final = ("rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s")
 _CONNECTIONS: Final = ("connections", "flows_without_handshake", "aborted_connections")
 IDS: Final = (
     *_CONNECTIONS,
@@ -47,26 +46,19 @@ def capture_metrics(
     rtt_ns: Pair,
     response_ns: Pair,
     in_flight_bytes: Pair,
-    aside: Sequence[Aside] = (),
 ) -> tuple[Numbers, Reasons]:
     """Over the connections ``records`` (C,) of dtype FLOW: counts summed, samples pooled, handshake times by their median.
 
     ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
-    ``aside``: connections that are no longer followed; one row of the records, marked as resumed, stands for each of these groups.
     """
-    begun = ~records["resumed"]
-    metrics: Numbers = {"connections": int(np.count_nonzero(begun)) + sum(part.connections for part in aside)}
+    metrics: Numbers = {"connections": len(records)}
     if not metrics["connections"]:
         return metrics, dict.fromkeys(IDS[1:], "no TCP connection")
     missing: Reasons = {}
     unopened = records["syns_ab"] + records["syns_ba"] == 0
-    metrics["flows_without_handshake"] = int(np.count_nonzero(unopened & begun))
+    metrics["flows_without_handshake"] = int(np.count_nonzero(unopened))
     metrics["aborted_connections"] = int(np.count_nonzero(records["aborted"]))
     halves = {name: _median(values) for name in HALVES if len(values := _timed(records, name))}
-    if aside:
-        metrics["flows_without_handshake"] += sum(part.without_handshake for part in aside)
-        metrics["aborted_connections"] += sum(part.aborted for part in aside)
-        halves = medians(records, aside)
     for name in SUMMED:
         metrics[name] = int(records[f"{name}_ab"].sum() + records[f"{name}_ba"].sum())
     for part in (

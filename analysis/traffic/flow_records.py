@@ -19,7 +19,6 @@ _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
     ("handshake", np.int64), ("jobid", np.int64), ("rank_a", np.int64), ("rank_b", np.int64), ("aborted", np.bool_),
     ("first_ns", np.int64), ("last_ns", np.int64), ("btl_handshakes", np.int64), ("rtt_of", np.int64),
-    ("resumed", np.bool_),
 ]  # fmt: skip
 _PER_SIDE: Final = ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "rtt_min_s")
 _MEASURED: Final = (
@@ -32,8 +31,7 @@ FLOW: Final = np.dtype(
     + [(f"{name}_{way}", np.float64) for name in _PER_SIDE for way in ("ab", "ba")]
     + [(name, np.float64) for name in _MEASURED]
 )
-"""A connection, or what it did after it had been set aside (``resumed``). ``host_*`` index the hosts; -1 is unknown in integers,
-NaN not available in floats; ``_ab`` is what a sent."""
+"""A connection. ``host_*`` index the hosts; -1 is unknown in integers, NaN not available in floats; ``_ab`` is what a sent."""
 
 HANDSHAKES: Final = {
     state.HANDSHAKE_NONE: "none",
@@ -80,14 +78,13 @@ def assemble(
     described: Floats,
     short: npt.NDArray[np.int64],
     endpoints: Records,
-    spare: int = 0,
 ) -> tuple[Records, Floats]:
-    """Rows (C + spare,) of dtype FLOW, and (C + spare, 2) the sum and number of the windows whose scale is known.
+    """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
 
     ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes; ``endpoints`` (F,) as in PacketTable.
     """
     count = len(connections)
-    records, windows = np.zeros(count + spare, FLOW), np.zeros((count + spare, 2))
+    records, windows = np.zeros(count, FLOW), np.zeros((count, 2))
     for first in range(0, count, _AT_ONCE):
         of_sides = sides[2 * first : 2 * (first + _AT_ONCE)]
         rows = slice(first, min(first + _AT_ONCE, count))
@@ -118,7 +115,6 @@ def _fill(
     records["rtt_of"] = np.where(short < 0, 0, np.where(short == turned, 2, 1))
     records["rank_a"], records["rank_b"] = a["vpid"], b["vpid"]
     records["aborted"] = _is_aborted(records)
-    records["resumed"] = connections["resumed"]
     windows = _fill_sides(records, a, b)
     _fill_times(records, connections, a, b, described)
     return windows

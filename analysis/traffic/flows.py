@@ -13,14 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
+from analysis.kernels.samples import pool_pairs
 from analysis.traffic.flow_metrics import capture_metrics
 from analysis.traffic.flow_records import assemble, rows
-from analysis.traffic.set_aside import Aside
-
-AMONG_OTHER, AMONG_MPI, AMONG_NONE = range(3)
-"""Behind the series of all records: those of connections set aside, and those that count nowhere."""
+from analysis.traffic.tcp_samples import quantiles_of, quantiles_of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +28,6 @@ class Limits:
     gaps_forgotten: int = 0
     segments_forgotten: int = 0
     sampled_share: float = 1.0
-    set_aside: int = 0
-    """Connections that made room for others: part of every sum, without a row of their own."""
-    resumed: int = 0
-    """Of those, how often one went on; its row has only what came since."""
-    interrupted: int = 0
-    """Of these, how often bytes were on their way or nothing was known any more."""
-    repeated_aside: int = 0
-    """Retransmitted segments of connections set aside: in no matrix."""
-    mpi_aside: int = 0
-    """Connections of MPI among those: in no matrix of ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +43,11 @@ class FlowSet:
     """Shape (C, 2): sum and number of the windows whose scale is known, both directions."""
     samples: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Round trips, latencies (ns) and flight sizes (bytes), by connection and kind."""
-    aside: tuple[Aside, Aside] | None = field(default=None, repr=False)
-    """Connections without a row: of other traffic and of MPI. Their samples follow those of the records, in the same order."""
     begins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
     """Where each series of ``samples`` begins: (connection * 3 + kind) * 2 + direction."""
 
     def __len__(self) -> int:
         return len(self.records)
-
-    @property
-    def connections(self) -> int:
-        """All of them, also those set aside."""
-        return int(np.count_nonzero(~self.records["resumed"])) + self.limits.set_aside
 
     @property
     def torn_by_networks(self) -> int:
@@ -99,21 +79,15 @@ class FlowSet:
         endpoints: npt.NDArray[np.void],
         networks: npt.NDArray[np.uint64],
         limits: Limits,
-        aside: tuple[Aside, Aside] | None = None,
     ) -> FlowSet:
         """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins.
 
         ``short`` is what ``flow_records.short_way_data`` gave.
         """
         values, begins = samples
-        quantities = np.empty((state.SERIES * len(connections), 2))
-        quantiles.group_pairs(values, begins)
-        quantiles.describe_each(values, begins, quantities)
-        described = quantities.reshape(-1, state.SERIES, 2)
-        records, windows = assemble(connections, sides, described, short, endpoints, spare=len(aside or ()))
-        for place, part in enumerate(aside or (), len(connections)):
-            records[place], windows[place] = part.row[0], part.windows[0]
-        return cls(records[: len(connections)], hosts, networks, limits, windows, values, begins=begins, aside=aside)
+        described = quantiles_of_each(values, begins).reshape(-1, state.SERIES, 2)
+        records, windows = assemble(connections, sides, described, short, endpoints)
+        return cls(records, hosts, networks, limits, windows, values, begins=begins)
 
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
@@ -127,28 +101,19 @@ class FlowSet:
     def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
         pairs = np.flatnonzero(chosen) * state.SERIES + kind
-        pooled: npt.NDArray[np.int64] = quantiles.pool_pairs(self.samples, self.begins, pairs)
+        pooled: npt.NDArray[np.int64] = pool_pairs(self.samples, self.begins, pairs)
         return pooled
 
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
-        chosen, aside = self.chosen(flow_mask), None
-        records: Any = self.records
-        if self.aside is not None:  # their rows lie behind those of the others
-            records = records.base
-            chosen = np.append(
-                chosen, [flow_mask is None or self.aside[AMONG_OTHER].empty, True]
-            )  # an empty one changes no sum
-            aside = self.aside if flow_mask is None else self.aside[AMONG_MPI:]
-        pairs = np.flatnonzero(chosen) * state.SERIES
+        chosen = self.chosen(flow_mask)
         everything = bool(chosen.all())
         return capture_metrics(
-            records if everything else records.take(np.flatnonzero(chosen)),
+            self.records if everything else self.records.take(np.flatnonzero(chosen)),
             self.windows if everything else self.windows[chosen],
-            rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
-            response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
-            in_flight_bytes=quantiles.describe_all(self.samples, self.begins, pairs + state.IN_FLIGHT_BYTES, False),
-            aside=aside or (),
+            rtt_ns=quantiles_of(self.pooled(state.RTT_NS, chosen)),
+            response_ns=quantiles_of(self.pooled(state.RESPONSE_NS, chosen)),
+            in_flight_bytes=quantiles_of(self.pooled(state.IN_FLIGHT_BYTES, chosen)),
         )
 
     def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
 from analysis.traffic import fits
-from analysis.traffic.gap_order import GapOrder
 
 Gaps = npt.NDArray[np.int64]
 
@@ -21,65 +20,31 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p99_s": 0.99,
 }
 MOST_GAPS: Final = 1 << 20
-"""Gaps that their groups do not tell exactly are kept one by one up to 4 MiB; longer captures keep them grouped by 0.1 %, and say so."""
+"""Gaps that are kept one by one; longer captures have them grouped by 0.1 %, and ``exact`` says so."""
 _CURVE_POINTS: Final = 200
 
 
 class GapStore:
-    """Every gap d_i of a scope: grouped by relative width always, and one by one, while they fit, where a group holds different ones."""
+    """Every gap d_i of a scope: grouped by relative width, and one by one up to ``most_gaps`` of them."""
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
-        self._kept: list[npt.NDArray[np.int32]] | None = []
-        self._wide: list[Gaps] = []
-        """Those that are negative or longer than 2.1 s."""
+        self._kept: list[Gaps] = []
         self._histogram = np.zeros(kernel.BINS, np.int64)
         self._signs = np.zeros(3, np.int64)
         self._square_sum = np.zeros(1)
-        self._unit_ns = 0
-        self._one_by_one = 0
         self.count = 0
 
-    def add(self, gaps: Gaps, unit_ns: int = 1) -> None:
-        """Gaps in ns, in file order; these and all before are multiples of ``unit_ns``."""
-        self._refine(unit_ns)
+    def add(self, gaps: Gaps) -> None:
+        """Gaps in ns, in file order."""
         self.count += len(gaps)
-        room = len(gaps) if self._kept is not None else 0
-        narrow, wide = np.empty(room, np.int32), np.empty(room, np.int64)
-        alone = kernel.alone_below(self._unit_ns)
-        narrows, wides = kernel.add_gaps(gaps, alone, self._histogram, self._signs, self._square_sum, narrow, wide)
-        self._keep(narrow[:narrows].copy(), wide[:wides].copy())
-
-    def _keep(self, narrow: npt.NDArray[np.int32], wide: Gaps) -> None:
-        self._one_by_one += len(narrow) + len(wide)
-        if self._one_by_one > self._most:
-            self._forget()
-        elif self._kept is not None:
-            self._kept.append(narrow)
-            self._wide += [wide] if len(wide) else []
-
-    def _forget(self) -> None:
-        self._kept = None
-        self._wide.clear()
-
-    def _refine(self, unit_ns: int) -> None:
-        """From now on such units: gaps of groups that may come to hold others are written out one by one."""
-        before, self._unit_ns = self._unit_ns, math.gcd(self._unit_ns, unit_ns)
-        if before in (0, self._unit_ns) or self._kept is None:
-            return
-        first, behind = kernel.bins_of(np.array([kernel.alone_below(unit) for unit in (self._unit_ns, before)]))
-        there = first + np.flatnonzero(self._histogram[first:behind])
-        counts = self._histogram[there]
-        if self._one_by_one + counts.sum() > self._most:
-            self._forget()
-        else:
-            gaps = np.repeat(kernel.alone_in(there, before), counts)
-            self._keep(gaps.astype(np.int32), np.empty(0, np.int64))
+        kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
+        self._kept = [*self._kept, gaps] if self.exact else []
 
     @property
     def exact(self) -> bool:
         """Whether quantiles and KS distances come from the gaps themselves, not from groups of them."""
-        return self._kept is not None
+        return self.count <= self._most
 
     @property
     def zero_share(self) -> float:
@@ -89,10 +54,11 @@ class GapStore:
     def mean_square(self) -> float:
         return float(self._square_sum[0]) / self.count
 
-    def in_order(self) -> GapOrder:
-        """All gaps. Only while ``exact``."""
-        kept: list[npt.NDArray[Any]] = [*(self._kept or []), *self._wide]
-        return GapOrder(kept, self._histogram, self._signs, self._unit_ns or 1)
+    def in_order(self) -> Gaps:
+        """All gaps, ascending. Only while ``exact``."""
+        gaps = np.concatenate(self._kept)
+        gaps.sort()
+        return gaps
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
@@ -147,7 +113,7 @@ class InterarrivalResult:
 
     def _quantile(self, share: float) -> float:
         if self._order is not None:
-            return self._order.quantile(share)
+            return sorted_quantile(self._order, share)
         values, counts = self._grouped
         place = (self._gaps.count - 1) * share - self._gaps.below_positive()
         if place < 0:
@@ -175,9 +141,10 @@ class InterarrivalResult:
         if self._order is None:
             self.details["fits"] = fits.fit_all(sample, functools.partial(fits.ks_distance_grouped, sample))
             return
-        rows = fits.fit_all(sample, functools.partial(self._order.distance, scale=1e-9))
+        positive = self._order[self._gaps.below_positive() :]
+        rows = fits.fit_all(sample, functools.partial(fits.Ranks(positive).distance, scale=1e-9))
         if bootstrap:
-            p_values = fits.bootstrap_p_values(self._order.positive() / 1e9, bootstrap)
+            p_values = fits.bootstrap_p_values(positive / 1e9, bootstrap)
             for row in rows:
                 row["p_value"] = p_values[row["distribution"]]
         self.details["fits"] = rows

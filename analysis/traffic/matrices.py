@@ -6,7 +6,7 @@ Rows send, columns receive. Messages between ranks of one host that use shared m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,19 +14,16 @@ import numpy.typing as npt
 
 from analysis.addresses import Addresses
 from analysis.kernels import pairs
-from analysis.numbers import amount, grouped
-from analysis.packets import PacketTable
+from analysis.memory import reserved
+from analysis.packets import MOST_FLOWS, PacketTable
 from analysis.traffic.flows import FlowSet
 from analysis.traffic.placed_ranks import PlacedRanks
 
 LARGEST_MATRIX: Final = 256
 """Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
 
-MOST_PAIRS: Final = 1 << 20
-"""Pairs of hosts that are counted exactly, in 40 bytes each; beyond them those with fewest bytes are dropped again and again."""
-
-_MANY_PAIRS: Final = 1 << 14
-"""Of so many room for all is taken at once: what nobody has touched is no memory."""
+MOST_PAIRS: Final = 2 * MOST_FLOWS
+"""Ordered pairs of hosts that are counted, in 40 bytes each: two for every flow that has room."""
 
 LARGEST_RANK: Final = 1 << 20
 """A BTL handshake naming a higher rank is not one."""
@@ -38,8 +35,6 @@ SHARED_MEMORY_NOTE: Final = (
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
 _SOURCES: Final = ("btl_handshake", "launcher_map", "one_rank_per_host")
 _HEARD, _TOLD, _PLACED = range(len(_SOURCES))
-_AT_ONCE: Final = 1 << 14
-"""Pairs, or hosts, that are looked at together."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 Integers = npt.NDArray[np.int64]
 
@@ -48,27 +43,18 @@ class MatrixAccumulator:
     """Counts packets between hosts over successive tables whose ``src`` and ``dst`` numbers mean the same."""
 
     def __init__(self, most_pairs: int = MOST_PAIRS) -> None:
-        self._most = most_pairs
-        self._missed_bytes = 0
-        self._room = 64
-        self._slots = np.zeros(2 * self._room, np.int32)
-        self._keys, self._totals = np.empty(self._room, np.int64), np.empty((self._room, 3), np.int64)
+        self._slots = reserved(1 << (2 * most_pairs - 1).bit_length(), np.int32)
+        self._keys, self._totals = reserved(most_pairs, np.int64), reserved((most_pairs, 3), np.int64)
         self._used = np.zeros(2, np.int64)
         self._hosts = Addresses()
-        self._gone = _Ends()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
         self._hosts = table.hosts
-        row = 0
-        while True:
-            row = pairs.count_pairs(
-                row, table.kind, table.src, table.dst, table.orig_len, table.payload,
-                _NO_SKIP if skip is None else skip, self._slots, self._keys[: self._room], self._totals, self._used,
-            )  # fmt: skip
-            if row == len(table):
-                return
-            self._make_room()
+        pairs.count_pairs(
+            table.kind, table.src, table.dst, table.orig_len, table.payload, _NO_SKIP if skip is None else skip,
+            self._slots, self._keys, self._totals, self._used,
+        )  # fmt: skip
 
     def result(
         self,
@@ -86,129 +72,40 @@ class MatrixAccumulator:
         """
         return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid, placed)}
 
-    @property
-    def hosts(self) -> int:
-        """Addresses seen so far."""
-        return len(self._hosts)
-
     def left_out(self) -> dict[str, int]:
-        """The most bytes that any pair of hosts may have more than the matrix says."""
-        return {"missed_by_pairs": self._missed()}
-
-    def notes(self) -> list[str]:
-        """What bounded memory cost."""
-        if not self._missed():
-            return []
-        lost = amount(self._missed(), "B")
-        what = (
-            f"more than {grouped(self._most)} pairs of hosts"
-            if self._missed_bytes
-            else "addresses chosen to lie together"
-        )
-        return [f"{what}: the host matrix may miss {lost} of any pair"]
-
-    def _missed(self) -> int:
-        """Wire bytes that any pair may lack: of pairs that made room, and of all whose addresses were chosen to find no slot."""
-        return self._missed_bytes + int(self._used[pairs.MISSED])
-
-    def _make_room(self) -> None:
-        """A larger table; at the limit the half of the pairs with fewest bytes is dropped, and the most that a pair lost is kept."""
-        if self._room < self._most:
-            self._room = min(2 * self._room, self._most)
-            if self._room > len(self._keys):
-                held, room = len(self._keys), self._room if self._room < _MANY_PAIRS else self._most
-                keys, totals = np.empty(room, np.int64), np.empty((room, 3), np.int64)
-                keys[:held], totals[:held] = self._keys, self._totals
-                self._keys, self._totals = keys, totals
-            self._slots = np.zeros(1 << (2 * self._room - 1).bit_length(), np.int32)
-        else:
-            self._drop_the_lighter()
-            self._slots[:] = 0
-        pairs.enter_pairs(self._keys[: self._used[0]], self._slots)
-
-    def _drop_the_lighter(self) -> None:
-        """Half of the pairs, and of equal ones those that came first; in little memory, because there is none left then."""
-        wire_bytes, half = self._totals[: self._room, 1], self._room // 2
-        limit = np.partition(wire_bytes, half)[half]
-        leaving = wire_bytes < limit
-        leaving[np.flatnonzero(wire_bytes == limit)[: half - np.count_nonzero(leaving)]] = True
-        self._add_up(self._gone, leaving)
-        self._missed_bytes += int(limit)
-        self._used[0] = 0
-        for first in range(0, len(leaving), _AT_ONCE):
-            staying = first + np.flatnonzero(~leaving[first : first + _AT_ONCE])
-            places = slice(int(self._used[0]), int(self._used[0]) + len(staying))
-            self._keys[places], self._totals[places] = self._keys[staying], self._totals[staying]
-            self._used[0] += len(staying)
+        """Wire bytes of pairs without room."""
+        return {"missed_by_pairs": int(self._used[pairs.MISSED])}
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
-        ends = self._gone.copy()
-        self._add_up(ends)
-        largest = ends.heaviest()
+        source, target, totals = self._between_hosts()
+        to_group = self._hosts.are_link_local_groups(target)
+        neighbourhood_packets = int(totals[to_group, 0].sum())
+        source, target, totals = source[~to_group], target[~to_group], totals[~to_group]
+        weight = np.zeros(len(self._hosts), np.int64)
+        np.add.at(weight, source, totals[:, 1])
+        np.add.at(weight, target[source != target], totals[source != target, 1])
+        seen = np.unique(np.concatenate([source, target]))
+        heaviest = seen[np.argsort(-weight[seen], kind="stable")[:LARGEST_MATRIX]]
+        largest = np.zeros(len(self._hosts), np.bool_)
+        largest[heaviest] = True
         matrix = _Matrix(len(largest))
-        for source, target, totals in self._pairs():
-            inside = np.flatnonzero(largest[source] & largest[target])
-            inside = inside[~self._hosts.are_link_local_groups(target[inside])]
-            matrix.add_volume(source[inside], target[inside], totals[inside])
+        inside = largest[source] & largest[target]
+        matrix.add_volume(source[inside], target[inside], totals[inside])
         a, b = flows.records["host_a"], flows.records["host_b"]
         among = largest[a] & largest[b]
         matrix.add_tcp(a[among], b[among], flows.records, among)
         kept = self._hosts.in_order(np.flatnonzero(largest))
         return matrix.as_dict(kept, self._hosts.named(kept)) | {
-            "omitted": int(np.count_nonzero(ends.seen)) - len(kept),
-            "neighbourhood_packets": ends.neighbourhood_packets,
+            "omitted": len(seen) - len(kept),
+            "neighbourhood_packets": neighbourhood_packets,
         }
 
-    def _add_up(self, ends: _Ends, among: npt.NDArray[np.bool_] | None = None) -> None:
-        ends.make_room(len(self._hosts))
-        for source, target, totals in self._pairs(among):
-            ends.add(source, target, totals, self._hosts.are_link_local_groups(target))
-
-    def _pairs(self, among: npt.NDArray[np.bool_] | None = None) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """(sources, targets, totals) of all pairs of known hosts or those ``among``, some at a time: all would double the memory."""
-        for first in range(0, int(self._used[0]), _AT_ONCE):
-            behind = min(first + _AT_ONCE, int(self._used[0]))
-            rows: Any = slice(first, behind) if among is None else first + np.flatnonzero(among[first:behind])
-            keys = self._keys[rows]
-            source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
-            known = (source < len(self._hosts)) & (target < len(self._hosts))
-            yield source[known], target[known], self._totals[rows][known]
-
-
-class _Ends:
-    """Of every host whether it was seen and its bytes, sent and received; exact, also of pairs that are gone."""
-
-    def __init__(self) -> None:
-        self.seen, self._weight = np.zeros(0, np.bool_), np.zeros(0, np.int64)
-        self.neighbourhood_packets = 0
-
-    def copy(self) -> _Ends:
-        other = _Ends()
-        other.seen, other._weight = self.seen.copy(), self._weight.copy()
-        other.neighbourhood_packets = self.neighbourhood_packets
-        return other
-
-    def make_room(self, hosts: int) -> None:
-        for held in (self.seen, self._weight):
-            held.resize(hosts, refcheck=False)
-
-    def add(self, source: Integers, target: Integers, totals: Integers, to_group: npt.NDArray[np.bool_]) -> None:
-        """``totals`` (n, 3) as in the matrix; what went to a group is of the neighbourhood, and of no host."""
-        self.neighbourhood_packets += int(totals[to_group, 0].sum())
-        source, target, wire_bytes = source[~to_group], target[~to_group], totals[~to_group, 1]
-        self.seen[source] = self.seen[target] = True
-        np.add.at(self._weight, source, wire_bytes)
-        np.add.at(self._weight, target[source != target], wire_bytes[source != target])
-
-    def heaviest(self) -> npt.NDArray[np.bool_]:
-        """Shape (hosts,): the LARGEST_MATRIX hosts with most bytes of those that were seen."""
-        places = np.zeros(0, np.int64)
-        for first in range(0, len(self.seen), _AT_ONCE):
-            places = np.concatenate([places, first + np.flatnonzero(self.seen[first : first + _AT_ONCE])])
-            places = np.sort(places[np.argsort(-self._weight[places], kind="stable")[:LARGEST_MATRIX]])
-        chosen = np.zeros(len(self.seen), np.bool_)
-        chosen[places] = True
-        return chosen
+    def _between_hosts(self) -> tuple[Integers, Integers, Integers]:
+        """(sources, targets, totals) of all pairs of hosts with a number."""
+        keys = self._keys[: self._used[pairs.TAKEN]]
+        source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
+        known = (source < len(self._hosts)) & (target < len(self._hosts))
+        return source[known], target[known], self._totals[: len(keys)][known]
 
 
 def rank_matrix(

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis import freed_memory
 from analysis.capture.tables import DecoderName, Progress, tables_of
-from analysis.kernels.rates import ALL
+from analysis.kernels.rates import ALL, MPI
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
-from analysis.traffic.concurrency import Crew, Later
 from analysis.traffic.flows import Limits
 from analysis.traffic.matrices import MatrixAccumulator
 from analysis.traffic.placed_ranks import PlacedRanks
@@ -26,13 +25,10 @@ from analysis.traffic.scopes import Arrivals, Described, MpiFlows
 from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import TrustAccumulator
 
-T = TypeVar("T")
-
 MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
-_MANY_HOSTS, _VERY_MANY_HOSTS = 4096, 1 << 16
-"""So many, or more connections than are followed, need memory for their results that others have used before; very many need it
-at every table."""
+DEPTH: Final = 2
+"""Tables that may wait for the second thread: enough to smooth, few enough for memory to stay bounded."""
 
 Rows = npt.NDArray[np.bool_]
 Measured = tuple[dict[str, float], dict[str, str]]
@@ -84,80 +80,44 @@ class Found:
 class Reading:
     """One capture on its way through every accumulator."""
 
-    signs: TrustAccumulator
-    mpi_flows: MpiFlows
-    arrivals: Arrivals
-    tcp: TcpAccumulator
-    matrices: MatrixAccumulator
-    ports: PortAccumulator
-    chains: ChainAccumulator
-    roce: RoceAccumulator
-
     def __init__(self, mtu: int | None, mpi_ports: tuple[int, int] | None, link_rate_bps: float | None) -> None:
         """As in ``analyse``."""
-        self._mtu, self._mpi_ports, self._link_rate_bps = mtu, mpi_ports, link_rate_bps
         self.facts: dict[str, Any] = {}
-
-    def _begin(self) -> None:
-        """While the first table is read: empty tables are megabytes."""
-        self.signs, self.mpi_flows = TrustAccumulator(self._mtu), MpiFlows(self._mpi_ports)
+        self.signs, self.mpi_flows = TrustAccumulator(mtu), MpiFlows(mpi_ports)
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
-        self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(self._link_rate_bps), RoceAccumulator()
+        self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(link_rate_bps), RoceAccumulator()
 
     def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked) -> Found:
-        """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
-        crew = Crew(apart=decoder != "pyshark")
-        hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
-        arrived: list[Callable[[], list[Described]]] = []
-        connected: list[Later[Callable[[], Connected]]] = []
-        of_hosts: list[Later[OfHosts]] = []
+        """Read every packet, then compute the results, in two threads; kernels hold no interpreter lock.
 
-        def arrive(table: PacketTable) -> None:
-            table, duplicate = self.signs.update(table)
-            skip = duplicate if duplicate.any() else None
-            member = self.mpi_flows.update(table)
-            until_now = member[: len(table.flow_endpoints)].copy() if self.mpi_flows.any else member[:0]
-            connections.submit(functools.partial(self._follow_connections, table, skip, until_now))
-            hosts.submit(functools.partial(self._follow_hosts, table, skip))
-            self.arrivals.update(table, member)
+        This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables behind.
+        """
+        with ThreadPoolExecutor(1) as other:
+            waiting: deque[Future[None]] = deque()
+            for table in tables_of(path, decoder, facts=self.facts, progress=progress):
+                on_the_wire, duplicate = self.signs.update(table)
+                member = self.mpi_flows.update(on_the_wire)
+                if len(waiting) == DEPTH:
+                    waiting.popleft().result()
+                waiting.append(other.submit(self._follow, on_the_wire, duplicate if duplicate.any() else None))
+                self.arrivals.update(on_the_wire, member)
+            for followed in waiting:
+                followed.result()
+            connected = other.submit(self._connected, asked)
+            if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+                self._arrive_again(path, decoder)
+            mpi = other.submit(self.arrivals.described, MPI, asked.bootstrap) if self.mpi_flows.any else None
+            everything = self.arrivals.described(ALL, asked.bootstrap)
+            return Found(self, everything, mpi.result() if mpi else None, connected.result(), self._of_hosts())
 
-        def conclude() -> None:
-            of_hosts.append(hosts.result_of(self._of_hosts))
-            connected.append(connections.result_of(functools.partial(self._connected, asked, crew)))
-            if not self.mpi_flows.found_late:
-                arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
-
-        tables = tables_of(path, decoder, facts=self.facts, progress=progress)
-        arriving.submit(self._begin)
-        crew.draw(tables, arriving, arrive, conclude)
-        crew.run()
-        if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
-            arrived.append(self._arrive_again(path, decoder, asked))
-        everything, *mpi = arrived[0]()
-        return Found(self, everything, mpi[0] if mpi else None, connected[0]()(), of_hosts[0]())
-
-    def _arrive_again(self, path: str | Path, decoder: DecoderName, asked: Asked) -> Callable[[], list[Described]]:
+    def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
         self.arrivals = Arrivals()
-        crew = Crew(apart=decoder != "pyshark")
-        arrived: list[Callable[[], list[Described]]] = []
-
-        def arrive(table: PacketTable) -> None:
+        for table in tables_of(path, decoder):
             self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
-        def conclude() -> None:
-            arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
-
-        crew.draw(tables_of(path, decoder), crew.lane(), arrive, conclude)
-        crew.run()
-        return arrived[0]
-
-    def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
-        self.tcp.update(table, skip, member)
+    def _follow(self, table: PacketTable, skip: Rows | None) -> None:
+        self.tcp.update(table, skip)
         self.matrices.update(table, skip)
-        if self.matrices.hosts > _VERY_MANY_HOSTS:
-            freed_memory.give_back()
-
-    def _follow_hosts(self, table: PacketTable, skip: Rows | None) -> None:
         self.ports.update(table, skip)
         self.chains.update(table, skip)
         self.roce.update(table)
@@ -180,28 +140,17 @@ class Reading:
         sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
         rates = self.arrivals.rates
         told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
-        return [*self.matrices.notes(), *(note for note, holds in told if holds)]
+        return [note for note, holds in told if holds]
 
-    def _connected(self, asked: Asked, crew: Crew) -> Callable[[], Connected]:
-        """To be asked for once ``crew`` is done."""
-        large = self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside
-        beside = _at_once if large else crew.beside  # side by side each would need memory of its own
-        if large:
-            freed_memory.give_back()
-        flow_set, member = self.tcp.conclude(), self._member
-        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below tell
-        flows = beside(functools.partial(flow_set.flows, limit=MOST_FLOWS))
-        everything = beside(flow_set.metrics)
-        mpi = beside(_no_metrics if member is None else functools.partial(flow_set.metrics, member))
-        matrices = self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed)
-        counts = flow_set.connections, flow_set.torn_by_networks, flow_set.limits
-        return lambda: Connected(*counts, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices)
-
-
-def _at_once(call: Callable[[], T]) -> Callable[[], T]:
-    value = call()
-    return lambda: value
-
-
-def _no_metrics() -> Measured:
-    return {}, {}
+    def _connected(self, asked: Asked) -> Connected:
+        flow_set, member = self.tcp.result(), self._member
+        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below report
+        return Connected(
+            len(flow_set),
+            flow_set.torn_by_networks,
+            flow_set.limits,
+            everything=flow_set.metrics(),
+            mpi=({}, {}) if member is None else flow_set.metrics(member),
+            flows=flow_set.flows(limit=MOST_FLOWS),
+            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
+        )

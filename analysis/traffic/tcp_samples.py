@@ -5,17 +5,21 @@ One array that doubles cost 25 of the pass's 59 ns per packet, nearly all of it 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.kernels import quantiles
-from analysis.kernels import tcp as kernel
+from analysis.kernels import samples as kernel
 from analysis.kernels import tcp_state as state
+from analysis.kernels.tcp import thin_samples
+from analysis.traffic.interarrival import sorted_quantile
 
 BLOCK: Final = 1 << 15
 _FIRST_BLOCK: Final = 1 << 10
+_SHORT: Final = 256
+"""Values of a pair of series that a kernel sorts; NumPy sorts longer ones faster."""
 _RAW: Final = np.dtype((np.void, state.SAMPLE.itemsize))
 """Samples are copied as bytes: field by field takes 17 times as long."""
 
@@ -45,19 +49,14 @@ class SampleLog:
         blocks = [*self._full, self._block[: store["samples_used"]]]
         begins = np.zeros(len(left_out) + 1, np.int64)
         for block in blocks:
-            quantiles.count_series(block, begins)
+            kernel.count_series(block, begins)
         begins[1:][left_out] = 0
         np.cumsum(begins, out=begins)
         values = np.empty(int(begins[-1]), np.int64)
         places = begins.copy()
         for block in blocks:
-            quantiles.place_values(block, places, left_out, values)
+            kernel.place_values(block, places, left_out, values)
         return values, begins
-
-    def renumber(self, store: Any, numbers: npt.NDArray[np.int64]) -> None:
-        """Series k becomes ``numbers[k]``, for all samples so far."""
-        for block in (*self._full, self._block[: store["samples_used"]]):
-            quantiles.renumber_series(block, numbers)
 
     def _open(self, size: int, store: Any) -> None:
         self._block = np.empty(size, state.SAMPLE)
@@ -68,7 +67,7 @@ class SampleLog:
         kept = sum(map(len, self._full))
         while kept + min(BLOCK, self._limit // 2) > self._limit:
             store["draw_limit"] //= 2
-            self._full = [block[: kernel.thin_samples(block, int(store["draw_limit"]))] for block in self._full]
+            self._full = [block[: thin_samples(block, int(store["draw_limit"]))] for block in self._full]
             kept = sum(map(len, self._full))
         self._move_together()
         return kept
@@ -88,3 +87,23 @@ class SampleLog:
                     at = 0
         if at:
             self._full.append(blocks[0][:at])
+
+
+def quantiles_of_each(values: npt.NDArray[np.int64], begins: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return (P, 2) median and 95 % quantile of series 2k and 2k + 1 together, NaN without values.
+
+    ``values`` and ``begins`` are those of ``SampleLog.grouped``; the values of a pair are sorted.
+    """
+    found = np.full((len(begins) // 2, 2), np.nan)
+    kernel.describe_short(values, begins, _SHORT, found)
+    for pair in np.flatnonzero(np.diff(begins[::2]) > _SHORT):
+        found[pair] = quantiles_of(values[begins[2 * pair] : begins[2 * pair + 2]])
+    return found
+
+
+def quantiles_of(values: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """Return median and 95 % quantile, NaN without values; sorts them."""
+    if not len(values):
+        return math.nan, math.nan
+    values.sort()
+    return sorted_quantile(values, 0.5), sorted_quantile(values, 0.95)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
-from analysis.numbers import amount, plural
-from analysis.packets import NO_FLOW, RST, SYN, PacketTable
+from analysis.memory import reserved
+from analysis.numbers import amount, grouped, plural
+from analysis.packets import MOST_FLOWS, MOST_HOSTS, NO_FLOW, RST, SYN, PacketTable
 from analysis.traffic import wire
 from analysis.trust_level import TrustLevel
 
@@ -25,8 +26,6 @@ _HEADERS: Final = 40
 _RING: Final = 1 << 12
 _DROPPED: Final = ("dropped", "dropped_by_interface", "dropped_between_packets")
 """Of a file: what statistics blocks count, and what packets count beyond that."""
-_MANY_FLOWS, _ALL_FLOWS = 1 << 16, 1 << 21
-"""Of so many flows room for all is taken at once: what nobody has touched is no memory."""
 LEFT: Final = "super_segments_left"
 """Counter: those that cannot be split, because no segment size is known or they are not TCP."""
 _NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
@@ -55,27 +54,6 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "packets are",
         "stamped with a time that cannot be (two seconds or more in its fraction, or beyond the years 1824 to 2115)",
     ),
-    "packets_beyond_flow_limit": ("packet belongs", "packets belong", "to flows beyond the limit of the flow table"),
-    "untracked_packets": (
-        "packet belongs",
-        "packets belong",
-        "to connections beyond the limit, which are not followed",
-    ),
-    "interrupted": (
-        "connection went",
-        "connections went",
-        "on after making room for others, and what was on its way meanwhile was forgotten",
-    ),
-    "repeated_aside": (
-        "retransmitted segment is",
-        "retransmitted segments are",
-        "of connections that made room for others, and in no matrix",
-    ),
-    "mpi_aside": (
-        "connection of MPI",
-        "connections of MPI",
-        "made room for others and count in no matrix of ranks",
-    ),
     "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
     "segments_forgotten": (
         "unacknowledged segment",
@@ -97,15 +75,32 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "connections have",
         "each direction in a virtual network of its own: two halves without round trips",
     ),
-    "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "queue_pairs_beyond_limit": (
         "packet belongs",
         "packets belong",
         "to queue pairs of RoCEv2 beyond the limit, whose retransmissions are not known",
     ),
-    "addresses_not_kept": ("time", "times", "an address had no room in the host table"),
 }
 """What the metrics are about and nevertheless leave out, by its count among the facts; never with trust "good"."""
+_BEYOND_CAPACITY: Final[dict[str, tuple[str, str, str]]] = {
+    "addresses_not_kept": (
+        "time",
+        "times",
+        f"an address had no room in the table of hosts, whose capacity is {grouped(MOST_HOSTS)}",
+    ),
+    "packets_beyond_flow_limit": (
+        "packet belongs",
+        "packets belong",
+        f"to flows without room in their table, whose capacity is {grouped(MOST_FLOWS)}",
+    ),
+    "untracked_packets": (
+        "packet belongs",
+        "packets belong",
+        f"to connections that are not followed: the capacity is {grouped(MOST_FLOWS)}",
+    ),
+    "missed_by_pairs": ("byte is", "bytes are", "of pairs of hosts without room in the host matrix"),
+}
+"""What makes a capture unusable, by its count among the facts: metrics of hosts and connections are those of a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +140,7 @@ class TrustAccumulator:
         self._heads, self._links, self._times = (np.zeros(_RING, np.int64) for _ in range(3))
         self._words = np.zeros((_RING, 3), np.uint64)
         self._pushed = 0
-        self._announced, self._announced_again = (np.zeros((1024, 2), np.uint16) for _ in range(2))
+        self._announced, self._announced_again = (reserved((MOST_FLOWS, 2), np.uint16) for _ in range(2))
         self._counters = np.zeros(kernel.COUNTERS, np.int64)
         self._duplicates = 0
         self._copies = np.zeros(0, np.int64)
@@ -169,7 +164,6 @@ class TrustAccumulator:
         self._strays = table.flow_strays
         if found:
             self._note_copies(table.flow[duplicate])
-        self._announced = _with_room(self._announced, len(table.flow_endpoints))
         on_the_wire, duplicate = wire.split(table, self._pieces(table, self._announced, self._counters), duplicate)
         self._added += len(on_the_wire) - len(table)
         return on_the_wire, duplicate
@@ -194,7 +188,6 @@ class TrustAccumulator:
 
         What connections announce is learnt anew: known before its SYN, it would split what was left whole at first.
         """
-        self._announced_again = _with_room(self._announced_again, len(table.flow_endpoints))
         return wire.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
 
     def _pieces(
@@ -233,15 +226,6 @@ class TrustAccumulator:
         return metrics, {}
 
 
-def _with_room(announced: npt.NDArray[np.uint16], flows: int) -> npt.NDArray[np.uint16]:
-    """The rows of at least so many flows."""
-    if flows <= len(announced):
-        return announced
-    grown = np.zeros((2 * flows if flows < _MANY_FLOWS else _ALL_FLOWS, 2), np.uint16)
-    grown[: len(announced)] = announced
-    return grown
-
-
 def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[dict[str, float], dict[str, str]]:
     """(metrics, not_available) from what the file and the capture tool say; the tool's own report goes first."""
     given = drops or DropCounters()
@@ -271,7 +255,8 @@ def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, lo
     reasons = [reason for reason in _reasons(counters, facts, packets, longest_reversal_ns) if reason]
     dropped = counters.get("dropped_by_kernel", 0)
     nothing_read = facts.get("cut_headers", 0) == packets
-    if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
+    beyond_capacity = any(facts.get(name, 0) for name in _BEYOND_CAPACITY)
+    if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read or beyond_capacity:
         return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters, remarks)
     level = TrustLevel.DEGRADED if reasons else TrustLevel.GOOD
     if split := int(counters.get("super_segments", 0) - counters.get(LEFT, 0)):
@@ -319,6 +304,6 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
         (count("truncated_tail"), facts.get("stream_problem") or f"the file ends inside a record ({unread} not read)"),
         (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),
-        *(counted(name, *words) for name, words in _LEFT_OUT.items()),
+        *(counted(name, *words) for name, words in (_LEFT_OUT | _BEYOND_CAPACITY).items()),
     ]
     return [text for sign, text in signs if sign]

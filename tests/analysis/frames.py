@@ -47,9 +47,12 @@ def ethernet(content: bytes, *, kind: int = 0x0800, vlans: tuple[tuple[int, int]
     return frame + b"\0" * (60 - len(frame)) if pad else frame
 
 
-def roce(code: int, number: int, *, pair: int = 17, size: int = 64, marked: bool = False, **ends: str) -> bytes:
+def roce(
+    code: int, number: int, *, pair: int = 17, size: int = 64, marked: bool = False, source: str = "10.0.0.1",
+    destination: str = "10.0.0.2",
+) -> bytes:  # fmt: skip
     """RoCEv2 in a whole frame: a base transport header, ``size`` bytes behind it, and an invariant CRC. ``marked``: ECN 11."""
     transport = struct.pack("!BBHII", code, 0, 0xFFFF, pair, number & 0xFFFFFF) + bytes(size) + bytes(4)
-    header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, **ends))
+    header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, source=source, destination=destination))
     header[1] |= 3 if marked else 0
     return ethernet(bytes(header))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def table_of(
     handshakes: Sequence[tuple[int, int, int]] = (),
 ) -> PacketTable:
     """``endpoints`` per flow: host, port, host, port; side 0 of a segment is the first. ``handshakes``: row, jobid, vpid."""
-    columns = {name: np.zeros(len(segments), _DTYPES[name]) for name in PacketTable.columns()}
+    columns: dict[str, Any] = {name: np.zeros(len(segments), _DTYPES[name]) for name in PacketTable.columns()}
     for row, segment in enumerate(segments):
         host_a, port_a, host_b, port_b = endpoints[segment.flow]
         source, target = (host_a, port_a), (host_b, port_b)

@@ -89,21 +89,6 @@ def handshakes(count: int) -> bytes:
     return _HEADER + made.tobytes()
 
 
-def heavy_among(count: int, heavy: int, share: int) -> bytes:
-    """Connections of one packet each, their hosts in pairs of their own; every ``share``-th packet is of one of ``heavy`` connections."""
-    made, number = _records(count), np.arange(count)
-    data = ethernet(ipv4(tcp(payload=bytes(400))))[: len(_SYN)]
-    made["source"], made["destination"] = 0x0A000000 + number % 1200, 0x0A010000 + number // 1200
-    made["sport"], made["seq"] = 1024, 1
-    of_heavy = number[share - 1 :: share]
-    few, turn = (of_heavy // share) % heavy, (of_heavy // share) // heavy
-    made["head"][of_heavy], made["rest"][of_heavy] = np.void(data[:26]), np.void(data[42:])
-    made["original"][of_heavy] = 454
-    made["source"][of_heavy], made["destination"][of_heavy] = 0x0A020000 + few, 0x0A020001 + few
-    made["sport"][of_heavy], made["seq"][of_heavy] = 2048 + few, 1 + 400 * turn
-    return _saved(made)
-
-
 def gaps_downwards(count: int) -> bytes:
     """Each segment leaves a gap below all that were seen before."""
     made = _data(count)

@@ -121,7 +121,9 @@ def test_it_gives_up_when_time_is_up(mpi_capture: Path) -> None:
         read_with_tshark(mpi_capture, timeout_s=0.01)
 
 
-def test_hosts_and_flows_beyond_the_limit_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_and_flows_beyond_the_capacity_make_a_capture_unusable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("analysis.capture.tshark_table.MOST_HOSTS", 3)
     monkeypatch.setattr("analysis.capture.tshark_table.MOST_FLOWS", 2)
     ends = [("10.0.0.1", 5), ("10.0.0.1", 6), ("10.0.0.1", 7), ("10.0.0.3", 5), ("10.0.0.4", 5)]
@@ -130,8 +132,9 @@ def test_hosts_and_flows_beyond_the_limit_are_told(tmp_path: Path, monkeypatch: 
     path.write_bytes(files.pcap([files.Frame.whole(10**15 + k, frame) for k, frame in enumerate(frames)]))
     measured = analysis.analyse(path, decoder="pyshark")
     assert measured.metrics["connections"] == 2
-    assert any("2 packets belong to flows beyond the limit" in reason for reason in measured.trust.reasons)
+    assert any("2 packets belong to flows without room" in reason for reason in measured.trust.reasons)
     assert any("an address had no room" in reason for reason in measured.trust.reasons)
+    assert measured.trust.verdict == "unusable"
 
 
 def test_custom_blocks_and_journal_entries_are_no_packets(tmp_path: Path) -> None:

@@ -113,7 +113,8 @@ def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
 
 def duplicates(packets: Sequence[Packet]) -> int:
     """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs and RSTs alone are none."""
-    count, others, originals = 0, False, []
+    count, others = 0, False
+    originals: list[tuple[int, object]] = []
     for p in packets:
         if not p.tcp:
             continue

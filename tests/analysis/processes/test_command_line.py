@@ -188,13 +188,3 @@ def test_connections_that_only_one_side_speaks_on_have_their_inter_arrival_times
     flow = run_json(capsys, "flows", path, "--interarrival")["flows"][0]
     assert flow["interarrival_mean_s_ab"] == flow["interarrival_mean_s"] == pytest.approx(1e-3)
     assert "interarrival_mean_s_ba" not in flow
-
-
-def test_the_command_line_starts_without_what_no_kernel_uses() -> None:
-    """numba would import half of scipy and a C parser: a third of the time that a short capture takes."""
-    program = (
-        "import sys; from analysis.command_line.cli import _commands; commands = _commands(); "
-        "assert commands.stats; assert not {'scipy.linalg', 'pycparser'} & set(sys.modules); "
-        "import scipy.linalg, cffi"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=150)

@@ -15,7 +15,7 @@ from analysis import kernels
 
 
 def test_they_lie_beside_the_sources_where_those_can_be_written() -> None:
-    assert next(kernels._places()) == Path(kernels.__file__).parent / "__pycache__"
+    assert next(kernels._parents()) == Path(kernels.__file__).parent / "__pycache__"
 
 
 def test_beside_read_only_sources_they_lie_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -26,18 +26,18 @@ def test_beside_read_only_sources_they_lie_in_the_users_cache(monkeypatch: pytes
     assert chosen.stat().st_mode & 0o077 == 0
 
 
-def test_a_directory_of_somebody_else_is_never_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_writable_cache_each_process_has_a_directory_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no directory")
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    own = kernels._cache_directory()
-    assert own.parent == tmp_path / f"rankwire-kernels-{os.getuid()}"
-    own.parent.chmod(0o777)  # others could put code there
-    other = kernels._cache_directory()
-    assert other.parent != own.parent
-    assert other.parent.stat().st_mode & 0o077 == 0
+    one, other = kernels._cache_directory(), kernels._cache_directory()
+    assert one.parent != other.parent
+    assert one.parent.parent == tmp_path
+    assert one.parent.stat().st_mode & 0o077 == 0
 
 
 def test_every_change_of_a_kernel_has_a_directory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import itertools
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import analysis
 from analysis.capture.stream import CaptureReader
-from analysis.traffic import concurrency, reading
-from analysis.traffic.concurrency import DEPTH, Crew
+from analysis.traffic import reading
+from analysis.traffic.reading import DEPTH, Reading
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
 from tests.analysis.capture_files import Frame
@@ -57,7 +57,7 @@ from analysis.kernels import gaps
 histogram, signs, squares = np.zeros(gaps.BINS, np.int64), np.zeros(3, np.int64), np.zeros(1)
 sys.stdin.readline()
 children = [os.fork() for _ in range(2)]
-gaps.add_gaps(np.arange(1, 100), 0, histogram, signs, squares, np.empty(0, np.int32), np.empty(0, np.int64))
+gaps.add_gaps(np.arange(1, 100), histogram, signs, squares)
 assert histogram.sum() == 99
 if all(children):
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
@@ -90,8 +90,20 @@ def as_json(path: Path) -> str:
     return json.dumps(analysis.analyse(path).to_dict(), sort_keys=True)
 
 
+class AtOnce(Executor):
+    """Runs calls when they are submitted, in the thread that submits them."""
+
+    def __init__(self, threads: int) -> None:
+        assert threads == 1
+
+    def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(call(*arguments, **options))
+        return done
+
+
 def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tables of everything that the generator of hostile captures makes, and of MPI, with and without threads."""
+    """Several tables of everything that the generator of hostile captures makes, and of MPI, with and without a second thread."""
     paths = [mpi_capture]
     for name, content in hostile.captures(2000):
         paths.append(tmp_path / f"{name}.pcap")
@@ -99,9 +111,8 @@ def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(CaptureReader.__init__, "__kwdefaults__", {"buffer_bytes": 1 << 14, "most_rows": 300})
     beside = [as_json(path) for path in paths]
     assert max(json.loads(answer)["metrics"]["packets"] for answer in beside) > 10 * 300
-    for threads in (1, 4):
-        monkeypatch.setattr(reading, "Crew", functools.partial(Crew, threads))
-        assert [as_json(path) for path in paths] == beside
+    monkeypatch.setattr(reading, "ThreadPoolExecutor", AtOnce)
+    assert [as_json(path) for path in paths] == beside
 
 
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
@@ -125,81 +136,38 @@ def wait_until_ended(those: set[str]) -> None:
     wait_for(lambda: not those & running(), timeout_s=2)
 
 
-def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_them() -> None:
+def test_a_failure_of_the_second_thread_is_raised(mpi_capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("from the second thread")
+
     before = running()
-    crew = Crew()
-    one, other = crew.lane(), crew.lane()
-    met = threading.Barrier(2, timeout=20)
-    done: list[str] = []
-    drawn: list[int] = []
-
-    def take(item: int) -> None:
-        assert len(drawn) - item <= DEPTH + 2, "no more waits than memory has room for"
-        done.append(f"one {item}")
-        if item == 0:
-            other.submit(met.wait)
-            met.wait()
-        other.submit(lambda: done.append(f"other {item}"))
-
-    def produce() -> Iterator[int]:
-        for number in range(20):
-            drawn.append(number)
-            yield number
-
-    crew.draw(produce(), one, take, lambda: done.append("one behind"))
-    later = other.result_of(lambda: len(drawn))
-    crew.run()
-    assert later() <= 20
-    assert [text for text in done if text.startswith("one")] == [*(f"one {n}" for n in range(20)), "one behind"]
-    assert [text for text in done if text.startswith("other")] == [f"other {n}" for n in range(20)]
+    monkeypatch.setattr(Reading, "_follow", fail)
+    with pytest.raises(KeyError, match="from the second thread"):
+        analysis.analyse(mpi_capture)
     wait_until_ended(running() - before)
 
 
-@pytest.mark.parametrize("free", [True, False])
-def test_threads_have_cores_of_their_own_while_they_work(free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = os.sched_getaffinity(0)
-    monkeypatch.setattr(concurrency, "_free_cores", lambda threads: sorted(before) if free else [])
-    crew = Crew()
-    met = threading.Barrier(2, timeout=20)
-    cores: list[set[int]] = []
+def test_no_more_tables_wait_than_memory_has_room_for(mpi_capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CaptureReader.__init__, "__kwdefaults__", {"buffer_bytes": 1 << 14, "most_rows": 300})
+    ahead: list[int] = []
+    done: list[None] = []
+    follow = Reading._follow
 
-    def note() -> None:
-        met.wait()
-        cores.append(os.sched_getaffinity(0))
+    class Counting(ThreadPoolExecutor):
+        def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+            ahead.append(len(ahead) - len(done))
+            return super().submit(call, *arguments, **options)
 
-    crew.lane().submit(note)
-    crew.lane().submit(note)
-    crew.run()
-    one, other = cores
-    assert (one | other, one & other) == ((before, set()) if free and len(before) > 1 else (before, before))
-    assert os.sched_getaffinity(0) == before
+    def slowly(*given: Any) -> None:
+        time.sleep(0.002)
+        follow(*given)
+        done.append(None)
 
-
-def test_cores_are_free_where_few_run() -> None:
-    assert concurrency._free_cores(len(os.sched_getaffinity(0)) + 1) == []
-    assert concurrency._free_cores(-100) == sorted(os.sched_getaffinity(0)), "fewer than there are run beside them"
-
-
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> None:
-    def produce() -> Iterator[int]:
-        yield 1
-        raise KeyError("from the source")
-
-    before = running()
-    crew = Crew(threads)
-    crew.draw(produce(), crew.lane(), str, str)
-    with pytest.raises(KeyError, match="from the source"):
-        crew.run()
-
-    def fail(item: int) -> None:
-        raise KeyError(f"from item {item}")
-
-    crew = Crew(threads)
-    crew.draw(itertools.count(), crew.lane(), fail, str)
-    with pytest.raises(KeyError, match="from item 0"):
-        crew.run()
-    wait_until_ended(running() - before)
+    monkeypatch.setattr(reading, "ThreadPoolExecutor", Counting)
+    monkeypatch.setattr(Reading, "_follow", slowly)
+    analysis.analyse(mpi_capture)
+    assert len(done) > 10
+    assert max(ahead) <= DEPTH
 
 
 def test_the_table_takes_at_most_120_bytes_per_packet(mpi_capture: Path) -> None:

@@ -63,9 +63,9 @@ def test_with_every_list_entry_taken_the_pass_goes_on() -> None:
     assert flows.limits.gaps_forgotten + flows.limits.segments_forgotten > 0
 
 
-def test_without_setting_aside_connections_beyond_the_limit_are_counted() -> None:
+def test_connections_beyond_the_capacity_are_counted() -> None:
     endpoints = [(0, 1000 + k, 1, 20000) for k in range(5)]
-    accumulator = TcpAccumulator(max_connections=3, set_aside=False)
+    accumulator = TcpAccumulator(max_connections=3)
     connection_of = accumulator.update(
         table_of([Segment(k, 0, 7, 0, SYN, flow=k) for k in range(5)], endpoints=endpoints)
     )
@@ -99,8 +99,8 @@ def test_memory_does_not_grow_with_the_packets_of_a_connection() -> None:
         segments = [Segment(k * 1000 + j, 0, (k * 1000 + j) * 10, 5, ACK, 10) for j in range(0, 1000, 2)]
         accumulator.update(table_of([*segments, Segment((k + 1) * 1000, 1, 5, (k * 1000 + 500) * 10, ACK)]))
     samples = accumulator._samples
-    state = [accumulator._nodes, accumulator._connections, accumulator._sides, samples._block, *samples._full]
-    assert sum(array.nbytes for array in state) < 1_000_000
+    assert sum(array.nbytes for array in (samples._block, *samples._full)) < 100_000
+    assert accumulator._store["nodes_used"][0] < 4096
 
 
 RANDOM_PACKETS = """

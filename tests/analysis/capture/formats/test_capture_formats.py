@@ -14,7 +14,7 @@ import zstandard
 
 import analysis
 from analysis.capture.reduced import write_reduced
-from analysis.capture.tables import DecoderName, tables_of
+from analysis.capture.tables import DecoderName
 from analysis.packets import NO_TIME
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
@@ -68,25 +68,6 @@ def test_it_reads_the_same_packets_from_every_variant(tmp_path: Path, write: Cal
 def test_microsecond_files_hold_microseconds(tmp_path: Path, order: files.Order) -> None:
     table = read(tmp_path, files.pcap(FRAMES, nanoseconds=False, order=order))
     assert table.time_ns.tolist() == [(f.time_ns or 0) // 1000 * 1000 for f in FRAMES]
-
-
-@pytest.mark.parametrize(
-    ("data", "unit_ns"),
-    [
-        (files.pcap(FRAMES), 1),
-        (files.pcap(FRAMES, nanoseconds=False), 1000),
-        (files.pcapng(FRAMES), 1),
-        (files.section() + files.interface(tsresol=6) + files.enhanced(FRAMES[0]), 1000),
-        (files.section() + files.interface(tsresol=6) + files.interface(tsresol=8) + files.enhanced(FRAMES[0]), 10),
-        (files.section() + files.interface(tsresol=6) + files.interface(tsresol=12) + files.enhanced(FRAMES[0]), 1),
-        (files.section() + files.interface(tsresol=0x8A) + files.enhanced(FRAMES[0]), 1),
-    ],
-)
-def test_the_unit_of_the_clock_is_known(tmp_path: Path, data: bytes, unit_ns: int) -> None:
-    (tmp_path / "file").write_bytes(data)
-    table = next(tables_of(tmp_path / "file", "native"))
-    assert table.clock_unit_ns == unit_ns
-    assert not np.any(table.time_ns % unit_ns)
 
 
 @pytest.mark.parametrize(
