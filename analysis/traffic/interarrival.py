@@ -39,7 +39,10 @@ class GapStore:
         """Gaps in ns, in file order."""
         self.count += len(gaps)
         kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
-        self._kept = [*self._kept, gaps] if self.exact else []
+        if not self.exact:
+            self._kept.clear()
+        elif len(gaps):
+            self._kept.append(gaps.copy())  # not with the array of both scopes that it is a part of
 
     @property
     def exact(self) -> bool:

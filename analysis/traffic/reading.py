@@ -106,9 +106,9 @@ class Reading:
             connected = other.submit(self._connected, asked)
             if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
                 self._arrive_again(path, decoder)
-            mpi = other.submit(self.arrivals.described, MPI, asked.bootstrap) if self.mpi_flows.any else None
             everything = self.arrivals.described(ALL, asked.bootstrap)
-            return Found(self, everything, mpi.result() if mpi else None, connected.result(), self._of_hosts())
+            mpi = self.arrivals.described(MPI, asked.bootstrap) if self.mpi_flows.any else None
+            return Found(self, everything, mpi, connected.result(), self._of_hosts())
 
     def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
         self.arrivals = Arrivals()
