@@ -220,3 +220,12 @@ def test_it_gives_rest_the_cells(measured, person):
         (hosts, mtu, 2) for hosts in (2, 4) for mtu in (1500, 9000)
     }
     assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
+
+
+def test_it_leads_to_no_history_where_no_trial_has_finished(page, library, person, measured):
+    submitted(library, person, name="Ended early", sweep={"hosts": [2]}, repetitions=1)
+    Trial.objects.filter(experiment__slug="ended-early").cancel()
+    for text, finished in (("plain", True), ("ended early", False)):
+        answer = page.get(ADDRESS, {"project": "default", "text": text})
+        assert answer.context["page"].object_list
+        assert (">History<" in answer.content.decode()) is finished

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,13 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
     assert not any(step.remedy or step.commands for step in steps.values())
 
 
+def test_mpich_meets_too(ssh_hosts: SshHosts) -> None:
+    steps = found("ssh", ssh_hosts.settings(mpi="mpich"))
+    assert states(steps)["MPI hello across two hosts"] == "ok", steps
+    assert "MPICH" in steps["MPI hello across two hosts"].seen
+    assert states(steps)["Ping-pong between two hosts"] == "ok"
+
+
 def test_all_is_well_on_nodes_of_slurm(slurm: Slurm) -> None:
     steps = found("slurm", slurm.settings())
     expected = {name: state for name, state in WELL.items() if name != "MPI hello across all hosts"}
@@ -109,6 +117,19 @@ def test_hosts_that_cannot_log_in_to_each_other_are_told(ssh_hosts: SshHosts) ->
     assert steps["MPI hello across all hosts"].seen == "Because it failed on two."
 
 
+def test_a_launcher_of_another_library_makes_no_world(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+    """Starts the ranks side by side, as a launcher does whose library they do not know."""
+    alone = tmp_path / "mpirun"
+    alone.write_text(
+        '#!/bin/sh\nwhile [ $# -gt 0 ] && [ "${1##*/}" != python3 ]; do shift; done\n'
+        'for rank in 0 1; do OMPI_COMM_WORLD_RANK=$rank "$@"; done\n'
+    )
+    alone.chmod(0o755)
+    hello = found("ssh", ssh_hosts.settings(mpirun=str(alone)))["MPI hello across two hosts"]
+    assert hello.value == "Not one world", hello
+    assert "each found itself in a world of 1" in hello.seen
+
+
 def test_a_host_that_may_not_record_is_told_with_what_to_do(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     closed = tmp_path / "dumpcap"
     closed.write_text('#!/bin/sh\n[ "$(hostname)" = n2 ] || exec dumpcap "$@"\necho "not permitted" >&2; exit 1\n')
@@ -129,3 +150,31 @@ def test_offloads_and_unlike_mtus_are_told(ssh_hosts: SshHosts) -> None:
     assert steps["Offloads"].facts == {"offloads": "tso, gso"}
     assert steps["Path MTU"].state == "warning", steps["Path MTU"]
     assert 1400 <= int(steps["Path MTU"].value.partition(" ")[0].replace("\u202f", "")) < 1500
+
+
+@pytest.mark.usefixtures("changed_interface")
+def test_offloads_that_trials_switch_off_are_well_and_back_on_afterwards(ssh_hosts: SshHosts) -> None:
+    assert found("ssh", ssh_hosts.settings(offloads="off"))["Offloads"].value == "Off"
+    assert "tcp-segmentation-offload: on" in output_of(ssh_hosts.testbed, "ethtool", "-k", "eth0", host="n2")
+
+
+@pytest.mark.usefixtures("changed_interface")
+def test_a_host_where_they_cannot_be_switched_off_is_told(ssh_hosts: SshHosts) -> None:
+    step = found("ssh", ssh_hosts.settings(offloads="off", offload_command=["sudo-9", "ethtool"]))["Offloads"]
+    assert (step.state, step.value) == ("warning", "Cannot be switched off on n1, n2, n3")
+    assert "No such file" in step.seen
+    assert "sudo -n ethtool" in step.remedy
+
+
+def test_a_partition_that_slurm_does_not_know_is_told(slurm: Slurm) -> None:
+    steps = found("slurm", slurm.settings(partition="gpu"))
+    assert steps["Start"].state == "problem"
+    assert steps["Start"].seen.startswith("Slurm did not accept the job: ")
+    assert steps["MPI hello across two hosts"].seen == "Because the hosts could not be kept ready."
+
+
+def test_a_login_host_that_refuses_is_told(slurm: Slurm) -> None:
+    settings: dict[str, Any] = slurm.settings()
+    steps = found("slurm", {**settings, "login": {**settings["login"], "port": 2299}})
+    assert "Host n1 cannot be used: Connection refused." in steps["Reach"].seen
+    assert steps["Start"].state == "skipped" if "Start" in steps else True

@@ -58,6 +58,16 @@ def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library,
     assert {trace["mode"] for trace in elapsed.figure["data"]} == {"markers"}
 
 
+def test_it_distinguishes_points_of_different_verdicts(library, page):
+    first = measured(library, {"name": "First", **WATER}, seconds(1.0))
+    other = measured(
+        library, {"name": "Other", **WATER}, lambda p: {"elapsed_s": 2.0 if p["hosts"] == 2 else 0.5, "packets": 1.0}
+    )
+    verdict = opened(page, *tokens(first, other)).context["answer"].verdict
+    assert verdict.startswith("Against A, elapsed time of B is lower at 1 of 2 common points (\u221250\u202f%; 95")
+    assert "and shows no clear change at 1 (0\u202f%; 95" in verdict
+
+
 def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):
     """Four against four without an overlap: p = 2/70, which six headline metrics together would not let pass."""
     four = {**WATER, "repetitions": 4}
@@ -77,6 +87,16 @@ def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, pa
     assert (told["metric"], told["comparisons"][1]["words"]) == ("elapsed_s", "worse")
 
 
+def test_three_trials_that_take_ten_times_as_long_are_a_verdict_with_its_interval(library, page):
+    trials = iter((1.0, 1.02, 0.98, 10.0, 10.3, 9.9))
+    three = {"workload": "water", "parameters": {"hosts": 2}, "repetitions": 3}
+    runs = [measured(library, {"name": name, **three}, lambda _: {"elapsed_s": next(trials)}) for name in ("P", "Q")]
+    data = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs))}).json()
+    (change,) = [c for row in data["metrics"] if row["metric"] == "elapsed_s" for c in row["comparisons"] if c]
+    assert (change["verdict"], change["words"], change["ratio_interval"]["level"]) == ("higher", "worse", 0.95)
+    assert change["ratio_interval"]["low"] < 10 < change["ratio_interval"]["high"]
+
+
 def test_it_begins_where_what_decides_changed_most(library, page):
     first = measured(library, {"name": "First", **WATER}, seconds(1.0))
     other = measured(library, {"name": "Other", **WATER}, lambda p: seconds(0.25 if p["hosts"] == 4 else 1.1)(p))
@@ -89,6 +109,16 @@ def test_it_begins_where_what_decides_changed_most(library, page):
     assert opened(page, *tokens(first, other), at="0").context["compared"].at == (2,)
     alike = measured(library, {"name": "Alike", **WATER}, seconds(1.0, throughput_Bps=2.0))
     assert opened(page, *tokens(first, alike)).context["compared"].at == (2,)
+
+
+def test_it_names_the_best_of_more_than_two(library, page):
+    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 2.0))]
+    answer = opened(page, *tokens(*runs), at="1").context["answer"]
+    assert (
+        answer.verdict == "The lowest median of elapsed time at 4 hosts is that of B: 500\u202fms (B) to 2\u202fs (C)."
+    )
+    assert [each.member.label for each in answer.against] == ["B", "C"]
+    assert answer.against[1].sentences[0].startswith("Against A, elapsed time of C is higher at both common points")
 
 
 def test_it_answers_with_what_a_workload_is_decided_by(library, page):
@@ -124,6 +154,33 @@ def test_it_folds_away_what_one_side_alone_measured_under_its_name(library, page
     assert html.index('id="only-a"') > html.index("<summary>Measured on A (Mini) only")
 
 
+def test_it_does_not_draw_numbers_that_never_vary(library, page):
+    runs = [measured(library, {"name": name, **WATER}, seconds(factor)) for name, factor in (("P", 1.0), ("Q", 1.1))]
+    response = opened(page, *tokens(*runs))
+    assert [chart.element for chart in response.context["charts"]] == ["overlay-elapsed_s", "change"]
+    assert response.context["not_drawn"] == ["Packets (1\u202f000)"]
+    assert "Not drawn, because every counted trial of every side gave the same number: Packets" in (
+        response.content.decode()
+    )
+
+
+def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library, page):
+    runs = [
+        measured(library, {"name": n, **WATER}, seconds(f, retransmitted_segments=0.0, cpu_s=c, wire_bytes=w))
+        for n, f, c, w in (("P", 1.0, 2.0, 5.0), ("Q", 1.1, 2.0, 9.0))
+    ]
+    table = opened(page, *tokens(*runs)).context["table"]
+    assert {line["row"].metric for line in table.rows} == {"elapsed_s", "packets", "wire_bytes"}
+    assert [(fold.element, fold.title) for fold in table.folded] == [
+        ("same", "The same number in every counted trial: 2 metrics")
+    ]
+    few = [
+        measured(library, {"name": n, **WATER, "repetitions": 2}, seconds(f, cpu_s=f)) for n, f in (("R", 1), ("S", 2))
+    ]
+    (fold,) = opened(page, *tokens(*few)).context["table"].folded
+    assert fold.title == "No clear change, or too few repetitions: 1 metric"
+
+
 def test_it_shows_a_study_in_miniature_beside_its_full_size_on_a_logarithmic_axis(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
@@ -147,3 +204,4 @@ def test_it_does_not_call_different_what_a_publication_does_not_state(library, p
     assert {"Steps", "Ranks per host"} <= apart
     assert "Molecules" in {row["name"] for row in stated["A (Mini)"]}
     assert not apart & {row["name"] for row in stated["A (Mini)"]}
+    assert "Stated for A (Mini) only" in response.content.decode()

@@ -44,6 +44,13 @@ def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment,
     assert 'hx-trigger="rankwire:diagnose' in html
 
 
+def test_it_shows_the_change_by_part(fragment):
+    table = fragment[fragment.index('id="change-by-part"') :].split("</table>")[0]
+    assert [name for name in ("Off the CPU", "On the CPU", "Not explained", "Sum") if name in table] == [
+        *("Off the CPU", "On the CPU", "Not explained", "Sum")
+    ]
+
+
 def test_it_says_answer_facts_figures_and_limits(fragment):
     for words in (
         "Stop at 2 hosts",

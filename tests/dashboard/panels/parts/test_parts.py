@@ -1,5 +1,6 @@
 """Result parts: each appears where the data fit, says what it should, and nowhere else."""
 
+import pytest
 from django.urls import reverse
 
 from dashboard.panels.parts import Measured
@@ -18,6 +19,19 @@ def test_it_shows_an_envelope_beside_the_published_one(page, library):
     assert "processors, most of it server CPU: 100 % at 20" in words, "virtual hosts share their machine"
 
 
+def test_it_takes_another_factor_from_the_address(page, library):
+    experiment = measured(library, READERS, read)
+    assert "less than 5 times" in words_of(page, experiment, factor="5")
+    assert "less than 10 times" in words_of(page, experiment, factor="nan")
+
+
+def test_it_shows_the_published_readers_with_the_published_limits(page):
+    words = words_of(page, Experiment.objects.get(slug="monarc-1999-readers"))
+    assert "1 Gbit/s 60 s 10 none 17 not measured client CPU: 100 % at 5" in words
+    assert "100 Mbit/s 48 s 10 none 39 not measured server CPU: 100 % at 60" in words
+    assert "10 jobs: 2 Mbit/s" in words
+
+
 def test_it_shows_a_ladder_with_what_changed(page, library):
     words = words_of(page, measured(library, LADDER, solve))
     assert "Tuning ladder" in words
@@ -27,11 +41,34 @@ def test_it_shows_a_ladder_with_what_changed(page, library):
     assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
+def test_it_does_not_call_parts_of_a_grid_a_ladder(page):
+    words = words_of(page, Experiment.objects.get(slug="pinning-2007-wan"))
+    assert "Tuning ladder" not in words
+    assert "Effects alone and together" not in words
+
+
 def test_it_shows_every_combination_as_effects_and_no_ladder(page, library):
     words = words_of(page, measured(library, FACTORS, solve))
     assert "Tuning ladder" not in words
     assert "Nb 80 → 160 1.5 1.5 to 1.5 2" in words
     assert "Nb 80 → 160 and Ns 1 000 → 2 000 3 3 1" in words
+
+
+def test_it_marks_changes_that_need_each_other_as_dependent(page, library):
+    def needs_both(parameters):
+        both = parameters["ns"] == 2000 and parameters["nb"] == 160
+        return {"elapsed_s": 5.0, "hpl.gflops": 3.0 if both else 1.0}
+
+    words = words_of(page, measured(library, FACTORS, needs_both))
+    assert "Nb 80 → 160 and Ns 1 000 → 2 000 dependent 3 1 3" in words
+
+
+def test_it_rates_the_published_tests_as_printed(page):
+    words = words_of(page, Experiment.objects.get(slug="eadline-2006-hpl"))
+    assert "theoretical peak 28.1 GFLOP/s" in words
+    assert "Price $ per GFLOP/s Later price $ per GFLOP/s" in words
+    assert "14.53 51.7 171.4 142 16.14" in words
+    assert "Tuning ladder" in words
 
 
 def test_it_gives_the_published_share_of_peak_to_the_printed_digit(page):
@@ -41,6 +78,11 @@ def test_it_gives_the_published_share_of_peak_to_the_printed_digit(page):
     for row, rounded in zip(table["rows"], printed, strict=True):
         assert abs(float(row["peak"]) - rounded.value) <= 0.5, "printed without decimals"
     assert len(printed) == 8
+
+
+def test_it_shows_a_measured_rate_beside_the_published_ones(page, library):
+    words = words_of(page, measured(library, LADDER, solve))
+    assert words.index("Against peak, price and power Measured") < words.index("14.53 51.7 171.4 142 16.14")
 
 
 def test_it_compares_the_rate_with_known_facts(page, library):
@@ -78,10 +120,31 @@ PRINTED_GAINS = (
 )
 
 
+def test_it_shows_printed_gains_beside_measured_ones_with_their_conditions(page, library):
+    words = words_of(page, measured(library, STAGING, stage))
+    assert words.index("6 multicast") < words.index(PRINTED_GAINS)
+    assert "100 broadcast – 30 96.7 kind: estimated; search: 48 h; data set: 500 MB" in words
+
+
 def test_it_shows_only_gains_of_a_study_that_prints_no_times(page):
     words = words_of(page, Experiment.objects.get(slug="york-staging"))
     assert PRINTED_GAINS in words
     assert "Equations" not in words
+
+
+def test_it_says_what_waiting_costs_where_prices_are_known(page, library):
+    experiment = measured(library, STAGING, stage)
+    assert "Price lost" not in words_of(page, experiment)
+    experiment.cluster.describe({"hosts": 7, "price_per_host_hour": 1.35, "currency": "€"})
+    words = words_of(page, experiment)
+    assert "Price lost € per hour" in words
+    assert "6 multicast 48 +400 % 42.9 3.86 74.1 6" in words, "6 hosts x 2.0 s of 2.7 s x 1.35 an hour"
+
+
+@pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
+def test_it_ignores_an_impossible_target(page, library, asked):
+    words = words_of(page, measured(library, STAGING, stage), **asked)
+    assert "beyond measured nodes and searches" in words
 
 
 def test_it_adds_no_part_to_a_sweep_of_hosts(page, submit, run):

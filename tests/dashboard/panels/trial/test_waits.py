@@ -1,10 +1,17 @@
 """Why ranks waited, on a trial's page."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from dashboard.panels.trial.waits import waits_table
+from tests.dashboard.panels.trial.profiles import with_profile
+from tests.dashboard.texts import plain_text, text_of
+from tests.experiments.factories import experiment, finished
 from tests.words import plain
 
+RECORDED = json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"]
 OLD_CAUSES = ["late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown"]
 CAUSES = [*OLD_CAUSES[:4], "closed_window", "receiver", "no_core", "unknown"]
 
@@ -24,6 +31,17 @@ def test_it_says_for_whom_the_rank_that_waits_longest_waits():
     assert told == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
 
 
+def test_it_adds_up_what_many_senders_cost():
+    late, full = [1.0, *[0] * 7], [0, 1.6, *[0] * 6]
+    told = sentence([0, 3, 9, *late], [1, 3, 9, 1.5, *late[1:]], [2, 3, 9, *full])
+    assert told == "Rank 3 waits 41 % of its time, 61 % of it is “Late sender”: 37 % because rank 1 sends late."
+
+
+def test_a_trace_of_a_share_is_told_without_powers_of_ten():
+    shown = waits_table(profile_with([[0, 1, 9, 5.0, 0, 0, 1e-7, 0, 0, 0, 0]]))
+    assert [plain(share) for share in shown["rows"][0]["shares"][:4]] == ["100 %", "–", "–", "< 0.01 %"]
+
+
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
@@ -40,6 +58,10 @@ def test_it_names_the_cause(cause, words):
     assert sentence([0, 1, 1, *(2.0 * (each == cause) for each in CAUSES)]).endswith(f"100 % of it {words}.")
 
 
+def test_it_names_nobody_where_it_is_not_known_for_whom_a_rank_waited():
+    assert "for reasons that the packets do not tell" in sentence([-1, 1, 1, *[0] * 7, 2.0])
+
+
 def test_it_adds_up_what_it_does_not_list():
     shown = waits_table(profile_with([[0, 1, 1, *[0] * 7, 1.0] for _ in range(15)]))
     assert [row["name"] for row in shown["rows"][-2:]] == ["3 other pairs", "All pairs"]
@@ -48,6 +70,17 @@ def test_it_adds_up_what_it_does_not_list():
 
 def test_there_is_nothing_without_a_trace():
     assert waits_table({"ranks": []}) is None
+
+
+def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
+    experiment()
+    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"nobody knows": 0.25})["waits"]
+    trial = with_profile(finished(), {**RECORDED, "waits": told})
+    words = plain_text(text_of(page.get(trial.get_absolute_url())))
+    assert "Waits explained by their packets" in words
+    assert "0 → 1" in words
+    assert "12 2 s 75 % 12.5 % – – – – – 12.5 %" in words
+    assert "Not explained, 250 ms: nobody knows." in words
 
 
 def test_it_tells_the_transfer_of_collectives_from_waits_for_nobody_knows_whom():
