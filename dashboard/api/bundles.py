@@ -156,16 +156,20 @@ class ImportsView(APIView):
         project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
-        with seats.seat(request.user, "import"):
-            sent: Any = request.data  # as ZipParser returns it
-            if not sent:
-                raise ValidationError("the body is empty: send a bundle as application/zip")
-            with sent["file"] as file:
-                try:
-                    brought = take_in_sent(
-                        Path(file.name), sent["name"], project=project, owner=request.user, dry_run=dry_run == "true"
-                    )
-                except BadBundle as error:
-                    raise ValidationError(str(error)) from None
+        taken = seats.take(request.user, "import")
+        sent = request.data["file"] if request.data else None  # type: ignore[call-overload]  # as ZipParser gives it
+        if sent is None:
+            taken.leave()
+            raise ValidationError("the body is empty: send a bundle as application/zip")
+        name = request.data["name"]  # type: ignore[call-overload]
+        try:
+            brought = take_in_sent(
+                Path(sent.name), name, project=project, owner=request.user, dry_run=dry_run == "true"
+            )
+        except BadBundle as error:
+            raise ValidationError(str(error)) from None
+        finally:
+            sent.close()
+            taken.leave()
         created = dry_run == "false" and brought.trials
         return Response(BroughtSerializer(brought).data, status=201 if created else 200)

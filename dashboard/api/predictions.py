@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
@@ -146,7 +146,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.BINARY, **schema.errors(400)}, filters=True)
     @action(detail=False, renderer_classes=[JSONRenderer, FileRenderer], pagination_class=None)
-    def export(self, request: Request) -> HttpResponse:
+    def export(self, request: Request) -> StreamingHttpResponse:
         """All of them as CSV, with the base unit in the name of every column."""
         return as_file(self.filter_queryset(self.get_queryset()), "predictions")
 

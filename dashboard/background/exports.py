@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpResponse, QueryDict
+from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
@@ -28,8 +28,8 @@ FORMATS: Final = {name: kind for name, (kind, _) in frames.FORMATS.items()} | {"
 _STEP_ROWS: Final = 500
 
 
-def exported(user: Any, given: QueryDict, form: str) -> HttpResponse | BackgroundTask:
-    """Return the whole table as a file, or the task that makes it if it is large or others are being made for ``user``.
+def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
+    """Return the whole table as a stream of bytes, or the task that makes it where it is large or others are made for ``user``.
 
     Raise CannotExplore; Busy where as many tasks wait as may.
     """
@@ -37,12 +37,15 @@ def exported(user: Any, given: QueryDict, form: str) -> HttpResponse | Backgroun
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _asked(user, given, form, table)
     try:
-        with seats.seat(user, "export"):
-            content = b"".join(table.body())
+        taken = seats.take(user, "export")
     except seats.Busy:
         return _asked(user, given, form, table)
-    response = HttpResponse(content, content_type=FORMATS[form])
-    response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
+    try:
+        response = StreamingHttpResponse(seats.Seated(table.body(), taken), content_type=FORMATS[form])
+        response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
+    except BaseException:
+        taken.leave()
+        raise
     return response
 
 

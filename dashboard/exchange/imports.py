@@ -56,8 +56,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> Brought:
     """Bring in a file that somebody sent. Raise BadBundle, InvalidSpec; Busy where as many of theirs are looked at as may."""
-    with seats.seat(user, "import"), _on_disk(sent) as place:
-        return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
+    taken = seats.take(user, "import")
+    try:
+        with _on_disk(sent) as place:
+            return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
+    finally:
+        taken.leave()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
@@ -149,7 +149,7 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
 
 
 @require_GET
-def export(request: HttpRequest, form: str) -> HttpResponse:
+def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpResponse:
     """The whole table of the page, all its pages, as a file; a large one leads to the page that tells how far it is."""
     if form not in FORMATS:
         raise Http404

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -63,7 +63,7 @@ def _kept(request: HttpRequest, experiment: Experiment, at: str, *, check: bool)
 
 
 @require_GET
-def table(request: HttpRequest, slug: str) -> HttpResponse:
+def table(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """All predictions of one experiment as CSV."""
     experiment = find_experiment(request, slug)
     return as_file(visible_predictions(request.user).filter(experiment=experiment), f"{slug}-predictions")

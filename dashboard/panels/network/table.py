@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import StreamingHttpResponse
 
 from experiments.models import Prediction
 from experiments.selectors.export.configurations import as_csv
@@ -23,9 +23,9 @@ COLUMNS: Final = (
 """Delay is one way; loss, level and error (predicted / measured - 1) are shares; measured is the median of the trials that check it."""
 
 
-def as_file(predictions: QuerySet[Prediction], name: str) -> HttpResponse:
+def as_file(predictions: QuerySet[Prediction], name: str) -> StreamingHttpResponse:
     """Return the table of all of them as a download called ``name``.csv."""
-    made = HttpResponse(b"".join(as_csv(_pieces(predictions), COLUMNS)), content_type="text/csv; charset=utf-8")
+    made = StreamingHttpResponse(as_csv(_pieces(predictions), COLUMNS), content_type="text/csv; charset=utf-8")
     made["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return made
 

@@ -36,7 +36,7 @@ def asked_of(user: Any, query: str = "project=default", form: str = "csv") -> Ba
 
 
 def content(answer: Any) -> bytes:
-    return b"".join(answer)
+    return b"".join(answer.streaming_content)
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])

@@ -120,10 +120,10 @@ def test_a_table_of_nothing_has_its_columns(page: Client, person: User) -> None:
 def test_rest_gives_the_same_of_what_one_may_see(page: Client, person: User, measured: Experiment) -> None:
     asked = {"rows": "trials", "experiment": measured.slug}
     rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
-    assert rest.content == told(page, "csv", **asked)
+    assert b"".join(rest.streaming_content) == told(page, "csv", **asked)
     Experiment.objects.filter(pk=measured.pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     hidden = client_of(person).get("/api/v1/explore/export/jsonl/", asked)
-    assert hidden.content == b""
+    assert b"".join(hidden.streaming_content) == b""
     wrong = client_of(person).get("/api/v1/explore/export/csv/", {"rows": "ranks"})
     assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "rows")
 

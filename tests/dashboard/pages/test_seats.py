@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import ExitStack
 from html import unescape
 
-import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.urls import reverse
 
 from dashboard.pages.packets import LOOKS
@@ -23,14 +20,9 @@ from tests.experiments import factories
 
 
 @pytest.fixture
-def others(person: User, db: None) -> Iterator[list[psycopg.Connection]]:
-    """Database sessions of other requests of the user, each of which has one of the user's seats for exports."""
-    sessions = [connection.get_new_connection(connection.get_connection_params()) for _ in range(seats.SEATS)]
-    for number, session in enumerate(sessions):
-        session.execute("SELECT pg_advisory_lock(hashtext(%s), %s)", [f"seat:export:{number}", person.pk])
-    yield sessions
-    for session in sessions:
-        session.close()
+def others(person: User, empty_redis: object) -> list[seats.Seat]:
+    """All seats of the reader for exports, taken by other requests of the same person."""
+    return [seats.take(person, "export") for _ in range(seats.SEATS)]
 
 
 @pytest.fixture
@@ -54,32 +46,25 @@ def test_exports_beyond_those_being_made_wait_in_the_background_and_beyond_that_
     for answer in (page.get("/explore/export.jsonl"), rest.get("/api/v1/explore/export/jsonl/")):
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
     assert client_of(factories.person("ada")).get("/api/v1/explore/export/csv/").status_code == 200
-    others[0].execute("SELECT pg_advisory_unlock_all()")
+    others[0].leave()
     for _ in range(3):
         assert b"".join(page.get("/explore/export.csv")).startswith(b"experiment,")
 
 
-def test_seat_is_free_after_work_that_fails(person: User) -> None:
+def test_a_body_that_nobody_reads_to_its_end_leaves_its_seat(person, empty_redis) -> None:
     for _ in range(seats.SEATS + 1):
-        with pytest.raises(ZeroDivisionError), seats.seat(person, "export"):
-            raise ZeroDivisionError
-    assert held_locks() == 0
+        body = seats.Seated(iter([b"a", b"b"]), seats.take(person, "export"))
+        assert next(body) == b"a"
+        body.close()
 
 
-def test_seats_of_a_user_and_a_kind_of_work_leave_those_of_others_free(person: User, others: object) -> None:
-    with pytest.raises(seats.Busy, match="2 of these are being made for you already"), seats.seat(person, "export"):
-        pass
-    with seats.seat(person, "import"), seats.seat(factories.person("ada"), "export"):
-        assert held_locks() == seats.SEATS + 2
-
-
-def held_locks() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database ="
-            " (SELECT oid FROM pg_database WHERE datname = current_database())"
-        )
-        return int(cursor.fetchone()[0])
+def test_an_export_that_fails_leaves_its_seat(page, person, empty_redis) -> None:
+    for _ in range(seats.SEATS + 1):
+        assert page.get("/explore/export.csv", {"where": "hosts <"}).status_code == 400
+    body = seats.Seated(iter([]), seats.take(person, "export"))
+    with pytest.raises(StopIteration):
+        next(body)
+    assert b"".join(page.get("/explore/export.csv"))
 
 
 def test_one_more_look_at_packets_waits_its_turn_and_is_answered_then(
