@@ -74,6 +74,12 @@ class Environment(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    def __repr__(self) -> str:
+        """Show no value: Django's debug page lists settings, and some are secrets."""
+        return f"{type(self).__name__}()"
+
+    __str__ = __repr__
+
     # Services
     DATABASE_URL: str = setting(
         "",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.views.debug import SafeExceptionReporterFilter
 
 from config import settings_reference
 from config.environment import NOTICES_OUTAGES, Environment, database, read_dotenv
@@ -141,3 +142,11 @@ def test_a_setting_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert Environment.of(given).RANKWIRE_SECRET_KEY == "of the file"
     assert Environment.of({**given, "RANKWIRE_SECRET_KEY": "itself"}).RANKWIRE_SECRET_KEY == "itself"
     assert Environment.of({**given, "RANKWIRE_SECRET_KEY_FILE": ""}).RANKWIRE_SECRET_KEY == ""
+
+
+def test_environment_shows_no_value() -> None:
+    environment = Environment.of(
+        {"RANKWIRE_SECRET_KEY": "never-shown", "REDIS_URL": "redis://:never-shown@host:6379/0"}
+    )
+    assert "never-shown" not in f"{environment!r} {environment}"
+    assert "never-shown" not in str(SafeExceptionReporterFilter().cleanse_setting("ENVIRONMENT", environment))

@@ -67,7 +67,7 @@ def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = N
     rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
     """
     slices = study.slices()
-    about = _Sizes(asked)
+    about = _Sizes(asked, [s for s in slices if len(s.sized(s.time_metric)) > 1])
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
         return _report(study, choice_of, about)
     reports = tuple(_report(s, choice_of, about) for s in slices)
@@ -116,8 +116,9 @@ def _number(figure: Figure | None) -> float | None:
 class _Sizes:
     """The question where to stop, of single slices of an experiment that asks ``asked``."""
 
-    def __init__(self, asked: Asked | None) -> None:
+    def __init__(self, asked: Asked | None, slices: Sequence[Study]) -> None:
         self._asked = asked
+        self._slices = max(len(slices), 1)
         # Where ``against`` is given, what decides is how many times better one choice is than another.
         sized = [] if asked is None or asked.against is not None else asked.measured()
         self._points = {repr(p.parameters): p for p in sized}
@@ -126,10 +127,13 @@ class _Sizes:
         """Return the question about one point of each size: by what decides in the experiment, else by time."""
         by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
-        names = (repr(p.parameters) for p in by_size.values())
+        names = [repr(p.parameters) for p in by_size.values()]
         own = [self._points[name] for name in names if name in self._points]
         if self._asked is not None and own:
-            return replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
+            # As the experiment's answer about its slices: intervals hold for all of them, the scatter of others counts.
+            beside = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
+            asked = replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
+            return replace(asked, beside=beside, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
         return Asked(timed, deciding, [factor], study.published, weak)

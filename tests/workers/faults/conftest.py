@@ -95,7 +95,7 @@ def submit(transactional_db: None) -> Callable[..., Experiment]:
     """Stores an experiment of many short trials."""
 
     def store(**fields: object) -> Experiment:
-        spec = {"name": "under fire", "cluster": "testbed", "repetitions": 1, **WATER, **fields}
+        spec = {"name": "under fire", "cluster": "testbed", "repetitions": 1, "disturbed": "keep", **WATER, **fields}
         return Experiment.submit(parse(spec), project=load_defaults())
 
     return store

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from analysis.conclusions import answer, find
+from analysis.conclusions import Asked, answer, find
 from analysis.scaling import Point, Study
-from tests.analysis.conclusions.designs import HOSTS, asks
+from tests.analysis.conclusions.designs import HOSTS, MOLECULES, TIME, asks, points
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 
 _LIMITED = simulated({"elapsed_s": usl_time(300, 0.3, 0.04)}, noise=0.01)
@@ -85,3 +86,17 @@ def test_weak_scaling_is_judged_by_its_efficiency(growth: float, verdict: str, b
 def test_the_verdict_is_the_answer_to_what_the_experiment_asks() -> None:
     asked = replace(asks([HOSTS], {}, own_time="loop_s"), points=_LIMITED.points)
     assert find(_LIMITED, asked=asked).verdict.sentence == answer(asked).sentence
+
+
+def test_verdict_of_a_slice_agrees_with_the_answer() -> None:
+    for seed in range(6):
+        noise = np.random.default_rng(seed)
+        typical = {(hosts, m): m * (1.03 - 0.02 * hosts / 4) for hosts in (1, 2, 4) for m in range(1, 7)}
+        own = points([HOSTS, MOLECULES], typical)
+        for point in own:
+            point.values["elapsed_s"] = list(point.values["elapsed_s"][1] * noise.lognormal(0, 0.03, 5))
+        asked = Asked(own, TIME, [HOSTS, MOLECULES])
+        enough = {f.where["molecules"]: f.value for f in answer(asked).figures if f.name == "enough" and "molecules" in f.where}
+        verdicts = {s.where["molecules"]: s.verdict.best_size for s in find(Study(own), asked=asked).slices}
+        assert enough
+        assert {m: verdicts[m] for m in enough} == enough
