@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ def _fingerprint() -> str:
 
 
 def _parents() -> Iterator[Path]:
-    """Directories for compiled kernels, best first: beside the sources, in the user's cache, one of this process.
+    """Directories for compiled kernels, best first: beside the sources, in the user's cache, the user's own below /tmp.
 
     No directory is shared with other users: they would choose the machine code that we run.
     """
@@ -40,7 +41,12 @@ def _parents() -> Iterator[Path]:
         yield sources / "__pycache__"
     with contextlib.suppress(RuntimeError):  # a user without a home directory
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankwire-kernels"
-    yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))
+    own = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        own.mkdir(mode=0o700)
+    if own.exists() and (status := own.lstat()).st_uid == os.getuid() and stat.S_IMODE(status.st_mode) == 0o700:
+        yield own
+    yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))  # another user took that name
 
 
 def _cache_directory() -> Path:

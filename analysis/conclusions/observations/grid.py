@@ -38,7 +38,7 @@ class Grid:
         return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
 
     def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
-        """Return ``worse`` of two points."""
+        """Return how much worse one point is than another, as ``worse`` does for two positions."""
         return self.worse(self.index(worse), self.index(better))
 
     def clearly(self, worse: Point, better: Point) -> bool:

@@ -1,4 +1,4 @@
-"""ScatterGroups of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
+"""Division of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
 
 from __future__ import annotations
 

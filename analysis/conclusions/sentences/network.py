@@ -135,7 +135,7 @@ def _factor(ratio: float, interval: Interval | None) -> str:
 
 
 def _per_delay(slope: Slope, effect: Effect) -> str:
-    """Return every ms of delay costs so many ms; one round trip holds two delays."""
+    """Return the sentence of what each ms of delay costs; one round trip holds two delays."""
     ends = slope.interval
     words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
     if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):

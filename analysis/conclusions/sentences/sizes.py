@@ -73,7 +73,7 @@ def stop(curve: SizeGrid, because: str) -> str:
 
 
 def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
-    """Return the largest size is as good as any: either it still gains, or from some size on nothing is gained."""
+    """Return the sentence of a largest size that no other one beats: either it still gains, or from some size on nothing is gained."""
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"

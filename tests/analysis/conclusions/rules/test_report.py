@@ -96,7 +96,11 @@ def test_verdict_of_a_slice_agrees_with_the_answer() -> None:
         for point in own:
             point.values["elapsed_s"] = list(point.values["elapsed_s"][1] * noise.lognormal(0, 0.03, 5))
         asked = Asked(own, TIME, [HOSTS, MOLECULES])
-        enough = {f.where["molecules"]: f.value for f in answer(asked).figures if f.name == "enough" and "molecules" in f.where}
+        enough = {
+            f.where["molecules"]: f.value
+            for f in answer(asked).figures
+            if f.name == "enough" and "molecules" in f.where
+        }
         verdicts = {s.where["molecules"]: s.verdict.best_size for s in find(Study(own), asked=asked).slices}
         assert enough
         assert {m: verdicts[m] for m in enough} == enough
