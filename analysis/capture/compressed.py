@@ -20,8 +20,11 @@ ALWAYS_BYTES: Final = 1 << 28
 """and how long it may be whatever its file's size."""
 _LARGEST_WINDOW: Final = 1 << 27
 """Streams may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
+_PIECE: Final = 1 << 13
 _ZSTD_PIECE: Final = 2048
 """Bytes read at a time: at most 64 MiB of content, as 4 bytes may stand for 128 KiB."""
+_ZSTD_HEADER: Final = 18
+"""The most bytes of a frame's header."""
 
 
 class CompressedSource:
@@ -41,8 +44,8 @@ class CompressedSource:
     @property
     def unverified(self) -> str | None:
         """Why damage could have passed unnoticed although there is no problem."""
-        if isinstance(self._stream, _ZstdFile) and not self._stream.is_checked:
-            return "the zstd stream has no checksum, so its content is not verified"
+        if isinstance(self._stream, _Streams | _ZstdFile) and not self._stream.is_checked:
+            return f"the {self.compression} stream has no checksum, so its content is not verified"
         return None
 
     def readinto(self, target: memoryview) -> int:
@@ -50,8 +53,6 @@ class CompressedSource:
             return 0
         try:
             content = self._stream.read1(len(target))
-            if not content and self._file.tell() < self.size:  # bz2 and lzma ignore what they do not know there
-                raise OSError("bytes of no stream follow its end")
         except EOFError:
             self.problem = f"the {self.compression} stream ends before its end mark"
             return 0
@@ -75,8 +76,50 @@ class CompressedSource:
         self._file.close()
 
 
+class _Streams:
+    """Streams of bzip2 or xz, one after the other; ``BZ2File`` and ``LZMAFile`` end silently at a damaged second stream."""
+
+    def __init__(self, file: io.FileIO, begin: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._file = file
+        self._begin = begin
+        self._stream = begin()
+        self.is_checked = True
+        """Whether all streams so far have a checksum."""
+
+    def read1(self, most: int) -> bytes:
+        """Return at most ``most`` bytes of content; none at the end. Raises EOFError, OSError and LZMAError."""
+        content = b""
+        while not content:
+            if self._stream.eof:
+                data = self._next_stream()
+                if not data:
+                    break
+                self._stream = self._begin()
+            elif self._stream.needs_input:
+                data = self._file.read(_PIECE)
+                if not data:
+                    raise EOFError
+            else:
+                data = b""
+            content = self._stream.decompress(data, most)
+            if isinstance(self._stream, lzma.LZMADecompressor):
+                self.is_checked &= self._stream.check != lzma.CHECK_NONE
+        return content
+
+    def _next_stream(self) -> bytes:
+        """Return the first bytes of the next stream; none at the end. Streams of xz may be padded with zeros."""
+        data, padding = self._stream.unused_data or self._file.read(_PIECE), 0
+        while isinstance(self._stream, lzma.LZMADecompressor) and data.startswith(b"\0"):
+            stream = data.lstrip(b"\0")
+            padding += len(data) - len(stream)
+            data = stream or self._file.read(_PIECE)
+        if padding % 4:
+            raise OSError("its padding is not a multiple of 4 bytes")
+        return data
+
+
 class _ZstdFile:
-    """Frame after frame, as the standard library reads the other kinds; zstandard's own reader does not notice a missing end."""
+    """Frame after frame, as the other kinds are read; zstandard's own reader does not notice a missing end."""
 
     def __init__(self, file: io.FileIO) -> None:
         import zstandard  # a quarter of the start-up time of plain captures would go to an unused library
@@ -93,14 +136,16 @@ class _ZstdFile:
         """Return at most ``most`` bytes of content; none at the end. Raises EOFError and OSError."""
         try:
             while not self._content:
-                data = self._file.read(_ZSTD_PIECE)
                 if self._frame is None or self._frame.eof:
-                    data = (self._frame.unused_data if self._frame else b"") + data
+                    unused = self._frame.unused_data if self._frame else b""
+                    data = unused if len(unused) >= _ZSTD_HEADER else unused + self._file.read(_ZSTD_PIECE)
                     if not data:
                         break
                     self._frame = self._begin(data)
-                elif not data:
-                    raise EOFError
+                else:
+                    data = self._file.read(_ZSTD_PIECE)
+                    if not data:
+                        raise EOFError
                 self._content = memoryview(self._frame.decompress(data))
         except self._zstandard.ZstdError as error:
             raise OSError(str(error)) from error
@@ -114,6 +159,9 @@ class _ZstdFile:
 
 
 _FILES: Final[dict[str, Callable[[io.FileIO], Any]]] = {
-    "gzip": lambda file: gzip.GzipFile(fileobj=file), "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile, "zstd": _ZstdFile,
-}  # fmt: skip
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "bzip2": lambda file: _Streams(file, bz2.BZ2Decompressor),
+    "xz": lambda file: _Streams(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=2 * _LARGEST_WINDOW)),
+    "zstd": _ZstdFile,
+}
 """Readers with ``read1``."""

@@ -17,6 +17,7 @@ from analysis.capture.compressed import MAGICS, CompressedSource
 from analysis.errors import CaptureError, UnreadableCapture
 
 STANDARD_INPUT: Final = "-"
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 
 
 class PlainSource:
@@ -41,7 +42,7 @@ class PlainSource:
 
 
 def open_source(path: str | Path) -> PlainSource | CompressedSource:
-    """Open ``path`` by its first bytes, whatever its name. Raises UnreadableCapture if it cannot be read."""
+    """Open ``path`` by its first bytes, whatever its name. Raises UnreadableCapture if it cannot be read or is compressed with LZ4."""
     try:
         file = io.FileIO(str(path), "rb")
     except OSError as error:
@@ -58,6 +59,11 @@ def open_source(path: str | Path) -> PlainSource | CompressedSource:
     for compression, begin in MAGICS.items():
         if magic.startswith(begin):
             return CompressedSource(file, size, compression)
+    if magic.startswith(_LZ4_MAGIC):
+        file.close()
+        raise UnreadableCapture(
+            f"{path}: captures compressed with LZ4 are not supported; unpack it with `lz4 -d` first"
+        )
     return PlainSource(file, size)
 
 

@@ -46,6 +46,8 @@ _UNSUPPORTED_PORTS = (
     1194, 1701, 2152, 2268, 3343, 3544, 4305, 4341, 4500, 4789, 4790, 5072, 5247, 6080, 12220, 12222, 30030, 37008, 51820,
 )  # fmt: skip
 """UDP: OpenVPN, L2TP, GTP-U, LISP, IPsec, VXLAN without a network, VXLAN-GPE, Teredo, CAPWAP, GUE, WireGuard and others."""
+_UNSUPPORTED_SOURCE_PORTS = (3544, 5247)
+"""Teredo and CAPWAP data: their answers go to the ports that the clients chose."""
 _UNSUPPORTED_PROTOCOLS = (50, 51, 97, 115, 143)
 """IP: ESP, encrypted AH, EtherIP, L2TP, Ethernet."""
 _GRE_PORT = 4754
@@ -213,7 +215,9 @@ def behind_udp(at: int, end: int, around: Around) -> tuple[int, int, Around]:
         return behind_labels(at + 8, end, around)
     if port == _GRE_PORT:
         return behind_gre(at + 8, end, around)
-    return at, HIDDEN if port in _UNSUPPORTED_PORTS else UNKNOWN, around
+    if port in _UNSUPPORTED_PORTS or u16(at, end) in _UNSUPPORTED_SOURCE_PORTS:
+        return at, HIDDEN, around
+    return at, UNKNOWN, around
 
 
 @jit

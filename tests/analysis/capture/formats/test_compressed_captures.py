@@ -9,6 +9,7 @@ import lzma
 import random
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,3 +152,57 @@ def test_frames_of_zstd_that_hold_no_content_are_skipped(tmp_path: Path) -> None
     skipped = struct.pack("<II", 0x184D2A50, 5) + b"12345"
     measured = analysed(tmp_path, zstd_with_both(PLAIN[:70_000]) + skipped + zstd_with_both(PLAIN[70_000:]) + skipped)
     assert (measured.metrics["packets"], measured.trust.verdict, measured.trust.remarks) == (len(FRAMES), "good", ())
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_damage_in_a_second_stream_is_reported(tmp_path: Path, kind: str) -> None:
+    for second_bytes in (3000, 300_000):  # less than a reader's buffer, and more
+        first, second = COMPRESSORS[kind](PLAIN[:-second_bytes]), COMPRESSORS[kind](PLAIN[-second_bytes:])
+        for at in (0, len(second) // 2):
+            damaged = bytearray(first + second)
+            damaged[len(first) + at] ^= 0xFF
+            assert f"the {kind} stream is damaged" in doubts(tmp_path, bytes(damaged)), (second_bytes, at)
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+@pytest.mark.parametrize("behind", [b"x", b"no stream"])
+def test_few_bytes_that_are_no_stream_are_reported(tmp_path: Path, kind: str, behind: bytes) -> None:
+    assert f"the {kind} stream" in doubts(tmp_path, COMPRESSORS[kind](PLAIN) + behind)
+
+
+@pytest.mark.parametrize("zeros", [4, 8192, 100_000])
+def test_padding_of_xz_streams_is_skipped(tmp_path: Path, zeros: int) -> None:
+    first, second = lzma.compress(PLAIN[:70_000]), lzma.compress(PLAIN[70_000:])
+    measured = analysed(tmp_path, first + bytes(zeros) + second + bytes(zeros))
+    assert (measured.metrics["packets"], measured.trust.verdict) == (len(FRAMES), "good")
+    assert "multiple of 4" in doubts(tmp_path, first + second + bytes(zeros + 1))
+
+
+def test_an_xz_stream_without_a_checksum_is_reported(tmp_path: Path) -> None:
+    first, second = lzma.compress(PLAIN[:70_000], check=lzma.CHECK_NONE), lzma.compress(PLAIN[70_000:])
+    trust = analysed(tmp_path, first + second).trust
+    assert trust.verdict == "good"
+    assert "the xz stream has no checksum, so its content is not verified" in trust.remarks[0]
+
+
+def test_an_xz_stream_that_needs_too_much_memory_is_reported(tmp_path: Path) -> None:
+    data = bytearray(lzma.compress(PLAIN))
+    length = data[12] * 4  # of the block's header, without its checksum
+    data[16] = 37  # a dictionary of 1.5 GiB
+    data[12 + length : 16 + length] = struct.pack("<I", zlib.crc32(data[12 : 12 + length]))
+    assert "Memory usage limit exceeded" in doubts(tmp_path, bytes(data))
+
+
+def test_small_frames_of_zstd_are_read_before_more_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    before, content = 1000 * zstd_with_both(b""), zstd_with_both(b"content")
+    path.write_bytes(before + content + bytes(10_000_000))
+    source = open_source(path)
+    assert source.readinto(memoryview(bytearray(100))) == 7
+    assert source.position() < len(before) + 10_000
+    source.close()
+
+
+def test_lz4_files_are_refused_with_the_command_that_unpacks_them(tmp_path: Path) -> None:
+    with pytest.raises(analysis.UnreadableCapture, match="unpack it with `lz4 -d` first"):
+        analysed(tmp_path, b"\x04\x22\x4d\x18" + bytes(100))

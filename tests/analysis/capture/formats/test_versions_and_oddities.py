@@ -248,10 +248,12 @@ def test_the_first_fragment_tells_the_length_of_all(tmp_path: Path) -> None:
     "packet",
     [
         ipv4(udp(50_000, 3544, ipv6(tcp(payload=b"d" * 60))), protocol=17),
+        ipv4(udp(3544, 50_000, ipv6(tcp(payload=b"d" * 60))), protocol=17),
         ipv4(udp(50_000, 5247, bytes(8) + b"frame of a wireless network"), protocol=17),
+        ipv4(udp(5247, 50_000, bytes(8) + b"frame of a wireless network"), protocol=17),
         ipv4(bytes([0x21]) + bytes(7) + ipv4(tcp(payload=b"d" * 60)), protocol=103),
     ],
-    ids=["teredo", "capwap", "pim register"],
+    ids=["teredo", "answer of teredo", "capwap", "answer of capwap", "pim register"],
 )
 def test_unsupported_tunnels_are_counted(tmp_path: Path, packet: bytes) -> None:
     measured = analysed(tmp_path, [ethernet(packet)])
