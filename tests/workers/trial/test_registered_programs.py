@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,14 @@ def test_a_stored_program_that_cannot_be_read_any_more_hides_no_other(db: None) 
     forget()
     assert workloads.find("solver") is not None
     assert workloads.find("old") is None
+
+
+def test_a_change_that_is_older_than_the_latest_one_is_seen(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.registered.LOOK_EVERY_S", 0)
+    first = registered()
+    registered(name="later")
+    assert workloads.get("solver").title == "A solver"
+    between = first.changed_at + timedelta(microseconds=1)
+    changed = {**first.definition, "title": "Another"}
+    Program.objects.filter(pk=first.pk).update(definition=changed, changed_at=between)
+    assert workloads.get("solver").title == "Another"
