@@ -247,6 +247,8 @@ def test_it_runs_on_real_hosts(
         ({"decks": {"in.deck": "/data/{size}"}}, "program", "{size} is not defined"),
         ({"colour": "red"}, "colour", "not a known field"),
         ({"environment": {"OMP_NUM_THREADS": "2"}}, "environment", "cannot be a variable"),
+        ({"placeholders": {"steps": 3}}, "placeholders.steps", "must be a mapping of names to values, not 3"),
+        ({"parts": [3]}, "parts.0", "must be a mapping of names to values, not 3"),
     ],
 )
 def test_it_refuses_a_definition_at_its_field(db: None, changes: dict[str, Any], field: str, words: str) -> None:
