@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import structlog
 from django.apps import apps
-from django.db.models import Count, Max
 from pydantic import ValidationError
 
 from experiments.workloads import WorkloadDefinition
@@ -26,7 +25,7 @@ class _Kept:
     """The programs that this process read. ``state`` None: none yet."""
 
     workloads: Mapping[str, WorkloadDefinition] = {}
-    state: Mapping[str, Any] | None = None
+    state: list[tuple[Any, ...]] | None = None
     looked_at = float("-inf")
 
 
@@ -36,7 +35,7 @@ def programs() -> Mapping[str, WorkloadDefinition]:
     if now - _Kept.looked_at < LOOK_EVERY_S:
         return _Kept.workloads
     rows: Any = apps.get_model("experiments", "Program").objects.order_by("slug", "version")
-    state = rows.aggregate(count=Count("pk"), changed_at=Max("changed_at"))
+    state = list(rows.order_by("pk").values_list("pk", "changed_at"))
     if state != _Kept.state:
         _Kept.workloads = programs_from(_readable(rows.values_list("version", "definition")))
         _Kept.state = state

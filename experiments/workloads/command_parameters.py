@@ -118,7 +118,8 @@ def _is_file_name(name: str) -> bool:
 
 
 _FILES: Final = _each(_is_file_name, "cannot be the name of an input file")
-Argv = Annotated[list[str], _list(200, minLength=1, maxLength=MAX_ITEM), FromJson, AfterValidator(_argv)]
+_Argv = Annotated[list[str], _list(200, minLength=1, maxLength=MAX_ITEM), AfterValidator(_argv)]
+Argv = Annotated[_Argv, FromJson]
 Binary = Annotated[str, Field(max_length=MAX_ITEM), AfterValidator(_binary)]
 Inputs = Annotated[
     dict[str, str], _mapping(FILE_NAME, maxLength=MAX_INPUT_CHARACTERS), FromJson, _FILES, AfterValidator(_inputs)
@@ -143,12 +144,12 @@ class Part(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    from_rank: int = Field(ge=1)
-    program: Argv = Field(json_schema_extra={"minItems": 1})
+    from_rank: int = Field(ge=1, strict=True)
+    program: _Argv = Field(json_schema_extra={"minItems": 1})
 
 
 Placeholders = Annotated[
-    dict[str, Any],
+    dict[str, dict[str, Any]],
     AsWritten(Annotated[dict[Annotated[str, AfterValidator(_placeholder_name)], Placeholder], Field(max_length=50)]),
     FromJson,
     Field(json_schema_extra={"propertyNames": {"pattern": PLACEHOLDER_NAME}}),

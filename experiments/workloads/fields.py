@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, ValidationError
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import core_schema
 
 from experiments.pure.quantities import DURATION, SIZE, Dimension
@@ -49,8 +49,13 @@ class AsWritten:
         self.kind = kind
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        plain = TypeAdapter(source)
+
+        def checked(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any:
+            return _checked(plain.validate_python(value), check)
+
         return core_schema.no_info_wrap_validator_function(
-            _checked,
+            checked,
             handler.generate_schema(self.kind),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value),
         )
@@ -62,6 +67,7 @@ def _checked(value: Any, check: core_schema.ValidatorFunctionWrapHandler) -> Any
     except ValidationError as error:
         first = error.errors()[0]
         reason = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
-        place = ".".join(part for part in first["loc"] if isinstance(part, str) and part not in ("program", "[key]"))
+        loc = () if "[key]" in first["loc"] else first["loc"]  # a reason against a name has it already
+        place = ".".join(part for part in loc if isinstance(part, str) and part != "program")
         raise ValueError(f"{place}: {reason}" if place else reason) from None
     return value

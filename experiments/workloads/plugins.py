@@ -31,8 +31,8 @@ def load(directory: Path | None, built_in: Sequence[WorkloadDefinition]) -> dict
     workloads: dict[str, WorkloadDefinition] = {}
     taken = {workload.slug for workload in built_in}
     for source, workload in (*_installed(), *_in_directory(directory)):
-        if workload in built_in:
-            continue  # a module imported it
+        if workload in (*built_in, *workloads.values()):
+            continue  # a module imported it, or has a second name for it
         if not isinstance(workload, WorkloadDefinition):
             raise UnusableWorkload(f"{source}: {workload!r} is no WorkloadDefinition.")
         if workload.slug in taken:

@@ -90,10 +90,13 @@ class TrialRun:
         self.directory = directory
         self.heart = heart
         self.spec: ExperimentSpec = restore(trial.experiment.specification)
-        self.plan = plan_launch(
-            *(self.spec.workload, trial.configuration.parameters, trial.cluster.slug),
-            is_ideal=trial.kind == Kind.IDEAL,
-        )
+        try:
+            self.plan = plan_launch(
+                *(self.spec.workload, trial.configuration.parameters, trial.cluster.slug),
+                is_ideal=trial.kind == Kind.IDEAL,
+            )
+        except Mismatch as error:
+            raise TrialFailed(f"{error}.") from None
         self.launcher_kind: str = trial.cluster.kind
         self.cluster_settings: dict[str, Any] = trial.cluster.settings
         self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"

@@ -148,6 +148,27 @@ def test_command_refuses_a_wrong_definition_at_its_field(wrong, right, path, wor
     assert words in errors_of(MOLDY.replace(wrong, right))[path]
 
 
+@pytest.mark.parametrize(
+    ("field", "written", "refusal"),
+    [
+        ("placeholders", "{hosts: {}}", "'hosts' cannot be the name of a placeholder"),
+        ("placeholders", "{x: 3}", "must be a mapping of names to values, not 3"),
+        ("placeholders", "[a]", "must be a mapping of names to values, not ['a']"),
+        ("extract", "x", "must be a valid list, not 'x'"),
+        ("extract", "[x]", "must be a mapping of names to values, not 'x'"),
+        ("parts", "[3]", "must be a mapping of names to values, not 3"),
+        ("parts", '[{from_rank: 1, program: \'["./server", "-x"]\'}]', "Input should be a valid list"),
+        *(
+            ("parts", f"[{{from_rank: {rank}, program: [a]}}]", "from_rank: Input should be a valid integer")
+            for rank in ("'1'", "1.0", "true")
+        ),
+    ],
+)
+def test_command_refuses_a_wrong_value_in_these_words(field, written, refusal):
+    text = f"name: x\nworkload: command\nparameters: {{program: [a], hosts: 2, {field}: {written}}}\n"
+    assert errors_of(text) == {f"parameters.{field}": refusal}
+
+
 def test_command_refuses_a_specification_without_a_program():
     assert errors_of("name: Nothing\nworkload: command\n") == {"parameters.program": "names no program"}
 

@@ -40,6 +40,16 @@ def test_load_takes_the_definitions_of_a_directory(tmp_path: Path) -> None:
     assert solver.command(solver.parameters_type(), ranks=1) == ("solver", "10")
 
 
+def test_load_takes_a_definition_of_several_names_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text(SOLVER + "\nALIAS = SOLVER\n")
+    (tmp_path / "b.py").write_text(
+        "from experiments.workloads.ring import RING\nfrom rankwire_workloads_a import SOLVER\n"
+    )
+    entry = EntryPoint("ring", "experiments.workloads.ring:RING", plugins.GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    assert list(plugins.load(tmp_path, ())) == ["ring", "water", "solver"]
+
+
 @pytest.mark.parametrize(("name", "words"), [("RING", ""), ("parse", "is no WorkloadDefinition")])
 def test_load_takes_the_definitions_that_installed_packages_name(
     name: str, words: str, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.models import Lease, State, Trial
 from experiments.reparse import candidates, reparse
-from experiments.workloads import Parsed
+from experiments.workloads import Mismatch, Parsed
 from tests.words import plain
 from workers.capture import ring
 from workers.trial import results
@@ -95,6 +95,17 @@ def test_it_names_the_package_of_a_missing_program(
     (trial,) = run_all(workload="script")
     assert trial.state == State.FAILED
     assert "needs the package no-such-package" in trial.message
+
+
+def test_it_says_why_input_files_cannot_be_written(
+    run_all: Callable[..., list[Trial]], script_workload: Callable[..., None]
+) -> None:
+    def files(parameters: object, *, ranks: int) -> dict[str, str]:
+        raise Mismatch("script", f"the script takes no {ranks} rank")
+
+    script_workload(files=files)
+    (trial,) = run_all(workload="script")
+    assert (trial.state, trial.message) == (State.FAILED, "the script takes no 1 rank.")
 
 
 def test_it_keeps_the_file_of_an_unreadable_capture(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,8 @@ def test_it_runs_on_real_hosts(
         ({"decks": {"in.deck": "/data/{size}"}}, "program", "{size} is not defined"),
         ({"colour": "red"}, "colour", "not a known field"),
         ({"environment": {"OMP_NUM_THREADS": "2"}}, "environment", "cannot be a variable"),
+        ({"placeholders": {"steps": 3}}, "placeholders.steps", "must be a mapping of names to values, not 3"),
+        ({"parts": [3]}, "parts.0", "must be a mapping of names to values, not 3"),
     ],
 )
 def test_it_refuses_a_definition_at_its_field(db: None, changes: dict[str, Any], field: str, words: str) -> None:
@@ -281,3 +284,14 @@ def test_a_stored_program_that_cannot_be_read_any_more_hides_no_other(db: None) 
     forget()
     assert workloads.find("solver") is not None
     assert workloads.find("old") is None
+
+
+def test_a_change_that_is_older_than_the_latest_one_is_seen(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.registered.LOOK_EVERY_S", 0)
+    first = registered()
+    registered(name="later")
+    assert workloads.get("solver").title == "A solver"
+    between = first.changed_at + timedelta(microseconds=1)
+    changed = {**first.definition, "title": "Another"}
+    Program.objects.filter(pk=first.pk).update(definition=changed, changed_at=between)
+    assert workloads.get("solver").title == "Another"
