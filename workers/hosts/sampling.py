@@ -49,6 +49,8 @@ class MachineSample:
     realtime_offset_ns: int = 0
     cores: int = 0
     """That programs here may use."""
+    memory_kills: int = 0
+    """Processes that the kernel has ended for lack of memory, of the machine or of a control group."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,13 @@ class Sample:
             hosts=tuple(HostSample(**host) for host in message["hosts"]),
             further={host: MachineSample(**machine) for host, machine in message.get("further", {}).items()},
         )
+
+
+def memory_kills(samples: Sequence[Sample]) -> dict[str, int]:
+    """Return how many processes the kernels ended for lack of memory meanwhile, by host; hosts without any are left out."""
+    first, last = samples[0].machines, samples[-1].machines
+    kills = {host: last[host].memory_kills - before.memory_kills for host, before in first.items() if host in last}
+    return {host: count for host, count in kills.items() if count > 0}
 
 
 def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:

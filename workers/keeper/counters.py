@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import disturbance, table
+from workers.keeper import disturbance, machine, table
 from workers.keeper.ranks import Ranks
 
 LOOKS = 3
@@ -59,7 +59,12 @@ class Counters:
         counted = frames(self.missing_bytes)
         return {
             "monotonic_ns": time.monotonic_ns(),
-            "machine": {**_machine(), **disturbance.counters(), "cpu_ours_s": self.ours_s},
+            "machine": {
+                **_machine(),
+                **disturbance.counters(),
+                "cpu_ours_s": self.ours_s,
+                "memory_kills": machine.memory_kills(),
+            },
             "hosts": [
                 {
                     "host": host,

@@ -24,6 +24,7 @@ _NOISE: Final = re.compile(
 )
 NEAR_LIMIT: Final = 0.8
 """Of the limit of one process: its last request was refused, so that it never had all of it."""
+THIS_MACHINE: Final = ""
 _ENDED_BY: Final = {signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT}
 _LIMIT_OF_CONTAINER: Final = Path("/sys/fs/cgroup/memory.max")
 _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -82,13 +83,19 @@ def storage_failure(error: OSError) -> str | None:
     return f"The results could not be stored: {error.strerror}{where}."
 
 
-def out_of_memory(usages: Sequence[RankUsage], returncode: int, *, limit_bytes: int, kernel_kills: int) -> str:
+def out_of_memory(usages: Sequence[RankUsage], returncode: int, *, limit_bytes: int, killed_on: Sequence[str]) -> str:
     """Return the sentence for ranks that failed for lack of memory; empty if nothing shows that.
 
-    ``limit_bytes``: of one process of a trial. ``kernel_kills``: processes that the kernel ended for lack of memory meanwhile.
+    ``limit_bytes``: of one process of a trial. ``killed_on``: hosts whose kernel ended a process for lack of memory meanwhile,
+    or ``THIS_MACHINE``.
     """
     signals = {-returncode, *(usage.signal for usage in usages)}
-    if kernel_kills and signal.SIGKILL in signals:
+    if killed_on and signal.SIGKILL in signals:
+        if THIS_MACHINE not in killed_on:
+            return (
+                f"Memory ran out on {', '.join(killed_on)}: the kernel ended a process because the memory of the host or of the "
+                "scheduler's job was in use. Use fewer ranks per host or a smaller problem, or ask the scheduler for more."
+            )
         return (
             f"Memory ran out: the kernel ended a process because all of the {amount(available_bytes(), 'B')} was in use. "
             "Use fewer ranks or a smaller problem, or limit trials by RANKWIRE_TRIAL_MEMORY_MIB."

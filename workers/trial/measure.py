@@ -27,8 +27,7 @@ from workers.capture.kept import Recorded, keep
 from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
-from workers.hosts.sampling import Sample, shares
-from workers.keeper.machine import memory_kills
+from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
 from workers.launchers.confinement import Confinement
@@ -36,7 +35,7 @@ from workers.launchers.pool import Wanted
 from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
-from workers.trial.failure import did_not_end, out_of_memory, tail, timed_out, why_failed, with_output
+from workers.trial.failure import THIS_MACHINE, did_not_end, out_of_memory, tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
 from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
 from workers.trial.job import job_for
@@ -144,18 +143,19 @@ class TrialRun:
                 )
             )
             traffic = stack.enter_context(_live(capture))
-            kills = memory_kills()
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
                 samples = self._watch(session, job, process, traffic)
             finally:
                 process.terminate(TERM_GRACE_S)
             limit = session.exceeded(job)
-            kills = memory_kills() - kills if isinstance(session, MachineSession) else 0
+            killed_on = list(memory_kills(samples))
+            if killed_on and isinstance(session, MachineSession):
+                killed_on = [THIS_MACHINE]  # virtual hosts share its memory
             self._require_network(session, thorough=True)
             recorded = self._keep_recordings(session, recordings)
         usages = read_rank_usage(job.report_dir)
-        self._require_good_end(process, usages, limit or _limit_shown_by_end(job, process, usages, kills))
+        self._require_good_end(process, usages, limit or _limit_shown_by_end(job, process, usages, killed_on))
         world = self._require_world_as_asked(session, environment, usages)
         return Measured(
             process.elapsed_s,
@@ -379,12 +379,12 @@ class TrialRun:
             raise TrialFailed(f"Only {reported} of {plural(self.plan.ranks, 'rank')} reported their CPU time.")
 
 
-def _limit_shown_by_end(job: Job, process: Process, usages: Sequence[RankUsage], memory_kills: int) -> str:
+def _limit_shown_by_end(job: Job, process: Process, usages: Sequence[RankUsage], killed_on: Sequence[str]) -> str:
     """Return which limit the end of a program shows to be reached, as a sentence; empty for none."""
     code = process.returncode or 0
     if signal.SIGXFSZ in {-code, *(usage.signal for usage in usages)}:
         return job.confinement.file_too_long()
-    return out_of_memory(usages, code, limit_bytes=job.confinement.most_memory_bytes, kernel_kills=memory_kills)
+    return out_of_memory(usages, code, limit_bytes=job.confinement.most_memory_bytes, killed_on=killed_on)
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.hosts.sampling import HostSample, MachineSample, Sample
+from workers.hosts.sampling import memory_kills as kills_between
 from workers.keeper.machine import memory_kills
 from workers.trial import failure
 from workers.trial.rank_usage import RankUsage
@@ -19,20 +21,29 @@ def usage(number: int | None, max_rss_bytes: int, exit_status: int | None = None
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_status", "rss", "kills", "named"),
+    ("number", "exit_status", "rss", "killed_on", "named"),
     [
-        (signal.SIGKILL, None, 1 << 20, 1, True),
-        (signal.SIGKILL, None, 1 << 20, 0, False),
-        (signal.SIGSEGV, None, LIMIT, 0, True),
-        (signal.SIGABRT, None, LIMIT // 2, 0, False),
-        (None, 1, LIMIT, 0, True),
-        (signal.SIGTERM, None, LIMIT, 0, False),
+        (signal.SIGKILL, None, 1 << 20, [failure.THIS_MACHINE], "RANKWIRE_TRIAL_MEMORY_MIB"),
+        (signal.SIGKILL, None, 1 << 20, ["node7", "node9"], "node7, node9"),
+        (signal.SIGKILL, None, 1 << 20, [], ""),
+        (signal.SIGSEGV, None, LIMIT, [], "RANKWIRE_TRIAL_MEMORY_MIB"),
+        (signal.SIGABRT, None, LIMIT // 2, [], ""),
+        (None, 1, LIMIT, [], "RANKWIRE_TRIAL_MEMORY_MIB"),
+        (signal.SIGTERM, None, LIMIT, ["node7"], ""),
     ],
 )
-def test_out_of_memory(number: int | None, exit_status: int | None, rss: int, kills: int, named: bool) -> None:
-    sentence = failure.out_of_memory([usage(number, rss, exit_status)], 0, limit_bytes=LIMIT, kernel_kills=kills)
-    assert bool(sentence) is named
-    assert ("RANKWIRE_TRIAL_MEMORY_MIB" in sentence) is named
+def test_out_of_memory(number: int | None, exit_status: int | None, rss: int, killed_on: list[str], named: str) -> None:
+    sentence = failure.out_of_memory([usage(number, rss, exit_status)], 0, limit_bytes=LIMIT, killed_on=killed_on)
+    assert bool(sentence) is bool(named)
+    assert named in sentence
+
+
+def test_memory_kills_of_samples_are_those_of_each_host() -> None:
+    def sample(**kills: int) -> Sample:
+        hosts = {host: MachineSample(0, 0, 0, 0, 0, 0, memory_kills=count) for host, count in kills.items()}
+        return Sample(0, hosts.pop("n1"), (HostSample("n1", 0, 0, 0, 0),), hosts)
+
+    assert kills_between([sample(n1=4, n2=1, n3=0), sample(n1=4, n2=1, n3=0), sample(n1=4, n2=3, n3=0)]) == {"n2": 2}
 
 
 def test_memory_kills_reads_the_counter_of_the_kernel(tmp_path: Path) -> None:
