@@ -26,7 +26,7 @@ def test_beside_read_only_sources_they_lie_in_the_users_cache(monkeypatch: pytes
     assert chosen.stat().st_mode & 0o077 == 0
 
 
-def test_without_a_writable_cache_each_process_has_a_directory_of_its_own(
+def test_without_a_writable_cache_kernels_are_in_a_directory_of_the_user_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     blocked = tmp_path / "file"
@@ -34,10 +34,14 @@ def test_without_a_writable_cache_each_process_has_a_directory_of_its_own(
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    one, other = kernels._cache_directory(), kernels._cache_directory()
-    assert one.parent != other.parent
-    assert one.parent.parent == tmp_path
-    assert one.parent.stat().st_mode & 0o077 == 0
+    first = kernels._cache_directory()
+    assert first == kernels._cache_directory()
+    assert first.parent.parent == tmp_path
+    assert first.parent.stat().st_mode & 0o077 == 0
+    first.parent.chmod(0o777)  # as if another user had made it
+    other = kernels._cache_directory()
+    assert other.parent != first.parent
+    assert other.parent.stat().st_mode & 0o077 == 0
 
 
 def test_every_change_of_a_kernel_has_a_directory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
