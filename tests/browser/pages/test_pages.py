@@ -139,6 +139,7 @@ def test_it_asks_before_it_cancels(page, person):
 
 def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, complaints):
     page.goto(finished.trials.last().get_absolute_url())
+    page.wait_for_load_state("networkidle")  # parts of the page that are renewed would take the pointer away
     said = page.locator("#explanation")
     term = page.get_by_role("link", name="Elapsed time").first
     term.hover()
