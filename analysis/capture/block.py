@@ -45,7 +45,7 @@ class Block:
         return Columns(*(column[rows] for column in self._columns))
 
     def framing_columns(self, first: int) -> tuple[npt.NDArray[Any], ...]:
-        """What a framing kernel writes, from row ``first`` on."""
+        """Return the columns that a framing kernel writes, from row ``first`` on."""
         columns = self._columns
         written = columns.time_ns, columns.orig_len, columns.cap_len, columns.offset, columns.link
         return tuple(column[first:] for column in written)

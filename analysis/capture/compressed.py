@@ -15,9 +15,9 @@ from typing import Any, Final
 
 MAGICS: Final = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
 MOST_TIMES: Final = 16
-"""How much longer than its file a compressed capture may be,"""
+"""Largest ratio of unpacked to compressed bytes,"""
 ALWAYS_BYTES: Final = 1 << 28
-"""and how long it may be whatever its file's size."""
+"""and the unpacked bytes that are always allowed."""
 _LARGEST_WINDOW: Final = 1 << 27
 """Streams may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
 _PIECE: Final = 1 << 13
@@ -43,7 +43,7 @@ class CompressedSource:
 
     @property
     def unverified(self) -> str | None:
-        """Why damage could have passed unnoticed although there is no problem."""
+        """The reason that damage can have passed unnoticed without a problem; None if checksums exclude that."""
         if isinstance(self._stream, _Streams | _ZstdFile) and not self._stream.is_checked:
             return f"the {self.compression} stream has no checksum, so its content is not verified"
         return None
@@ -84,7 +84,7 @@ class _Streams:
         self._begin = begin
         self._stream = begin()
         self.is_checked = True
-        """Whether all streams so far have a checksum."""
+        """True if all streams so far have a checksum."""
 
     def read1(self, most: int) -> bytes:
         """Return at most ``most`` bytes of content; none at the end. Raises EOFError, OSError and LZMAError."""
@@ -130,7 +130,7 @@ class _ZstdFile:
         self._frame: Any = None
         self._content = memoryview(b"")
         self.is_checked = True
-        """Whether all frames so far have a checksum."""
+        """True if all frames so far have a checksum."""
 
     def read1(self, most: int) -> memoryview:
         """Return at most ``most`` bytes of content; none at the end. Raises EOFError and OSError."""

@@ -1,4 +1,4 @@
-"""What an experiment concludes: observations (numbers with intervals), rules that turn them into causes, and one answer. Pure.
+"""Conclusions of an experiment: observations (numbers with intervals), rules that turn them into causes, one answer. Pure.
 
 ``answer(asked)`` answers the question of a design, ``diagnose(study)`` applies every rule to its study, and ``facts`` are what the rules
 add to the answer.

@@ -1,4 +1,4 @@
-"""What findings add to an answer: one fact for all slices of a sweep, causes first and ranked by what they explain."""
+"""Facts that findings add to an answer: one for all slices of a sweep, causes first and ranked by what they explain."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Advance:
     interval: Interval | None
     clear: bool
     lost: bool
-    """Whether the step is measurably worse."""
+    """True if the step is measurably worse."""
 
 
 def advances(grid: Grid) -> list[Advance]:

@@ -22,7 +22,7 @@ RATE: Final = "link.bandwidth"
 LOSS: Final = "link.loss"
 _MODELLED: Final = frozenset({DELAY, RATE, LOSS})
 FEWEST_LEVELS: Final = 4
-"""Of delay or rate: with fewer, factors between them are told, not slopes and bends."""
+"""Values of delay or rate; with fewer, the answer states factors between them instead of slopes and bends."""
 _VAGUE: Final = 10.0
 """An interval whose ends differ by a larger factor is not shown as numbers."""
 _FEWEST_FREEDOM: Final = 2

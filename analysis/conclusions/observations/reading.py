@@ -169,7 +169,7 @@ class Reading:
         )
 
     def larger(self, metric: str, over: Place, under: Place) -> bool:
-        """Return whether the metric is measurably larger at ``over``: the interval of the ratio lies above 1, or print says so."""
+        """Return whether the metric is measurably larger at ``over``: the interval of the ratio is above 1, or printed values differ."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
             return interval.low is not None and interval.low > 1

@@ -67,7 +67,7 @@ def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | No
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Measured loads that the rule accepts and refuses whatever the scatter; ``is_settled`` if no measured load lies between."""
+    """Measured loads that the rule accepts and refuses whatever the scatter; ``is_settled`` if no measured load is between them."""
 
     low: float | None
     high: float | None

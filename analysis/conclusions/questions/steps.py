@@ -35,7 +35,7 @@ def answer_steps(asked: Asked) -> Answer:
 
 
 def _paid(found: Sequence[Advance]) -> Advance | None:
-    """Return the change that paid most. The first step is where one started, often a sample input that nobody would keep: what was
+    """Return the change that paid most. The first step is where one started, often a sample input that no user would keep: what was
     gained over it counts only if no later change paid."""
     clear = [advance for advance in found if advance.clear]
     later = [advance for advance in clear if advance.over > 1]

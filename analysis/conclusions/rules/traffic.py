@@ -120,7 +120,7 @@ def _skew(matrix: Mapping[str, Any] | None, name: str) -> tuple[float, float, st
     share, even = heaviest / total, 1 / sum(volume >= _USED * heaviest for volume in pairs.values())
     if share > _SKEWED * even and count > 3:
         return share / even, share, heaviest_pair(name, labels[b], labels[a], share, even)
-    # in a star every pair with the centre is equal, so no pair stands out, but the centre's link carries all
+    # in a star all pairs with the centre are equal: none is prominent, but the centre's link carries all
     link, even = busiest_link_share(matrix) or 0.0, 1 / count
     if link > 1.6 * even and link > 0.45:
         involved = [sum(table[i]) + sum(row[i] for row in table) for i in range(count)]

@@ -121,7 +121,7 @@ def too_few(curve: SizeGrid, resolution: float | None) -> str:
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
-    """Return the efficiency of the largest size; ``line`` says how it lies to 80 %."""
+    """Return the efficiency of the largest size; ``line`` compares it with 80 %."""
     about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
     words = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
     return f"Efficiency is {words} at {_size(curve, len(curve.points) - 1)}; {line}{because}."
