@@ -11,7 +11,7 @@
 - A change is signed and rounded to 0.1 %, from 100 % on to 1 %: −8.8 %, +20 %, +210 %; from ten times on it is a factor: 113×.
 - A column or an axis has one scale, that of its largest value (``Scale``); counts and their rates from 20 000 on are in thousands.
 
-What people wrote themselves (1 Gbit/s, 0.1 %) is repeated as they wrote it: ``experiments.pure.quantities`` does that without loss.
+What people wrote themselves (1 Gbit/s, 0.1 %) is repeated as they wrote it: ``experiments.common.quantities`` does that without loss.
 REST and exports hold raw values in base units. ``static/charts.js`` and HOVER follow the rule where the browser writes numbers.
 """
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from analysis.capture.join import join
-from analysis.capture.share import Recording
+from analysis.capture.sharding import Recording
 from analysis.capture.tables import tables_of
 from analysis.capture_analysis import analyse
 from analysis.traffic.tcp import TcpAccumulator

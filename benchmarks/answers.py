@@ -19,7 +19,7 @@ from typing import Final, get_args
 
 import numpy as np
 
-from analysis.conclusions import Claims
+from analysis.conclusions import SimultaneousIntervals
 from analysis.statistics import compare_groups
 from tests.analysis.conclusions.checks import check
 from tests.analysis.conclusions.truth import (
@@ -107,7 +107,7 @@ def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
     random, wrong = np.random.default_rng([points, repetitions]), 0
     for _ in range(trials):
         scatters = [*[0.01] * (points - 1), 0.2]
-        claims = Claims([list(np.exp(random.normal(0, sd, repetitions))) for sd in scatters])
+        claims = SimultaneousIntervals([list(np.exp(random.normal(0, sd, repetitions))) for sd in scatters])
         wrong += any(claims.differ(i, j) for i in range(points) for j in range(i))
     return wrong / trials
 
@@ -123,7 +123,7 @@ def disturbed(
         middles = effect ** (np.arange(points) / max(points - 1, 1))
         values = middles[:, None] * np.exp(random.normal(0, sd, (points, repetitions)))
         slower = np.full(values.shape, factor) if factor else random.uniform(1.5, 3, values.shape)
-        claims = Claims(list(np.where(random.random(values.shape) < 0.05, values * slower, values)))
+        claims = SimultaneousIntervals(list(np.where(random.random(values.shape) < 0.05, values * slower, values)))
         if effect == 1:
             count += any(claims.differ(i, j) for i in range(points) for j in range(i))
         else:
@@ -135,7 +135,7 @@ def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float
     """Share of the points' intervals that hold the true median of times with an exponential tail (on the logarithm)."""
     random, truth, held = np.random.default_rng([points, repetitions]), 2**sd, 0
     for _ in range(trials):
-        claims = Claims(list(np.exp(random.exponential(sd, (points, repetitions)))))
+        claims = SimultaneousIntervals(list(np.exp(random.exponential(sd, (points, repetitions)))))
         intervals = [claims.value(i) for i in range(points)]
         held += sum((each.low or 0) <= truth <= (each.high or 0) for each in intervals if each is not None)
     return held / trials / points

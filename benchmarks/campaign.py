@@ -191,7 +191,7 @@ class Campaign:
 
     def _away(self, program: str) -> bool:
         """A service is gone and its keeper cannot start it again for a while."""
-        keepers, services = self.server.inside("config.services.keeper"), self.server.inside(program)
+        keepers, services = self.server.inside("config.services.host_process"), self.server.inside(program)
         if not keepers or not services:
             return False
         with suppress(psutil.Error):

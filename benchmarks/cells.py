@@ -101,7 +101,7 @@ def run(spec: dict[str, Any], cluster: str) -> Any:
     """Submit and run to the end, as a worker does; returns the experiment."""
     from experiments.library import load_defaults
     from experiments.models import Cluster
-    from experiments.spec import parse
+    from experiments.specification import parse
     from workers import queue, tasks
 
     whole = {"name": f"cells {cluster}", "cluster": cluster, "warmups": 0, "capture": {"enabled": False}, **spec}

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.workers.clusters.trials import PlainLink
 from workers import launchers
-from workers.keeper import table
+from workers.agent import process_table
 from workers.launchers import Job, Session
 from workers.trial.disturbances import busy_s, disturbances
 from workers.trial.rank_usage import read_rank_usage
@@ -147,8 +147,8 @@ def load(share: float) -> Iterator[subprocess.Popen[bytes] | None]:
 
 def others_s(program: subprocess.Popen[bytes] | None) -> float:
     """Return the CPU time so far of the load and of all processes that this one has not started."""
-    started = {os.getpid(), *(entry.pid for entry in table.tree(os.getpid()))} - {program.pid if program else 0}
-    others = [entry for entry in table.entries() if entry.pid not in started]
+    started = {os.getpid(), *(entry.pid for entry in process_table.tree(os.getpid()))} - {program.pid if program else 0}
+    others = [entry for entry in process_table.entries() if entry.pid not in started]
     return sum(entry.user_s + entry.system_s + entry.waited_for_s for entry in others)
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 django.setup()
 
-from analysis.capture.share import Recording  # noqa: E402
-from workers.capture.shares import Shares, help_with  # noqa: E402
+from analysis.capture.sharding import Recording  # noqa: E402
+from workers.capture.prepared_recordings import Shares, help_with  # noqa: E402
 
 RUNS = 5
 SIZES = ((2, 5_000), (4, 25_000), (8, 25_000), (8, 200_000), (32, 50_000))

@@ -135,7 +135,7 @@ def command(script: str) -> list[str]:
 def run_experiment(program: list[str], *, hosts: int, **fields: Any) -> Any:
     """Submit and run to the end, as a worker does; returns the experiment."""
     from experiments.library import load_defaults
-    from experiments.spec import parse
+    from experiments.specification import parse
     from workers import queue, tasks
 
     spec = {
@@ -169,7 +169,7 @@ def overhead_s(trials: int, program: list[str], **fields: Any) -> float:
 def run_water(**fields: Any) -> Any:
     """LAMMPS on 4 ranks, once; returns the experiment."""
     from experiments.library import load_defaults
-    from experiments.spec import parse
+    from experiments.specification import parse
     from workers import queue, tasks
 
     experiment = queue.submit(parse({**WATER, **fields}), project=load_defaults())
@@ -301,7 +301,7 @@ def queue_of_ten_thousand(_trials: int, _rounds: int, _home: Path) -> list[Row]:
     """Accepting 10 000 trials, and what a look at the waiting queue costs."""
     from experiments.library import load_defaults
     from experiments.models import Cluster, Experiment, Trial
-    from experiments.spec import parse
+    from experiments.specification import parse
 
     spec = {
         "name": "many",

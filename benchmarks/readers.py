@@ -204,7 +204,7 @@ def measure_one(hosts: int) -> float:
     """Elapsed time of a trial."""
     from experiments.library import load_defaults
     from experiments.models import Measurement
-    from experiments.spec import parse
+    from experiments.specification import parse
     from workers import queue, tasks
 
     experiment: Any = queue.submit(parse({**WATER, "sweep": {"hosts": [hosts]}}), project=load_defaults())

@@ -16,9 +16,9 @@ from typing import Any
 import structlog
 from celery.beat import Scheduler
 
-from experiments.pure import outage
+from experiments.common import outage
 from workers import vital_signs
-from workers.backlog import is_heard
+from workers.backlog import has_listener
 
 AGAIN_S = 5.0
 
@@ -55,7 +55,7 @@ class SteadyScheduler(Scheduler):
 
     def _is_sent(self, entry: Any) -> bool:
         try:
-            if not is_heard(self.app):
+            if not has_listener(self.app):
                 return False
             # Without a producer of its own: making one waits for the broker, and no heartbeat would be stored meanwhile.
             self.apply_async(entry, advance=False)

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from config.log import say_as_object
 from config.services.children import die_with_parent
-from experiments.pure import outage
+from experiments.common import outage
 from workers import stopping, vital_signs
 from workers.worker_identity import analysis_here
 

@@ -13,8 +13,8 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 
+from experiments.common import outage
 from experiments.models import LastSeen
-from experiments.pure import outage
 
 PATIENCE_S: Final = 1.5
 """The answer is there within two seconds, whatever PostgreSQL and Redis do."""

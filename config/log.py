@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 
-from experiments.pure import outage
+from experiments.common import outage
 
 _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
     structlog.contextvars.merge_contextvars,
@@ -36,7 +36,7 @@ class Routine(logging.Filter):
 
 
 class Outages(logging.Filter):
-    """Drops records of errors that an outage of PostgreSQL or Redis causes: each outage is two lines (experiments/pure/outage.py)."""
+    """Drops records of errors that an outage of PostgreSQL or Redis causes: each outage is two lines (experiments/common/outage.py)."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is kept. Celery passes the error as an argument, others with its traceback."""

@@ -315,17 +315,17 @@ STORAGES = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.protocol.authentication.TokenAuthentication",
+        "dashboard.api.rest.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "dashboard.api.protocol.authentication.WithinScope",
+        "dashboard.api.rest.authentication.WithinScope",
     ],
-    "DEFAULT_PAGINATION_CLASS": "dashboard.api.protocol.pagination.Pagination",
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJsonParser"],
+    "DEFAULT_PAGINATION_CLASS": "dashboard.api.rest.pagination.Pagination",
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.rest.parsers.StrictJsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "dashboard.api.protocol.errors.handle",
+    "EXCEPTION_HANDLER": "dashboard.api.rest.errors.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_SCHEMA_CLASS": "dashboard.api.examples.WithExamples",
@@ -339,8 +339,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "dashboard.api.protocol.schema.bodies_are_required",
-        "dashboard.api.protocol.schema.fields_may_be_left_out",
+        "dashboard.api.rest.schema.bodies_are_required",
+        "dashboard.api.rest.schema.fields_may_be_left_out",
     ],
     "SERVERS": [{"url": PREFIX}] if PREFIX else [],
     "ENUM_NAME_OVERRIDES": {

@@ -14,8 +14,8 @@ from config.health import health, metrics
 # The administration has no sign-in of its own, which would know no second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
-handler400 = "dashboard.api.protocol.errors.bad_request"
-handler500 = "dashboard.api.protocol.errors.server_error"
+handler400 = "dashboard.api.rest.errors.bad_request"
+handler500 = "dashboard.api.rest.errors.server_error"
 
 urlpatterns = [
     path("healthz", health, name="health"),

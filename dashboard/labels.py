@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis import numbers
 from experiments import workloads
-from experiments.pure.facts import leaves, text_of
-from experiments.spec.parameters import Link, shown
+from experiments.common.facts import leaves, text_of
+from experiments.specification.parameters import Link, shown
 
 _LABELS = {
     "hosts": "Hosts",

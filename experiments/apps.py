@@ -29,7 +29,7 @@ class ExperimentsConfig(AppConfig):
 
     def ready(self) -> None:
         from experiments import registered
-        from experiments.pure import outage
+        from experiments.common import outage
         from experiments.traffic import define_in_database
 
         workloads.add_source(_brought)

@@ -13,9 +13,9 @@ from django.conf import settings
 
 from analysis.mpi.calls import Calls, NotATrace, from_bytes
 from experiments import store
+from experiments.common import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial, TrialResult
-from experiments.pure import plain_files
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"

@@ -10,7 +10,7 @@ from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
 from analysis.numbers import SHARE
 from experiments import workloads
-from experiments.pure import foreign_figures
+from experiments.common import external_figures
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
@@ -125,7 +125,7 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
     if workload is not None and figure is None and workload.constants and name.isidentifier():
         figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
-    if workload is None and (foreign := foreign_figures.described(identifier)) is not None:
+    if workload is None and (foreign := external_figures.described(identifier)) is not None:
         return _foreign(identifier, foreign)
     if workload is None or figure is None:
         return _STUDIES[identifier]
@@ -140,9 +140,9 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     )
 
 
-def _foreign(identifier: str, figure: foreign_figures.ForeignFigure) -> Metric:
+def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
     """A figure that another tool named: whether less or more of it is better, the tool does not say."""
-    tool = foreign_figures.TOOLS[figure.tool]
+    tool = external_figures.TOOLS[figure.tool]
     label = figure.name.replace("_", " ")
     return Metric(
         id=identifier,

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
+from experiments.common.storable import storable
 from experiments.errors import NotPlain, OutputError, StoreAway, Tampered
 from experiments.files import (
     MEASURED_NAME,
@@ -24,7 +25,6 @@ from experiments.files import (
     write_measured,
 )
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
-from experiments.pure.storable import storable
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.workloads import Parsed
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
+from experiments.common.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.errors import InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, State
 from experiments.models.experiment import specification_hash
-from experiments.pure.quantities import BANDWIDTH, DURATION, FRACTION
-from experiments.spec import ExperimentSpec, design, parse
-from experiments.spec.ranges import expand_values
+from experiments.specification import ExperimentSpec, design, parse
+from experiments.specification.ranges import expand_values
 
 FieldChange = tuple[str, Any, Any]
 """(path of a field, value before, value after); None where a version does not set it."""

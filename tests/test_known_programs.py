@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.known_programs.judge import contradictions, judge, true_causes, truth_of
 from benchmarks.known_programs.kinds import FIGURES, KINDS, specification
-from experiments.spec import parse
+from experiments.specification import parse
 
 OWN = dict.fromkeys(FIGURES, 0.0)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from celery import Celery
 
-from experiments.pure import outage
+from experiments.common import outage
 
 
-def is_heard(app: Celery, queue: str = "") -> bool:
+def has_listener(app: Celery, queue: str = "") -> bool:
     """Return whether nothing waits in the broker for a free worker process, in ``queue`` or else that of trials; True as well where
     the broker does not answer.
     """

@@ -13,9 +13,9 @@ from django.db.models import QuerySet, Sum
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
-from experiments.spec import ExperimentSpec, design
-from experiments.spec.design import Design
-from experiments.spec.launch_plan import plan_launch
+from experiments.specification import ExperimentSpec, design
+from experiments.specification.design import Design
+from experiments.specification.launch_plan import plan_launch
 from workers import launchers
 from workers.launchers import Recording
 from workers.trial.inside_mpi import previewed

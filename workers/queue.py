@@ -16,12 +16,12 @@ from celery import current_app, group
 from django.db import transaction
 
 from experiments import access, revision, workloads
+from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
-from experiments.pure import outage
 from experiments.selectors import predictions, quotas
-from experiments.spec import ExperimentSpec
-from experiments.spec.yaml_lines import YamlDocument
+from experiments.specification import ExperimentSpec
+from experiments.specification.yaml_lines import YamlDocument
 from workers import backlog
 from workers.worker_identity import analysis_here
 
@@ -204,7 +204,7 @@ def ring_notices() -> None:
 def share_out(place: Path, numbers: Iterable[int]) -> None:
     """Ask the other processes of this machine, as one group, to make shares of a joined capture; unless they are too busy to hear."""
     here = analysis_here()
-    if not backlog.is_heard(current_app, here):
+    if not backlog.has_listener(current_app, here):
         return
     asked = group(current_app.signature(SHARE, args=(str(place), number)).set(queue=here) for number in numbers)
     try:

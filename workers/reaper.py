@@ -30,12 +30,12 @@ def reap() -> int:
     for trial in Trial.objects.active().select_related("experiment"):
         if is_gone(trial.worker):
             reason = "Its worker process ended in the middle of the trial."
-        elif trial.note_silence(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
+        elif trial.record_missed_heartbeat(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
             reason = f"Its worker has been silent: last heard of as {trial.worker}."
         else:
             continue
         worker = trial.worker
-        if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.hand_back():
+        if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.requeue():
             _clear_up(trial, worker)
             stopping.forget(worker)
             log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="It was told to end.")

@@ -14,9 +14,9 @@ from typing import Final
 from django.conf import settings
 
 from experiments import store as kept_in
+from experiments.common import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import UNFINISHED, Artifact, Deleted, Trial
-from experiments.pure import plain_files
 from experiments.store.base import Upload
 from workers.bucket_check import pairs
 

@@ -11,9 +11,9 @@ from celery import current_app, shared_task
 from experiments.models import BackgroundTask, Cluster, Heartbeat
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
-from workers.capture import shares
-from workers.cluster_test import run as cluster_test
-from workers.notices import outbox
+from workers.capture import prepared_recordings
+from workers.cluster_check import run as cluster_test
+from workers.notifications import outbox
 from workers.trial import pipeline
 
 BACKGROUND_QUEUE: Final = "background"
@@ -43,23 +43,23 @@ def read_again(experiment_id: int) -> None:
 @shared_task(name=queue.SHARE, ignore_result=True)
 def make_share(place: str, number: int) -> None:
     """Help a trial of this machine whose recordings are being joined."""
-    shares.help_with(Path(place), number)
+    prepared_recordings.help_with(Path(place), number)
 
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
     """Every few seconds: find lost trials, and ring for waiting ones whose message was lost."""
     reaper.reap()
-    if backlog.is_heard(current_app):  # bells must not pile up behind a long trial
+    if backlog.has_listener(current_app):  # bells must not pile up behind a long trial
         # Messages go round the workers: one bell behind every sweep would always fall to the same one of two.
         for _ in range(random.choice((1, 2))):  # noqa: S311 - no secret
             queue.ring_all_waiting()
     BackgroundTask.wake_silent()
-    if BackgroundTask.objects.filter(state=BackgroundTask.State.WAITING).exists() and backlog.is_heard(
+    if BackgroundTask.objects.filter(state=BackgroundTask.State.WAITING).exists() and backlog.has_listener(
         current_app, BACKGROUND_QUEUE
     ):
         queue.ring_background()
-    if outbox.is_waiting() and backlog.is_heard(current_app, BACKGROUND_QUEUE):
+    if outbox.is_waiting() and backlog.has_listener(current_app, BACKGROUND_QUEUE):
         queue.ring_notices()
 
 

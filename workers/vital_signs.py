@@ -12,7 +12,7 @@ import structlog
 from django.apps import apps
 from django.db import close_old_connections
 
-from experiments.pure import outage
+from experiments.common import outage
 
 EVERY_S: Final = 10.0
 _threads: dict[int, threading.Thread] = {}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from analysis.addresses import Addresses
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
-from analysis.capture.greetings import Greetings
+from analysis.capture.handshake_signatures import Greetings
 from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.memory import reserved

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import zstandard
 
 from analysis.capture.clocks import Offset, offset_between
-from analysis.capture.share import Recording, read_sightings, write_share
+from analysis.capture.sharding import Recording, read_sightings, write_share
 from analysis.errors import UnreadableCapture
 from analysis.kernels import joining as kernel
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.greetings import Greetings
+from analysis.capture.handshake_signatures import Greetings
 from analysis.capture.tshark import MOST_NS, nanoseconds, running
 from analysis.capture.tshark_fields import (
     ERRORS,
@@ -32,7 +32,7 @@ from analysis.capture.tshark_fields import (
     virtual_network,
 )
 from analysis.kernels.frames.framing import MOST_DROPPED
-from analysis.kernels.greetings import (
+from analysis.kernels.handshake_signatures import (
     BTL_BYTES,
     LIBFABRIC_FIXED_BYTES,
     LIBFABRIC_HEADER_BYTES,

@@ -6,12 +6,12 @@ add to the answer.
 
 from analysis.conclusions.answer import Answer, Cause, ChangePart, Figure, Missing
 from analysis.conclusions.answering import OUTLIERS, answer, together
-from analysis.conclusions.asked import Accepted, Asked, Deciding, Factor, Question, question
+from analysis.conclusions.context import Accepted, Asked, Deciding, Factor, Question, question
 from analysis.conclusions.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
 from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of, facts
 from analysis.conclusions.observations.grid import Together
 from analysis.conclusions.observations.reading import Observation
-from analysis.conclusions.observations.scatter import Claims, Scatter, pooled
+from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals, pooled
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report, Verdict, find
 from analysis.conclusions.sentences.key_figures import key_figures
@@ -27,7 +27,6 @@ __all__ = [
     "Asked",
     "Cause",
     "ChangePart",
-    "Claims",
     "Curve",
     "Deciding",
     "Diagnosis",
@@ -42,6 +41,7 @@ __all__ = [
     "Question",
     "Report",
     "Scatter",
+    "SimultaneousIntervals",
     "Slice",
     "Together",
     "Verdict",

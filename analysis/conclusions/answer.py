@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from analysis.conclusions.asked import ASKS, Question
+from analysis.conclusions.context import ASKS, Question
 from analysis.conclusions.observations.scatter import Scatter
 from analysis.statistics import Interval
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Figure, Strength
-from analysis.conclusions.asked import Asked, Factor, Question, question
+from analysis.conclusions.context import Asked, Factor, Question, question
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.observations.grid import Grid, Together
 from analysis.conclusions.observations.residuals import scatter_of_residuals

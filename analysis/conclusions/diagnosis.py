@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.reading import ChoiceOf
 from analysis.conclusions.rules.report import Report, find
 from analysis.scaling import (

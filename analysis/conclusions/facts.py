@@ -8,7 +8,7 @@ from math import exp
 from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Answer, Cause
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.rules.registry import Finding

@@ -8,7 +8,7 @@ from math import ceil, floor
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2

@@ -27,7 +27,7 @@ from analysis.kernels.frames.encapsulation import (
     under_outer_vlans,
 )
 from analysis.kernels.frames.link_layers import ETHERNET, link_layer, untagged_bytes
-from analysis.kernels.greetings import greeting
+from analysis.kernels.handshake_signatures import greeting
 from analysis.kernels.raw import signed, u8, u16, u32, u64
 from analysis.packets import (
     CUT,

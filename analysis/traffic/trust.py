@@ -12,7 +12,7 @@ from analysis.kernels import trust as kernel
 from analysis.memory import reserved
 from analysis.numbers import amount, grouped, plural
 from analysis.packets import MOST_FLOWS, MOST_HOSTS, NO_FLOW, RST, SYN, PacketTable
-from analysis.traffic import wire
+from analysis.traffic import uncoalesce
 from analysis.trust_level import TrustLevel
 
 UNUSABLE_DROP_SHARE: Final = 0.05
@@ -148,7 +148,7 @@ class TrustAccumulator:
         self._added = 0
 
     def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
-        """Add a table; returns it as it was on the wire (`analysis.traffic.wire`), and which rows repeat an earlier frame."""
+        """Add a table; returns it as it was on the wire (`analysis.traffic.uncoalesce`), and which rows repeat an earlier frame."""
         duplicate = np.empty(len(table), np.bool_)
         found, self._pushed = kernel.duplicates(
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
@@ -164,7 +164,9 @@ class TrustAccumulator:
         self._strays = table.flow_strays
         if found:
             self._note_copies(table.flow[duplicate])
-        on_the_wire, duplicate = wire.split(table, self._pieces(table, self._announced, self._counters), duplicate)
+        on_the_wire, duplicate = uncoalesce.split(
+            table, self._pieces(table, self._announced, self._counters), duplicate
+        )
         self._added += len(on_the_wire) - len(table)
         return on_the_wire, duplicate
 
@@ -188,7 +190,7 @@ class TrustAccumulator:
 
         What connections announce is learnt anew: known before its SYN, it would split what was left whole at first.
         """
-        return wire.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
+        return uncoalesce.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
 
     def _pieces(
         self, table: PacketTable, announced: npt.NDArray[np.uint16], counters: npt.NDArray[np.int64]
@@ -269,7 +271,7 @@ def _split(super_segments: int) -> str:
     segments = plural(super_segments, "segment was", "segments were")
     return (
         f"{segments} joined by offloads and split again by the segment size of the handshake: numbers of packets, sizes and "
-        f"means are estimated ({wire.ERROR_IN_WORDS}), times between single packets are not known"
+        f"means are estimated ({uncoalesce.ERROR_IN_WORDS}), times between single packets are not known"
     )
 
 

@@ -190,7 +190,7 @@ def stored(name: str, specification: dict[str, Any], count: int) -> str:
     from experiments.library import load_defaults
     from experiments.management.commands import seed_repository as seed
     from experiments.models import Artifact, Experiment, Trial, TrialValues
-    from experiments.spec import parse
+    from experiments.specification import parse
 
     points = prod(map(len, specification["sweep"].values()))
     repetitions = max(1, min(1000, count // points))

@@ -4,7 +4,7 @@ Three locks under var/locks, which the kernel releases however a process ends:
 
     users   shared by every user; the keeper ends the services when it gets it exclusively
     start   exclusive while a user looks whether a keeper runs and starts one
-    keeper  held by the keeper (config/services/keeper.py) for its life
+    keeper  held by the keeper (config/services/host_process.py) for its life
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _start_keeper(installation: Installation) -> None:
             [
                 sys.executable,
                 "-m",
-                "config.services.keeper",
+                "config.services.host_process",
                 str(installation.var),
                 str(writer),
                 *installation.embedded,

@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
 from dashboard.requests import ranges

@@ -17,16 +17,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import refuse_unknown
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
-from dashboard.requests import seats
+from dashboard.requests import concurrency_limits
 from experiments import access
 from experiments.errors import BadBundle, CannotExport
-from experiments.exchange.arrival import Arrival, Brought
+from experiments.exchange.exporting import IN_CONTENTS
+from experiments.exchange.import_plan import ImportPlan, ImportResult
 from experiments.exchange.intake import take_in_sent
-from experiments.exchange.leaving import IN_CONTENTS
 from experiments.models.people.project import DEFAULT_PROJECT
 
 _PIECE: Final = 1 << 20
@@ -48,7 +48,7 @@ class WantedBundleSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-class ArrivalSerializer(serializers.Serializer[Arrival]):
+class ArrivalSerializer(serializers.Serializer[ImportPlan]):
     """What came, or would come, of one experiment."""
 
     name = serializers.CharField()
@@ -59,11 +59,11 @@ class ArrivalSerializer(serializers.Serializer[Arrival]):
     note = serializers.CharField(help_text="What of it is here already, or why nothing of it comes in.")
     experiment = serializers.SerializerMethodField(help_text="Its slug here; null where nothing was stored.")
 
-    def get_experiment(self, arrival: Arrival) -> str | None:
+    def get_experiment(self, arrival: ImportPlan) -> str | None:
         return arrival.stored.slug if arrival.stored is not None else None
 
 
-class BroughtSerializer(serializers.Serializer[Brought]):
+class BroughtSerializer(serializers.Serializer[ImportResult]):
     """What was sent, with where it is from."""
 
     kind = serializers.ChoiceField(choices=("bundle", "description", "report"))
@@ -156,7 +156,7 @@ class ImportsView(APIView):
         project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
-        taken = seats.take(request.user, "import")
+        taken = concurrency_limits.take(request.user, "import")
         sent = request.data["file"] if request.data else None  # type: ignore[call-overload]  # as ZipParser gives it
         if sent is None:
             taken.leave()

@@ -12,9 +12,9 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
-from dashboard.api.protocol.in_place import in_place
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.in_place import in_place
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters

@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import clean, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import clean, refuse_unknown
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
 from experiments.selectors.compared_members import FEWEST, MOST

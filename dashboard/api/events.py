@@ -12,9 +12,9 @@ from rest_framework.pagination import Cursor
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import refuse_unknown
-from dashboard.api.protocol.pagination import CursorPages
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.pagination import CursorPages
 from dashboard.api.trials.rows import Gone
 from experiments.access import visible_events
 from experiments.models import Event

@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import described, refuse_empty, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import described, refuse_empty, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter

@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import checked, clean, described, refuse_empty, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import checked, clean, described, refuse_empty, refuse_unknown
 from dashboard.filters import HistoryFilter
 from experiments.metrics import is_metric
 from experiments.models import Configuration

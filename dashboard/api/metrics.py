@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.catalogue import METRICS, Direction, Section, Shape
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import refuse_unknown
 
 
 class MetricSerializer(serializers.Serializer[Any]):

@@ -13,8 +13,8 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.people.people import (
     CHANGES,
     KINDS,

@@ -23,14 +23,14 @@ from rest_framework.views import APIView
 
 from analysis.sensitivity import Link
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
 from dashboard.panels.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
 from dashboard.panels.network.table import as_file
-from dashboard.requests.idempotency import PARAMETER, answered_once
+from dashboard.requests.idempotency import PARAMETER, idempotent_response
 from experiments import access
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Network, Prediction
@@ -175,7 +175,9 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             with _at_fields():
                 task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
             return accepted(task, request)
-        return answered_once(request, lambda: _foretold(request, experiment, link, asked["at"], check=asked["check"]))
+        return idempotent_response(
+            request, lambda: _foretold(request, experiment, link, asked["at"], check=asked["check"])
+        )
 
     @extend_schema(
         parameters=[PARAMETER],
@@ -187,7 +189,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Queue two trials, or two more, on the link of a prediction."""
         prediction = self.get_object()
         self._require_run(request, prediction.experiment)
-        return answered_once(request, lambda: _checked(request, prediction))
+        return idempotent_response(request, lambda: _checked(request, prediction))
 
     def _experiment(self, request: Request, slug: str) -> Experiment:
         visible = access.visible_experiments(request.user).select_related("project", "cluster")

@@ -12,10 +12,10 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
-from dashboard.api.protocol.in_place import in_place
-from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.in_place import in_place
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from experiments.access import may_register_programs
 from experiments.models import Program
 from experiments.workloads.program import ProgramDefinition

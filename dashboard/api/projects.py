@@ -13,8 +13,8 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import refuse_unknown
 from experiments.access import visible_projects
 from experiments.selectors.quotas import quotas_of
 

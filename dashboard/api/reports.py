@@ -11,8 +11,8 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.filters import ReportFilter
 from dashboard.reports.forms import one_ending
 from dashboard.reports.parts import Source

@@ -1,4 +1,4 @@
-"""Rows as JSON. Read-only: what comes in is a specification, and only experiments.spec judges it."""
+"""Rows as JSON. Read-only: what comes in is a specification, and only experiments.specification judges it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from dashboard.api.protocol.fields import Sparse
-from dashboard.api.protocol.in_place import told
-from dashboard.panels.experiment.not_counted import why_apart
+from dashboard.api.rest.fields import Sparse
+from dashboard.api.rest.in_place import told
+from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
 from workers.testbed.certificate import Certificate

@@ -8,10 +8,10 @@ from django.conf import settings
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
-from dashboard.api.protocol.parsers import YamlText
+from dashboard.api.rest.parsers import YamlText
 from experiments import access
 from experiments.models import Project
-from experiments.spec import ExperimentSpec, parse, parse_yaml
+from experiments.specification import ExperimentSpec, parse, parse_yaml
 
 
 def project_of(request: Request) -> Project:

@@ -11,8 +11,8 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from experiments.models import ApiToken
 
 

@@ -29,7 +29,7 @@ from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
 from dashboard.api.reports import ReportViewSet
-from dashboard.api.shares import ShareLinkViewSet
+from dashboard.api.share_links import ShareLinkViewSet
 from dashboard.api.status import StatusView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials.rows import TrialViewSet

@@ -12,14 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api.protocol import schema
-from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
+from dashboard.api.rest import schema
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
 from dashboard.api.specifications import project_of, specification_of
 from dashboard.panels.new.preview import cautions
 from experiments.errors import InvalidSpec
 from experiments.models.experiment import cluster_for
 from experiments.selectors import quotas
-from experiments.spec import design
+from experiments.specification import design
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.requests.seats import Busy
+from dashboard.requests.concurrency_limits import Busy
 from experiments.access import only_project
 from experiments.errors import TooMuchAtOnce
 from experiments.models import BackgroundTask, Experiment

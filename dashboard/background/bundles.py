@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from dashboard.background import asking
 from experiments.access import limited_to, visible_experiments
+from experiments.common import plain_files
 from experiments.exchange.bundle import Chosen, write_bundle
 from experiments.exchange.choice import chosen_by
-from experiments.exchange.leaving import Wanted
+from experiments.exchange.exporting import Wanted
 from experiments.exchange.records import Captures
 from experiments.models import BackgroundTask
-from experiments.pure import plain_files
 
 _LONGEST_NAME: Final = 80
 

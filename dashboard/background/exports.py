@@ -13,11 +13,11 @@ from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
-from dashboard.requests import seats
+from dashboard.requests import concurrency_limits
 from dashboard.requests.explore import ROWS, Rows, ask, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects
+from experiments.common import plain_files
 from experiments.models import BackgroundTask, Configuration
-from experiments.pure import plain_files
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
 from experiments.selectors.export.columns import dimensions
@@ -37,11 +37,13 @@ def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | 
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _asked(user, given, form, table)
     try:
-        taken = seats.take(user, "export")
-    except seats.Busy:
+        taken = concurrency_limits.take(user, "export")
+    except concurrency_limits.Busy:
         return _asked(user, given, form, table)
     try:
-        response = StreamingHttpResponse(seats.Seated(table.body(), taken), content_type=FORMATS[form])
+        response = StreamingHttpResponse(
+            concurrency_limits.LimitedResponse(table.body(), taken), content_type=FORMATS[form]
+        )
         response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
     except BaseException:
         taken.leave()

@@ -10,7 +10,7 @@ from django.db import transaction
 from analysis import numbers
 from analysis.replay.actions import Traces, traces
 from analysis.replay.errors import NotReplayable
-from analysis.replay.foretold import Check, Replayed
+from analysis.replay.predicted import Check, Replayed
 from analysis.sensitivity import Link
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn

@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 
 from analysis.numbers import plural
-from experiments.exchange.leaving import IN_CONTENTS
+from experiments.exchange.exporting import IN_CONTENTS
 from experiments.models import Project
 
 CAPTURES: Final = (

@@ -16,10 +16,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from dashboard.exchange.forms import ImportForm
-from dashboard.requests import seats
+from dashboard.requests import concurrency_limits
 from experiments.access import projects_for
 from experiments.errors import BadBundle, InvalidSpec
-from experiments.exchange.arrival import Brought
+from experiments.exchange.import_plan import ImportResult
 from experiments.exchange.intake import take_in_sent
 from experiments.models import Project
 
@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if not projects:
         raise PermissionDenied
     form = ImportForm(projects, request.POST or None, request.FILES or None)
-    brought: Brought | None = None
+    brought: ImportResult | None = None
     status = 200
     if request.method == "POST":
         status = 422
@@ -54,9 +54,9 @@ def page(request: HttpRequest) -> HttpResponse:
     )
 
 
-def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> Brought:
+def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
     """Bring in a file that somebody sent. Raise BadBundle, InvalidSpec; Busy where as many of theirs are looked at as may."""
-    taken = seats.take(user, "import")
+    taken = concurrency_limits.take(user, "import")
     try:
         with _on_disk(sent) as place:
             return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
@@ -77,7 +77,7 @@ def _on_disk(sent: UploadedFile[Any]) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _imported(request: HttpRequest, brought: Brought) -> HttpResponse:
+def _imported(request: HttpRequest, brought: ImportResult) -> HttpResponse:
     """Say what came, and lead there where it is one experiment."""
     for arrival in brought.arrivals:
         tag = "ok" if arrival.trials else "info"

@@ -15,7 +15,7 @@ from django_filters.fields import IsoDateTimeField
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.selectors.conditions import read_conditions
-from experiments.spec.expressions import Expression
+from experiments.specification.expressions import Expression
 
 
 class Words(forms.TextInput):

@@ -36,7 +36,7 @@ from experiments.models import (
 )
 from experiments.selectors.conditions import condition
 from experiments.selectors.history_list import SORTS
-from experiments.spec.expressions import Expression
+from experiments.specification.expressions import Expression
 
 
 class ExperimentFilter(ListFilter):

@@ -17,7 +17,7 @@ from experiments.models import Configuration, Experiment, Kind, Measurement, Sta
 from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.states import counted
 from experiments.selectors.conditions import condition
-from experiments.spec.expressions import Expression
+from experiments.specification.expressions import Expression
 from experiments.traffic import is_traffic
 
 _MOST_HOSTS: Final = 2**31 - 1

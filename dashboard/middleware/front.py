@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
+from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
 from dashboard.requests.problems import refusal, whole
-from dashboard.requests.seats import COME_AGAIN_S, Busy
-from experiments.spec import budget
+from experiments.specification import budget
 
 SIGN_INS_AT_ONCE: Final = 2
 """Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""

@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from rest_framework.views import APIView
 
 from dashboard.requests.problems import entry, refusal
+from experiments.common.storable import storable
 from experiments.errors import FieldError
-from experiments.pure.storable import storable
 
 NUL: Final = "\0"
 

@@ -16,14 +16,14 @@ from analysis.numbers import plural
 from dashboard.background import changes
 from dashboard.pages.new import form_context
 from dashboard.panels.new.draft import draft_from_post
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
-from experiments.spec import parse
+from experiments.specification import parse
 from workers import queue
 
 MOST_REPETITIONS = 100
@@ -133,7 +133,7 @@ def _queued(
         return redirect(experiment)
 
     try:
-        return led_once(request, made)
+        return idempotent_redirect(request, made)
     except RepositoryError as error:
         messages.error(request, str(error), extra_tags="bad")
     return redirect(experiment)

@@ -15,8 +15,8 @@ from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import panels_of, shown
+from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
-from dashboard.panels.experiment.not_counted import swept_of, why_apart
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
@@ -30,9 +30,9 @@ from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
 from experiments.selectors import Progress, apart, apart_of, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
-from experiments.selectors.outlook import Outlook, outlooks
-from experiments.spec import design
-from experiments.spec.parameters import known_parameters
+from experiments.selectors.queue_forecast import Outlook, outlooks
+from experiments.specification import design
+from experiments.specification.parameters import known_parameters
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3

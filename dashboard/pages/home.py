@@ -18,13 +18,13 @@ from dashboard.pages.lists.experiments import COLUMNS
 from dashboard.panels.cluster.rows import cluster_rows
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
-from dashboard.people.happened import feed
+from dashboard.people.activity_feed import feed
 from dashboard.requests.lookup import asked
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
-from experiments.selectors.outlook import Outlook, outlooks
+from experiments.selectors.queue_forecast import Outlook, outlooks
 
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.

@@ -20,7 +20,7 @@ from experiments.models import Experiment, Network
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
 from experiments.selectors.network import network_studies, network_study_of
-from experiments.selectors.outlook import Outlook, outlooks
+from experiments.selectors.queue_forecast import Outlook, outlooks
 
 PER_PAGE = 20
 

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
-from dashboard.panels.experiment.not_counted import Stale, stale_points
+from dashboard.panels.experiment.excluded_trials import Stale, stale_points
 from dashboard.panels.new.draft import as_yaml, draft_from_post, without_foreign_figures
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
 from dashboard.panels.new.proposal import starting_draft
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import asked
 from experiments import workloads
 from experiments.access import may_submit_somewhere, projects_for, visible_experiments
@@ -27,9 +27,9 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for
 from experiments.revision import Revision, preview_of
-from experiments.spec import ExperimentSpec, design, parse, parse_yaml
-from experiments.spec.network_study import expanded
-from experiments.spec.yaml_lines import YamlDocument
+from experiments.specification import ExperimentSpec, design, parse, parse_yaml
+from experiments.specification.network_study import expanded
+from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
 
 
@@ -43,7 +43,7 @@ def new(request: HttpRequest) -> HttpResponse:
         _require_role(request.user)
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
         project = _project(request, spec)
-        return led_once(request, lambda: _started(request, spec, project))
+        return idempotent_redirect(request, lambda: _started(request, spec, project))
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
 

@@ -19,8 +19,8 @@ from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
 from dashboard.panels.trial.between import Between
 from dashboard.panels.trial.packets import PacketQuery, protocol
+from dashboard.requests.concurrency_limits import Busy, Line, Wait
 from dashboard.requests.lookup import asked, find_trial
-from dashboard.requests.seats import Busy, Line, Wait
 from experiments.errors import NotPlain, StoreAway, Tampered
 from experiments.files import read_analysis
 from experiments.models import Artifact, Trial

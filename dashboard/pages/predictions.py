@@ -20,7 +20,7 @@ from dashboard.background import replays
 from dashboard.labels import workload_title
 from dashboard.panels.network.predictions import one
 from dashboard.panels.network.table import as_file
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
@@ -47,7 +47,7 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         if request.POST.get("predictor") == Prediction.Predictor.REPLAY:
             return redirect(replays.ask(request.user, experiment, link_of(request.POST), at, check=checking))
-        return led_once(request, lambda: _kept(request, experiment, at, check=checking))
+        return idempotent_redirect(request, lambda: _kept(request, experiment, at, check=checking))
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
         return redirect(f"{reverse('network', args=[experiment.slug])}?{_positions(request.POST)}")
@@ -97,7 +97,7 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(prediction)
 
     try:
-        return led_once(request, checked)
+        return idempotent_redirect(request, checked)
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
     return redirect(prediction)

@@ -20,7 +20,7 @@ from analysis.numbers import plural
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import published_name
 from dashboard.panels.parts import Measured, summary_of
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import InvalidSpec
@@ -28,8 +28,8 @@ from experiments.library import built_in
 from experiments.models import Experiment, State
 from experiments.selectors import progress_of
 from experiments.selectors.diagnosis import answers_of
-from experiments.spec import ExperimentSpec, parse_yaml
-from experiments.spec.design import expand
+from experiments.specification import ExperimentSpec, parse_yaml
+from experiments.specification.design import expand
 from workers import queue
 
 _NETWORK: Final = "-network-"
@@ -104,7 +104,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         return redirect(experiment)
 
     try:
-        return led_once(request, started)
+        return idempotent_redirect(request, started)
     except InvalidSpec as error:
         reasons = "; ".join(each.message for each in error.errors)
         messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")

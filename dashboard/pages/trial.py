@@ -18,7 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from analysis import numbers
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
-from dashboard.panels.experiment.not_counted import swept_of, why_apart
+from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
 from dashboard.panels.trial.live import left_s, live_charts
@@ -30,7 +30,7 @@ from dashboard.panels.trial.tiles import published_here, tile_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.panels.trial.wire import wire_of
 from dashboard.requests import ranges
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import asked, find_trial
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
@@ -38,9 +38,9 @@ from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
-from experiments.selectors.outlook import length_of
-from experiments.spec import design
-from experiments.spec.parameters import unit_of
+from experiments.selectors.queue_forecast import length_of
+from experiments.specification import design
+from experiments.specification.parameters import unit_of
 from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
@@ -149,7 +149,7 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(attempt)
 
     try:
-        return led_once(request, queued)
+        return idempotent_redirect(request, queued)
     except StaleTrial:
         messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
     return redirect(trial)

@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.people.notification_settings import of_account
 from dashboard.people.preferences import PreferencesForm
-from dashboard.people.telling import of_account
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS

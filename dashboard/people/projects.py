@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.people.telling import of_project
+from dashboard.people.notification_settings import of_project
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT

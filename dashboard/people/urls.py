@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, changes, happened, invitations, notices, people, projects, webhooks
+from dashboard.people import account, activity_feed, changes, invitations, notifications, people, projects, webhooks
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -40,9 +40,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
     path("account/display/", account.display, name="display"),
     path("account/theme/", account.theme, name="theme"),
-    path("account/notices/", notices.choose, name="notices"),
-    path("account/notices/test/", notices.test, name="notices-test"),
-    path("events/seen/", happened.seen, name="events-seen"),
+    path("account/notices/", notifications.choose, name="notices"),
+    path("account/notices/test/", notifications.test, name="notices-test"),
+    path("events/seen/", activity_feed.seen, name="events-seen"),
     path("account/inactive/", views.account_inactive, name="account_inactive"),
     path("account/again/", views.reauthenticate, name="account_reauthenticate"),
     path("account/password/", views.password_change, name="account_change_password"),

@@ -8,11 +8,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from dashboard.people.notification_settings import WebhookForm, say
 from dashboard.people.projects import managed, project_page
-from dashboard.people.telling import WebhookForm, say
 from experiments.models import Webhook
-from experiments.models.people.notices import MOST_WEBHOOKS
-from workers.notices import outbox
+from experiments.models.people.notifications import MOST_WEBHOOKS
+from workers.notifications import outbox
 
 
 @require_POST

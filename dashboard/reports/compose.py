@@ -15,7 +15,7 @@ from experiments.errors import InvalidSpec
 from experiments.models import FAILED, Experiment
 from experiments.selectors import apart
 from experiments.selectors.diagnosis import KeptDiagnosis, diagnosis_of
-from experiments.spec import design
+from experiments.specification import design
 
 _MOST_CHARTS: Final = 4
 _MOST_THREATS: Final = 12

@@ -16,7 +16,7 @@ from dashboard.reports.forms import NewReportForm, ReportForm, one_ending
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import checked, freeze, shown
 from dashboard.reports.views import changed_lines, find_report
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import asked, find_experiment
 from experiments.access import may_delete_report, may_write_reports, report_projects, visible_experiments
 from experiments.errors import InvalidSpec, ReportChanged
@@ -45,7 +45,7 @@ def new(request: HttpRequest) -> HttpResponse:
             def written() -> HttpResponseRedirect:
                 return redirect(Report.write(made["project"], made["title"], text, frozen, by=request.user))
 
-            return led_once(request, written)
+            return idempotent_redirect(request, written)
     return _form(request, form)
 
 
@@ -150,7 +150,7 @@ def of_experiment(request: HttpRequest, slug: str) -> HttpResponse:
         report = Report.write(project, experiment.name[:LONGEST_TITLE], text, {}, by=request.user, note=note)
         return redirect("report-edit", report.pk)
 
-    return led_once(request, written)
+    return idempotent_redirect(request, written)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

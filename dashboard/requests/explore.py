@@ -26,7 +26,7 @@ from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
 from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, counts
 from experiments.selectors.explorer_query import Query, check
-from experiments.spec.parameters import known_parameters
+from experiments.specification.parameters import known_parameters
 
 EACH: Final = "each"
 STATISTICS: Final = (

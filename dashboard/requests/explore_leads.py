@@ -23,8 +23,8 @@ from experiments.models import Configuration, Measurement
 from experiments.selectors.conditions import read_conditions
 from experiments.selectors.explorer import Cell, Pivot
 from experiments.selectors.explorer_query import Query
-from experiments.spec.grammar import MAX_LENGTH
-from experiments.spec.tree import Comparison, Constant, Logic, Name, Node
+from experiments.specification.grammar import MAX_LENGTH
+from experiments.specification.tree import Comparison, Constant, Logic, Name, Node
 
 _ONE_OF: Final = ("experiment", "workload", "cluster", "project")
 """Filters that take several values here and one in the list of trials; they are dimensions too."""

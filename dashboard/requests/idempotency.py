@@ -32,7 +32,7 @@ PARAMETER: Final = OpenApiParameter(
 )
 
 
-def answered_once(request: Request, act: Callable[[], Response]) -> Response:
+def idempotent_response(request: Request, act: Callable[[], Response]) -> Response:
     """Return the answer of ``act``; where the request came before with the same key, its first answer. Judge roles before.
 
     Raise InvalidSpec for what is no key, KeyOfAnother for one that came with another request, and what ``act`` raises.
@@ -56,7 +56,7 @@ def _kept(response: Response) -> dict[str, Any]:
     return {"status": response.status_code, "headers": location, "body": body}
 
 
-def led_once(request: HttpRequest, act: Callable[[], HttpResponseRedirect]) -> HttpResponseRedirect:
+def idempotent_redirect(request: HttpRequest, act: Callable[[], HttpResponseRedirect]) -> HttpResponseRedirect:
     """Return where ``act`` leads; a second press of the same button leads there too, and does nothing else. Judge roles before.
 
     Raise what ``act`` raises.

@@ -18,7 +18,7 @@ from experiments.cluster_kinds.pbs import Pbs
 from experiments.cluster_kinds.slurm import Slurm
 from experiments.cluster_kinds.ssh import Ssh
 from experiments.cluster_kinds.testbed import Testbed
-from experiments.spec.parameters import LINK_PARAMETERS, Link
+from experiments.specification.parameters import LINK_PARAMETERS, Link
 
 __all__ = ["AskedLink", "ClusterKind", "choices", "get", "refusals", "refused_settings", "registry"]
 

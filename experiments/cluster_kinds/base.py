@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import FieldError, InvalidSettings
-from experiments.spec.parameters import Link, sentence
+from experiments.specification.parameters import Link, sentence
 
 RANKS_PER_CORE: Final = 4
 LEAST_RANKS: Final = 64

@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
+from experiments.common.quantities import BANDWIDTH, CLOCK, POWER, Dimension
 from experiments.errors import FieldError, InvalidSpec
-from experiments.pure.quantities import BANDWIDTH, CLOCK, POWER, Dimension
-from experiments.spec.parameters import sentence
+from experiments.specification.parameters import sentence
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from experiments.spec.parameters import Link
+from experiments.specification.parameters import Link
 
 
 class AskedLink(Protocol):
-    """What must be known of `experiments.spec.parameters.Link` to judge who can make it."""
+    """What must be known of `experiments.specification.parameters.Link` to judge who can make it."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
+from experiments.common import plain_files
+from experiments.common.storable import is_storable_text
 from experiments.errors import BadBundle
-from experiments.pure import plain_files
-from experiments.pure.storable import is_storable_text
 
 MANIFEST: Final = "manifest-sha256.txt"
 MOST_FILES: Final = 200_000

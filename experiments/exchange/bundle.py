@@ -17,7 +17,7 @@ from experiments.errors import CannotExport
 from experiments.exchange import rows
 from experiments.exchange.archive import MANIFEST
 from experiments.exchange.crate import METADATA, Description, Run, Written, metadata
-from experiments.exchange.leaving import Leaving, Wanted
+from experiments.exchange.exporting import Leaving, Wanted
 from experiments.exchange.records import FORMAT, Contents, InstallationRecord
 from experiments.models import Experiment, Installation, Trial
 from experiments.selectors.diagnosis import answers_of

@@ -10,13 +10,13 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from experiments import cluster_kinds
+from experiments.common import plain_files
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
 from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, trial_uid
 from experiments.library.studies import PublishedStudy
-from experiments.pure import plain_files
-from experiments.spec import design
-from experiments.spec.validation import restore
+from experiments.specification import design
+from experiments.specification.validation import restore
 
 _PIECE: Final = 1 << 20
 _R = TypeVar("_R", bound=BaseModel)

@@ -13,8 +13,8 @@ from django.conf import settings
 
 from experiments.errors import BadBundle
 from experiments.exchange.archive import MANIFEST, ZipContainer, is_safe_path, pieces_of
-from experiments.exchange.arrival import Brought, bring_in
-from experiments.exchange.elsewhere import bring_in_measured, bring_in_report
+from experiments.exchange.external_results import bring_in_measured, bring_in_report
+from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
 
 DESCRIPTIONS: Final = (".yaml", ".yml")
@@ -23,7 +23,7 @@ REPORT: Final = ".json"
 _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
 
 
-def take_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> Brought:
+def take_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
     """Import what lies at ``place``, by its name; files that a description names lie beside it.
 
     Raise BadBundle, InvalidSpec at fields and lines, or OSError where it is not there.
@@ -31,14 +31,14 @@ def take_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool =
     told: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     if place.suffix in (*DESCRIPTIONS, TABLE):
         arrival = bring_in_measured(place, **told)
-        return Brought(place.name, None, "", "", [arrival], "description")
+        return ImportResult(place.name, None, "", "", [arrival], "description")
     if place.suffix == REPORT:
         arrivals, left_out = bring_in_report(place, **told)
-        return Brought(place.name, None, "", "", arrivals, "report", left_out)
-    return bring_in(place, **told)
+        return ImportResult(place.name, None, "", "", arrivals, "report", left_out)
+    return import_bundle(place, **told)
 
 
-def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> Brought:
+def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> ImportResult:
     """Import a file that somebody sent under ``name``: it sees no other file of this machine, whatever names it gives.
 
     A description or a table with files comes in a zip archive, in which it lies at the top. Raise BadBundle or InvalidSpec.
@@ -53,7 +53,7 @@ def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run
     with _unpacked(file) as described:
         if described is not None:
             return take_in(described, **told)
-    return bring_in(file, **told, name=name)
+    return import_bundle(file, **told, name=name)
 
 
 @contextmanager

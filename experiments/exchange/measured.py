@@ -11,13 +11,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, S
 from pydantic import model_validator as checks
 
 from experiments import workloads
+from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
 from experiments.exchange.table import Table, read_table
 from experiments.metrics import is_metric
-from experiments.pure.storable import problems
-from experiments.spec.parameters import canonical, known_parameters, sentence
-from experiments.spec.yaml_lines import YamlDocument
+from experiments.specification.parameters import canonical, known_parameters, sentence
+from experiments.specification.yaml_lines import YamlDocument
 
 MOST_TRIALS: Final = 2000
 _TAKEN: Final = "analysis.json.zst"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
 
-from experiments.exchange import shapes
+from experiments.exchange import record_schemas
 
 FORMAT: Final = "rankwire-bundle/1"
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -56,20 +56,20 @@ class ClusterRecord(_Record):
     slug: _Slug
     name: Annotated[str, StringConstraints(max_length=120)]
     kind: _Slug
-    facts: shapes.Facts
+    facts: record_schemas.Facts
     elsewhere: bool
 
 
 class VersionRecord(_Record):
     number: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: shapes.Facts
+    specification: record_schemas.Facts
     hash: _Hash
     created_at: datetime
 
 
 class ConfigurationRecord(_Record):
     hash: _Hash
-    parameters: shapes.Parameters
+    parameters: record_schemas.Parameters
     hosts: _Count
     ranks: _Count
     position: _Count
@@ -86,16 +86,16 @@ class ExperimentRecord(_Record):
     cluster: _Slug | None
     clusters: Annotated[list[ClusterRecord], Field(max_length=50)]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: shapes.Facts
+    specification: record_schemas.Facts
     specification_hash: _Hash
     versions: Annotated[list[VersionRecord], Field(max_length=10_000)]
     configurations: Annotated[list[ConfigurationRecord], Field(max_length=100_000)]
     tags: list[_Line]
-    source: shapes.Facts
+    source: record_schemas.Facts
     published: bool
     owner: _Line
     created_at: datetime
-    origin: shapes.Facts
+    origin: record_schemas.Facts
     """Where it had come from itself; empty where it was measured."""
     trials: Annotated[list[_Line], Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
@@ -138,12 +138,12 @@ class TrialRecord(_Record):
     message: str
     traceback: str
     command: list[str]
-    conditions: shapes.Conditions
-    certificate: shapes.Certificate
+    conditions: record_schemas.Conditions
+    certificate: record_schemas.Certificate
     trust: Literal["", "good", "degraded", "unusable"]
     trust_reasons: list[str]
     not_available: dict[str, str]
-    tables: shapes.Tables
+    tables: record_schemas.Tables
     environment: _Hash | None
     measurements: dict[Literal["all", "mpi"], dict[_MetricName, FiniteFloat]]
     files: Annotated[list[FileRecord], Field(max_length=1000)]

@@ -11,7 +11,7 @@ from experiments import cluster_kinds
 from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Network, Project, State, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 LIBRARY = Path(__file__).parent
 PUBLISHED_PROJECT = "published"

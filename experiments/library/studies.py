@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from experiments.metrics import is_metric
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 PUBLISHED = Path(__file__).parent / "published"
 

@@ -12,7 +12,7 @@ def leave_reading_out_of_identities(apps, schema_editor):
 
     Where an experiment has two that differ in nothing else, the one of the current version gets it.
     """
-    from experiments.spec.design import configuration_hash
+    from experiments.specification.design import configuration_hash
 
     model = apps.get_model("experiments", "Configuration")
     rows = model.objects.filter(experiment__workload="command").order_by("experiment_id", "-in_design", "-pk")

@@ -3,7 +3,7 @@
 from experiments.models.artifact import Artifact
 from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
-from experiments.models.cluster_test import ClusterTest
+from experiments.models.cluster_check import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.deleted import Deleted, DeletedRows
 from experiments.models.disturbed import DISTURBANCES
@@ -16,10 +16,10 @@ from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey
 from experiments.models.people.event import Event
 from experiments.models.people.invitation import Invitation
-from experiments.models.people.notices import Delivery, NoticeChoices, Webhook
+from experiments.models.people.notifications import Delivery, NoticeChoices, Webhook
 from experiments.models.people.preferences import Preferences
 from experiments.models.people.project import Membership, Project
-from experiments.models.people.share import ShareLink
+from experiments.models.people.share_link import ShareLink
 from experiments.models.people.view import ExpectedChange, SavedView
 from experiments.models.prediction import Prediction
 from experiments.models.program import Program

@@ -14,7 +14,7 @@ from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
 from experiments.cluster_kinds.base import LEAST_RANKS
 from experiments.errors import ClusterInUse, FieldError, InvalidSpec
-from experiments.spec import ExperimentSpec
+from experiments.specification import ExperimentSpec
 
 
 class Cluster(models.Model):

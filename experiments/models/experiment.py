@@ -24,7 +24,7 @@ from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
 from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
-from experiments.spec import ExperimentSpec, design, parse, restore
+from experiments.specification import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
@@ -235,7 +235,7 @@ class Experiment(models.Model):
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
-            self.let_go()
+            self.release_hold()
             queued = self.trials.without_result().order_by("position").queue_attempts()
             note(self, "trials run again", str(queued))
             return queued
@@ -246,7 +246,7 @@ class Experiment(models.Model):
         type(self).objects.filter(pk=self.pk).update(priority=priority)
         self.priority = priority
 
-    def hold_rest(self, trial: Any) -> None:
+    def hold_remaining(self, trial: Any) -> None:
         """Keep the waiting trials from starting after ``trial`` has failed, if all of them are likely to fail for the same reason: no trial
         of its program has ever finished, or the last ones failed with the same message. Part of the caller's transaction.
         """
@@ -279,7 +279,7 @@ class Experiment(models.Model):
             return False
         return not any(starts) or len(set(configurations)) > 1 or not self.trials.filter(state=State.FINISHED).exists()
 
-    def let_go(self) -> None:
+    def release_hold(self) -> None:
         """Let held trials start; the next failure may hold them again."""
         type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
 
@@ -443,7 +443,7 @@ class Experiment(models.Model):
     def cancel(self) -> int:
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
         self.require_editable()
-        self.let_go()
+        self.release_hold()
         with transaction.atomic():
             self.wait_for_others()
             cancelled = int(self.trials.unfinished().cancel())

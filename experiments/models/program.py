@@ -9,10 +9,10 @@ from django.db import models, transaction
 from pydantic import ValidationError
 
 from experiments import registered, workloads
+from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
-from experiments.pure.storable import problems
-from experiments.spec.parameters import sentence
+from experiments.specification.parameters import sentence
 from experiments.workloads.program import ProgramDefinition
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.trust_level import FLAGGED
+from experiments.common.storable import storable
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
 from experiments.models.attempts import insert_attempts
@@ -21,12 +22,11 @@ from experiments.models.configuration import Configuration
 from experiments.models.disturbed import DISTURBANCES, disturbed, excluded_as_disturbed
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
+from experiments.models.fair_share import in_turn
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
 from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted, measured
-from experiments.models.turns import in_turn
 from experiments.models.usage import Usage
-from experiments.pure.storable import storable
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 _FROM: Final[dict[State, tuple[State, ...]]] = {
@@ -225,7 +225,7 @@ class Trial(models.Model):
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
-        """Claim the waiting trial of a cluster whose turn it is (experiments.models.turns), ``rather`` of this experiment, with its hosts.
+        """Claim the next waiting trial of a cluster by its fair share, ``rather`` of this experiment, with its hosts.
 
         Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
         """
@@ -339,7 +339,7 @@ class Trial(models.Model):
         with transaction.atomic():
             self._end(State.FAILED, message=message)
             Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_rest(self)
+            self.experiment.hold_remaining(self)
             self._note_failure()
             self.experiment.note_end()
 
@@ -348,7 +348,7 @@ class Trial(models.Model):
         with transaction.atomic():
             self._end(State.ERRORED, message=message, traceback=traceback)
             Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_rest(self)
+            self.experiment.hold_remaining(self)
             self._note_failure()
             self.experiment.note_end()
 
@@ -375,7 +375,7 @@ class Trial(models.Model):
             raise StaleTrial(f"{self} is no longer run by {self.worker}")
         return mine.filter(cancel_requested_at__isnull=False).exists()
 
-    def note_silence(self, patience: int = MISSED_ROUNDS_UNTIL_LOST) -> bool:
+    def record_missed_heartbeat(self, patience: int = MISSED_ROUNDS_UNTIL_LOST) -> bool:
         """Count a round of the reaper without a beat; return whether it was one of ``patience`` or more in a row.
 
         Rounds and beats are counted, not timed, so that a step of the clock loses no trial.
@@ -397,7 +397,7 @@ class Trial(models.Model):
             self.experiment.note_end()
             return None
 
-    def hand_back(self, reason: str = "") -> bool:
+    def requeue(self, reason: str = "") -> bool:
         """Queue an active trial again without counting an attempt: its worker or its hosts end, and the trial is not at fault.
 
         The ``reason`` is its message until it is claimed again. Return False, and change nothing, if it is over, claimed
@@ -463,7 +463,7 @@ class Trial(models.Model):
                 attempt.save(force_insert=True)
             except IntegrityError:
                 raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
-            self.experiment.let_go()
+            self.experiment.release_hold()
             return attempt
 
     def _queue_repeat(self) -> Trial | None:

@@ -1,6 +1,6 @@
 """The explorer's conditions: an expression, asked of every configuration in the database at once.
 
-`experiments.spec.expressions` answers the same for one configuration in Python; both agree, and what that cannot compute for a
+`experiments.specification.expressions` answers the same for one configuration in Python; both agree, and what that cannot compute for a
 configuration does not match here. Negations are taken down to the comparisons (``not a < b`` is ``a >= b``), so that NULL, which is
 neither, matches neither.
 """
@@ -19,8 +19,19 @@ from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.selectors import configuration_values as values
 from experiments.selectors.explorer_names import COLUMNS, vocabulary_of
-from experiments.spec.expressions import Expression, calculated
-from experiments.spec.tree import Arithmetic, Comparison, Constant, Group, Logic, Name, Negative, Node, Not, walk
+from experiments.specification.expressions import Expression, calculated
+from experiments.specification.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Group,
+    Logic,
+    Name,
+    Negative,
+    Node,
+    Not,
+    walk,
+)
 
 MOST_OPERATIONS: Final = 50
 """Calculations are done for every configuration there is."""

@@ -14,7 +14,7 @@ from django.db.models.lookups import Exact
 
 from experiments.models import Summary
 from experiments.selectors.explorer_names import COLUMNS
-from experiments.spec.expressions import LARGEST, SMALLEST
+from experiments.specification.expressions import LARGEST, SMALLEST
 
 _FORMULAS: Final = {
     "+": "a + b",
@@ -24,7 +24,7 @@ _FORMULAS: Final = {
     "//": "floor(a / b)",
     "%": "a - b * floor(a / b)",
 }
-"""What `experiments.spec.expressions` computes, in the same order and with the same rounding."""
+"""What `experiments.specification.expressions` computes, in the same order and with the same rounding."""
 
 
 class Computed(Func):

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
+from experiments.common.sent_arrays import numbers_of
 from experiments.models import Experiment, Trial, TrialValues, ValueNames
-from experiments.pure.sent_arrays import numbers_of
 
 Numbers = npt.NDArray[np.float64]
 _VALUES: Final = """

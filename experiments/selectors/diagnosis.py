@@ -39,7 +39,7 @@ from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State,
 from experiments.revision import plan_points
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
-from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
+from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
 _FORM: Final = 30
 """Counts changes of what is kept: an answer in an older form is none."""

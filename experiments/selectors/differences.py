@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.common.facts import by_dotted_name
 from experiments.models import Configuration, Environment, Experiment, Trial
-from experiments.pure.facts import by_dotted_name
 
 
 @dataclass(frozen=True, slots=True)

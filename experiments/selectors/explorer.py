@@ -38,7 +38,7 @@ from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
 from experiments.selectors.explorer_query import Query, check
-from experiments.spec import budget
+from experiments.specification import budget
 from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Final
 
 from experiments import workloads
+from experiments.common.quantities import Dimension
 from experiments.metrics import described, is_metric
-from experiments.pure.quantities import Dimension
-from experiments.spec.parameters import (
+from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
     LINK_PARAMETERS,
     RANKS,
@@ -18,7 +18,7 @@ from experiments.spec.parameters import (
     dimension_of_unit,
     is_text,
 )
-from experiments.spec.tree import Vocabulary
+from experiments.specification.tree import Vocabulary
 
 COLUMNS: Final = ("hosts", RANKS)
 """Whole numbers that are columns of the table of configurations; every other parameter is one of its JSON."""

@@ -10,9 +10,9 @@ from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquer
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_experiments, visible_trials
+from experiments.common.facts import by_dotted_name
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, HistoryPart, Measurement, Trial
 from experiments.models.states import measured
-from experiments.pure.facts import by_dotted_name
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300

@@ -21,7 +21,7 @@ from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, Trial
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 LEVEL: Final = 0.9
 DELAYS_S: Final = (0.0, 10.0)

@@ -13,9 +13,9 @@ from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
+from experiments.common import external_figures
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
-from experiments.pure import foreign_figures
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
 from experiments.workloads import LoadTest, WorkloadDefinition
 
@@ -112,7 +112,7 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
         "elapsed_s",
         *figures,
         # Of another tool's figures nobody knows whether less or more is better.
-        *sorted(metric for metric in present if foreign_figures.described(metric) is None),
+        *sorted(metric for metric in present if external_figures.described(metric) is None),
     ]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)

@@ -13,16 +13,16 @@ from typing import Any, Final
 from analysis.conclusions.observations.needs import DELAY, LOSS, RATE, Fitted, link_of
 from analysis.mpi.calls import Calls
 from analysis.replay.calibration import Calibration, Exchange, calibrate
-from analysis.replay.foretold import Replayed
-from analysis.replay.foretold import foretell as foretold_by
 from analysis.replay.platform import Topology
+from analysis.replay.predicted import Replayed
+from analysis.replay.predicted import foretell as foretold_by
 from analysis.sensitivity import Link
 from experiments.errors import FieldError, InvalidSpec
 from experiments.files import MPI_CALLS_NAME, read_mpi_calls, read_mpi_profile
 from experiments.models import Cluster, Experiment, Kind, Measurement, Prediction, State, Trial
 from experiments.selectors.certificates import achieved
 from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 NO_TRACE: Final = "No trial on the mildest link keeps the calls of its ranks: run the experiment with profile: trace."
 NO_EXCHANGES: Final = (

@@ -28,7 +28,7 @@ from experiments.models import (
 )
 from experiments.selectors.certificates import achieved_link
 from experiments.selectors.counted_values import counted_values, measured_metrics
-from experiments.spec.design import threads_of
+from experiments.specification.design import threads_of
 from experiments.traffic import is_traffic
 
 _READ: Final = (

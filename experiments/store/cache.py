@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from analysis.numbers import size
+from experiments.common import plain_files
 from experiments.errors import StoreAway
-from experiments.pure import plain_files
 from experiments.store.base import Kept
 
 

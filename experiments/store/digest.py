@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from experiments.common import plain_files
 from experiments.errors import Tampered
-from experiments.pure import plain_files
 from experiments.store.base import Kept
 
 PIECE: Final = 1 << 20

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from django.conf import settings
 
-from experiments.pure import plain_files
+from experiments.common import plain_files
 from experiments.store.base import TRIALS, Kept, Store
 from experiments.store.digest import PIECE, require_unchanged
 

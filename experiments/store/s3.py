@@ -20,8 +20,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files import File
 from storages.backends.s3 import S3Storage
 
+from experiments.common import plain_files
 from experiments.errors import StoreAway
-from experiments.pure import plain_files
 from experiments.store.base import TRIALS, Upload
 
 _PART: Final = 8 << 20

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import core_schema
 
-from experiments.pure.quantities import DURATION, SIZE, Dimension
+from experiments.common.quantities import DURATION, SIZE, Dimension
 
 
 def parameter(default: Any, title: str, description: str, *, unit: str = "", **limits: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.capture.share import Recording
+from analysis.capture.sharding import Recording
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.browser.chromium import chromium
 from tests.kept_rows import PUBLISHED_STUDIES
 
@@ -54,13 +54,13 @@ def finished(person: User) -> Experiment:
 
 
 @pytest.fixture
-def complaints() -> list[str]:
+def page_errors() -> list[str]:
     """What the browser's console said; a test ends by asking that it said nothing."""
     return []
 
 
 @pytest.fixture
-def page(browser: Browser, live_server, person: User, client, complaints: list[str]) -> Iterator[Page]:
+def page(browser: Browser, live_server, person: User, client, page_errors: list[str]) -> Iterator[Page]:
     """A page of a signed-in browser, 1440 wide."""
     client.force_login(person)
     context = browser.new_context(
@@ -74,10 +74,10 @@ def page(browser: Browser, live_server, person: User, client, complaints: list[s
 
     def note(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            complaints.append(message.text)
+            page_errors.append(message.text)
 
     page.on("console", note)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("pageerror", lambda error: page_errors.append(str(error)))
     yield page
     context.close()
 

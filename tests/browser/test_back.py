@@ -12,7 +12,7 @@ from experiments.models import Experiment
 WORDS = "Words of the name or a tag"
 
 
-def test_it_goes_back_through_the_questions_to_a_list(page: Page, finished: Experiment, complaints: list[str]) -> None:
+def test_it_goes_back_through_the_questions_to_a_list(page: Page, finished: Experiment, page_errors: list[str]) -> None:
     page.goto("/experiments/")
     words, rows = page.get_by_role("searchbox", name=WORDS), page.locator("#list tbody tr")
     all_rows = rows.count()
@@ -29,12 +29,12 @@ def test_it_goes_back_through_the_questions_to_a_list(page: Page, finished: Expe
     expect(words).to_have_value("")
     expect(rows).to_have_count(all_rows)
     assert page.evaluate("sessionStorage.getItem('htmx-history-cache')") is None  # no list stays for who comes next
-    assert complaints == []
+    assert page_errors == []
 
 
 @pytest.mark.parametrize("address", ["/experiments/?q=two", "/"])
 def test_it_comes_back_to_a_whole_page_whose_parts_were_renewed(
-    page: Page, finished: Experiment, address: str, complaints: list[str]
+    page: Page, finished: Experiment, address: str, page_errors: list[str]
 ) -> None:
     page.goto(address)
     heading = page.get_by_role("heading", level=1).inner_text()
@@ -44,7 +44,7 @@ def test_it_comes_back_to_a_whole_page_whose_parts_were_renewed(
     page.goto("/clusters/")
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_a_form_that_was_not_answered_asks_again_when_the_network_is_back(page: Page) -> None:

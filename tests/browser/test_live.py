@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.browser.accessibility import violations
 
 pytestmark = pytest.mark.timeout(180)
@@ -54,7 +54,7 @@ def finish(trial: Trial) -> None:
     trial.finish(TrialResult({"all": {"elapsed_s": 2.0}}, {}, "good"))
 
 
-def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page, person, complaints):
+def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page, person, page_errors):
     before = parse({"name": "Before", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1})
     Experiment.submit(before, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
     finish(claimed())
@@ -72,10 +72,10 @@ def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page
     finish(trial)
     expect(pulse).to_contain_text("1 of 2 trials")
     assert violations(page) == []
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_the_charts_of_a_running_trial_grow(page, experiment, complaints):
+def test_the_charts_of_a_running_trial_grow(page, experiment, page_errors):
     page.set_viewport_size({"width": 390, "height": 900})
     trial = claimed()
     page.goto(trial.get_absolute_url())
@@ -93,10 +93,10 @@ def test_the_charts_of_a_running_trial_grow(page, experiment, complaints):
     expect(rate.locator(".ytitle")).to_have_text("Packet rate (packets/s)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert violations(page) == []
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(page, experiment, complaints):
+def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(page, experiment, page_errors):
     page.context.grant_permissions(["notifications"])
     page.add_init_script(TOLD)
     page.goto(experiment.get_absolute_url())
@@ -112,4 +112,4 @@ def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(pa
     page.wait_for_function("() => window.told.length", timeout=30_000)
     assert page.evaluate("window.told") == [["Watched", "Complete: 2 of 2 trials complete"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
-    assert complaints == []
+    assert page_errors == []

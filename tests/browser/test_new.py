@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from experiments.models import Experiment
 
 
-def test_it_lets_the_preview_follow_what_one_types(page, complaints):
+def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     page.goto("/experiments/new/")
     start = page.locator("#startbar")
     values = page.locator("[name=sweep_values]")
@@ -23,7 +23,7 @@ def test_it_lets_the_preview_follow_what_one_types(page, complaints):
     expect(start).to_contain_text("Start 9 trials")
     expect(values).not_to_have_attribute("aria-invalid", "true")
     expect(page.locator("#values-0")).to_have_text("1  2  3")
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_it_adds_and_removes_sweep_rows(page):
@@ -66,7 +66,7 @@ def test_it_takes_yaml_only_when_applied(page):
 
 
 @pytest.mark.timeout(300)  # the first trial on a machine builds what counts time inside MPI
-def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker, complaints, tmp_path):
+def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker, page_errors, tmp_path):
     page.goto("/experiments/new/")
     page.locator("[name=name]").fill("From the browser")
     page.locator("[name='parameters.molecules']").fill("216")
@@ -97,4 +97,4 @@ def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker,
     assert saved.stat().st_size == artifact.size_bytes
     page.get_by_role("tab", name="Output").click()
     expect(page.locator("#output")).to_contain_text("Loop time of")
-    assert complaints == []
+    assert page_errors == []

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from dashboard.pages.packets import LOOKS
-from dashboard.requests import seats
+from dashboard.requests import concurrency_limits
 from experiments.library import load_defaults
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng
@@ -37,10 +37,10 @@ def test_it_shows_packets_once_it_is_their_turn(
     person: User,
     trial: Trial,
     empty_redis: object,
-    complaints: list[str],
+    page_errors: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(seats, "LONGEST_TURN_S", 600.0)
+    monkeypatch.setattr(concurrency_limits, "LONGEST_TURN_S", 600.0)
     rows, detail = page.locator("#packet-rows"), page.locator("#packet-detail")
     with ExitStack() as others:
         for _ in range(LOOKS.of_one):
@@ -57,4 +57,4 @@ def test_it_shows_packets_once_it_is_their_turn(
         show.click()
         expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
     expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)
-    assert complaints == []
+    assert page_errors == []

@@ -63,7 +63,7 @@ def sign_out(page: Page) -> None:
     page.goto("/sign-in/")
 
 
-def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person, keys, complaints):
+def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person, keys, page_errors):
     add_key(page, "laptop", passwordless=True)
     kept = Authenticator.objects.get(user=person, type="webauthn")
     assert (kept.wrap().name, kept.wrap().is_passwordless) == ("laptop", True)
@@ -73,7 +73,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
     page.get_by_role("button", name="With a passkey").click()
     page.wait_for_url(lambda address: "/sign-in/" not in address)
     assert is_signed_in(page)
-    assert complaints == [], "the policy of the pages refuses nothing of it"
+    assert page_errors == [], "the policy of the pages refuses nothing of it"
 
     page.goto(f"{FACTOR}webauthn/keys/{kept.pk}/remove/")
     prove_again(page)
@@ -86,7 +86,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
     assert not is_signed_in(page)
 
 
-def test_a_security_key_is_asked_for_after_the_password(page, keys, complaints):
+def test_a_security_key_is_asked_for_after_the_password(page, keys, page_errors):
     add_key(page, "stick", passwordless=False)
     sign_out(page)
     page.locator("#id_username").fill("okafor")
@@ -98,4 +98,4 @@ def test_a_security_key_is_asked_for_after_the_password(page, keys, complaints):
     page.locator("#mfa_webauthn_authenticate").click()
     page.wait_for_url(lambda address: "/authenticate/" not in address)
     assert is_signed_in(page)
-    assert complaints == []
+    assert page_errors == []

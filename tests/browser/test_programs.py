@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.usefixtures("registered_programs")
 
 
-def test_it_registers_a_program_and_plans_an_experiment_of_it(page, complaints):
+def test_it_registers_a_program_and_plans_an_experiment_of_it(page, page_errors):
     page.goto("/workloads/")
     page.get_by_role("link", name="Register a program").click()
     page.get_by_label("Name", exact=True).fill("solver")
@@ -20,4 +20,4 @@ def test_it_registers_a_program_and_plans_an_experiment_of_it(page, complaints):
     expect(page.locator("[name='parameters.steps']")).to_have_value("10")
     expect(page.locator("[name='parameters.version']")).to_have_value("1")
     expect(page.locator("#preview")).to_contain_text("/bin/echo 'rate = 10'")
-    assert complaints == []
+    assert page_errors == []

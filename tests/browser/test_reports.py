@@ -23,7 +23,7 @@ def experiment(person) -> Experiment:
     return measured(Project.objects.get(slug=DEFAULT_PROJECT), LADDER, values)
 
 
-def test_a_part_is_inserted_previewed_and_saved(page, experiment, complaints):
+def test_a_part_is_inserted_previewed_and_saved(page, experiment, page_errors):
     page.goto(experiment.get_absolute_url())
     page.locator("summary", has_text="Report").click()
     page.get_by_role("button", name="Report of this experiment").click()
@@ -43,7 +43,7 @@ def test_a_part_is_inserted_previewed_and_saved(page, experiment, complaints):
     expect(page.get_by_text("Saved as version 2.")).to_be_visible()
     expect(page.locator("article").get_by_role("columnheader", name="Trust in the capture")).to_be_visible()
     assert violations(page) == []
-    assert complaints == []
+    assert page_errors == []
 
 
 DRAWN = "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data.map(line => [line.name, ...line.y].join(' ')))"

@@ -14,7 +14,7 @@ from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
 def test_the_new_experiment_form_is_read_when_they_come(
-    page: Page, opened_early: OpenEarly, complaints: list[str]
+    page: Page, opened_early: OpenEarly, page_errors: list[str]
 ) -> None:
     release = opened_early("/experiments/new/")
     page.locator("[name=sweep_values]").fill("1, 2")
@@ -22,7 +22,7 @@ def test_the_new_experiment_form_is_read_when_they_come(
     release()
     expect(page.locator("#startbar")).to_contain_text("Start 10 trials")
     expect(page.locator("#values-0")).to_have_text("1  2")
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_the_explorer_follows_its_axes(page: Page, opened_early: OpenEarly, finished: Experiment) -> None:
@@ -35,7 +35,7 @@ def test_the_explorer_follows_its_axes(page: Page, opened_early: OpenEarly, fini
 
 
 def test_sliders_foretell_where_they_stand(
-    page: Page, opened_early: OpenEarly, person: User, complaints: list[str]
+    page: Page, opened_early: OpenEarly, person: User, page_errors: list[str]
 ) -> None:
     study = measured(Project.objects.get(slug=DEFAULT_PROJECT), NETWORK, needing)
     release = opened_early(f"/network/{study.slug}/?delay=0.001&rate=1e10")
@@ -43,4 +43,4 @@ def test_sliders_foretell_where_they_stand(
     release()
     expect(page.locator("#delay-words")).to_have_text("10\u202fms")
     expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")  # of the address: nobody touched it
-    assert complaints == []
+    assert page_errors == []

@@ -17,7 +17,7 @@ def press(page: Page, name: str) -> None:
     raise AssertionError(f"Tab never reached {name!r}")
 
 
-def test_it_goes_back_survives_another_workload_and_is_left(page: Page, complaints: list[str]) -> None:
+def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_errors: list[str]) -> None:
     page.goto("/help/")
     page.get_by_role("link", name="Take the tour").click()
     tour = page.get_by_role("region", name="Tour")
@@ -41,7 +41,7 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, complain
     expect(page.locator("[name='parameters.steps']")).to_have_count(0)
     page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
     assert page.locator("#tour, .toured").count() == 0, "another workload does not bring it back"
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_without_scripts_its_steps_are_a_list(client, person) -> None:

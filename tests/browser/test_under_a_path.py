@@ -126,7 +126,7 @@ def test_a_person_walks_through_it(
     place: Path,
     person: User,
     settings: Any,
-    complaints: list[str],
+    page_errors: list[str],
 ) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]  # as the server knows them
     person.password = make_password("correct horse")
@@ -137,18 +137,18 @@ def test_a_person_walks_through_it(
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.on(
-        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        "console", lambda message: page_errors.append(message.text) if message.type in ("error", "warning") else None
     )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("pageerror", lambda error: page_errors.append(str(error)))
     page.on(
-        "response", lambda answer: complaints.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+        "response", lambda answer: page_errors.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
     )
     page.on(
         "request",
         lambda asked: (
             None
             if asked.url.startswith((f"https://localhost:{port}/rankwire", "data:", "blob:"))
-            else complaints.append(asked.url)
+            else page_errors.append(asked.url)
         ),
     )
     try:
@@ -184,4 +184,4 @@ def test_a_person_walks_through_it(
         assert [cookie["path"] for cookie in context.cookies() if cookie["name"] == "rankwire_session"] == ["/rankwire"]
     finally:
         context.close()
-    assert complaints == []
+    assert page_errors == []

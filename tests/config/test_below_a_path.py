@@ -10,7 +10,7 @@ from django.test import RequestFactory
 from django.urls import get_script_prefix, set_script_prefix
 from django.views import defaults
 
-from dashboard.api.protocol.errors import server_error
+from dashboard.api.rest.errors import server_error
 from experiments.models import BackgroundTask, Experiment, Prediction, SavedView, Trial
 
 

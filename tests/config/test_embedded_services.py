@@ -91,8 +91,8 @@ def test_it_ends_them_when_their_last_user_is_killed(use: Callable[..., User], v
 def test_it_leaves_no_server_behind_when_the_keeper_is_killed_and_recovers(use: Callable[..., User], var: Path) -> None:
     user = use()
     execute(user.answer()["database_url"], "CREATE TABLE survivor AS SELECT 7 AS number")
-    servers = process_of(var, "config.services.keeper").children(recursive=True)
-    process_of(var, "config.services.keeper").kill()
+    servers = process_of(var, "config.services.host_process").children(recursive=True)
+    process_of(var, "config.services.host_process").kill()
     _, left = psutil.wait_procs(servers, timeout=60)
     assert left == []
     user.end()

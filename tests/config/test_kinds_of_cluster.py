@@ -15,8 +15,10 @@ TITLES = {kind.title for kind in cluster_kinds.registry()}
 OWN_ROOM = ROOT / "experiments" / "cluster_kinds"
 LAUNCHERS = ROOT / "workers" / "launchers"
 ALLOWED = {
-    "experiments/spec/fields.py": {"testbed"},  # the cluster of a specification that names none; its slug
-    "experiments/exchange/elsewhere.py": {"ssh"},  # what stands for a cluster that nothing here can reach: real hosts
+    "experiments/specification/fields.py": {"testbed"},  # the cluster of a specification that names none; its slug
+    "experiments/exchange/external_results.py": {
+        "ssh"
+    },  # what stands for a cluster that nothing here can reach: real hosts
     "workers/launchers/schedulers/slurm_queue.py": {"slurm"},  # a part of that kind's launcher
     "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes

@@ -20,8 +20,8 @@ ALLOWED = {
     "experiments/models/measurement.py": "names of rows in the administration",
     "experiments/models/summary.py": "names of rows in the administration",
     "experiments/programs/": "programs that run alone on the hosts, and print for their parsers",
-    "experiments/pure/quantities.py": "settings as people write them, without loss",
-    "experiments/spec/": "settings as people write them, without loss",
+    "experiments/common/quantities.py": "settings as people write them, without loss",
+    "experiments/specification/": "settings as people write them, without loss",
     "experiments/workloads/": "arguments of programs, and limits as people write them",
     "workers/testbed/emulation.py": "arguments of tc and of relays",
 }

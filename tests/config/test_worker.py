@@ -9,7 +9,7 @@ import pytest
 from config import celery
 from experiments.library import load_defaults
 from experiments.models import Lease, State, Trial
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.config.processes import wait_for
 from tests.worker_process import CeleryWorker
 from workers import queue, reaper

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Membership, Project, Trial, TrialResult
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.kept_rows import PUBLISHED_STUDIES, KeptRows
 
 # Values of one repetition per host count; repetitions differ by a few percent.

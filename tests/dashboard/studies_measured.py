@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.sensitivity import Link
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.analysis.sensitivity.programs import Program
 from tests.kept_rows import KeptRows
 

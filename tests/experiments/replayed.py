@@ -10,7 +10,7 @@ from analysis.replay.calibration import Calibration
 from analysis.sensitivity import Link
 from experiments.files import MPI_CALLS_NAME, MPI_PROFILE_NAME, write_analysis
 from experiments.models import Artifact, Cluster, Experiment, Project, Trial, TrialResult
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.analysis.replay.scenes import calls_of
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 from tests.experiments.factories import stored_file

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from experiments.errors import InvalidSpec
-from experiments.spec import ExperimentSpec, parse
+from experiments.specification import ExperimentSpec, parse
 
 
 def written(**changes: Any) -> dict[str, Any]:

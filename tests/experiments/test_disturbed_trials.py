@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from dashboard.panels.experiment.not_counted import why_apart
+from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.models import Cluster, Event, Experiment, Measurement, State, Summary, Trial
 from experiments.selectors import apart, configuration_rows
 from experiments.selectors.compared_members import chosen_members, load_trials
 from experiments.selectors.study import study_of
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.experiments import factories
 
 LOAD = {"disturbances": ["other programs took 40 % of the processors while no core was free"]}

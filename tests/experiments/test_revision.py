@@ -11,8 +11,8 @@ from experiments.errors import InvalidSpec, ReadOnly
 from experiments.library import load_defaults, load_published
 from experiments.models import Cluster, Experiment, State, Trial
 from experiments.revision import add_points, plan_configuration, preview_of
-from experiments.spec import parse
-from experiments.spec.design import expand
+from experiments.specification import parse
+from experiments.specification.design import expand
 
 BASE: dict[str, Any] = {
     "name": "under revision",

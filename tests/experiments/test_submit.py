@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Experiment, ExperimentVersion, State, Trial
-from experiments.spec import design, parse
+from experiments.specification import design, parse
 from tests.experiments import factories
 from tests.experiments.races import at_once
 from tests.experiments.specifications import specification, written

@@ -8,7 +8,7 @@ from experiments.errors import ReadOnly, StaleTrial
 from experiments.library import load_published
 from experiments.models import Cluster, Kind, Lease, State, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -28,14 +28,16 @@ def test_it_is_silent_only_after_the_set_number_of_rounds_without_a_beat() -> No
     trial = factories.running()
     for _ in range(3):  # each beat begins the count anew
         trial.beat()
-        assert [trial.note_silence() for _ in range(MISSED_ROUNDS_UNTIL_LOST)] == [False] * MISSED_ROUNDS_UNTIL_LOST
-    assert trial.note_silence() is True
+        assert [trial.record_missed_heartbeat() for _ in range(MISSED_ROUNDS_UNTIL_LOST)] == [
+            False
+        ] * MISSED_ROUNDS_UNTIL_LOST
+    assert trial.record_missed_heartbeat() is True
 
 
 def test_it_is_never_silent_once_it_is_over() -> None:
     factories.experiment()
     trial = factories.finished()
-    assert not any(trial.note_silence() for _ in range(2 * MISSED_ROUNDS_UNTIL_LOST))
+    assert not any(trial.record_missed_heartbeat() for _ in range(2 * MISSED_ROUNDS_UNTIL_LOST))
 
 
 def test_it_gets_a_new_attempt_that_stands_for_it() -> None:
@@ -134,7 +136,7 @@ def test_a_trial_that_is_handed_back_waits_as_if_nobody_had_taken_it() -> None:
     factories.experiment()
     trial = factories.running()
     before = Trial.objects.filter(state=State.QUEUED).count()
-    assert trial.hand_back()
+    assert trial.requeue()
     assert (trial.state, trial.attempt, trial.worker, trial.preparing_at, trial.command) == (
         State.QUEUED,
         1,
@@ -152,10 +154,10 @@ def test_only_its_own_worker_hands_a_trial_back_and_nobody_one_that_is_to_be_can
     trial = factories.running()
     mine = Trial.objects.get(pk=trial.pk)
     Trial.objects.filter(pk=trial.pk).update(worker="host:2:2")
-    assert not mine.hand_back()
+    assert not mine.requeue()
     Trial.objects.filter(pk=trial.pk).update(worker=mine.worker)
     trial.cancel()
-    assert not mine.hand_back()
+    assert not mine.requeue()
     trial.refresh_from_db()
     assert trial.state == State.RUNNING
     assert trial.leases.exists()

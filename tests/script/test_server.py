@@ -86,7 +86,7 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
         server.wait_for_output(READY)
     assert address(first) != address(second)
     assert process_of(var, "celery -A config worker --loglevel")
-    assert process_of(var, "config.services.keeper")
+    assert process_of(var, "config.services.host_process")
     with_worker = first if process_of(var, "celery -A config worker --loglevel").ppid() == first.process.pid else second
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
@@ -120,7 +120,7 @@ def test_it_starts_a_killed_keeper_and_a_killed_beat_again(start: Callable[..., 
     services = (var / "services.json").read_text()
     process_of(var, "celery -A config beat").kill()
     server.wait_for_output("the beat process ended; starting it again", timeout_s=20)
-    process_of(var, "config.services.keeper").kill()
+    process_of(var, "config.services.host_process").kill()
     server.wait_for_output("the embedded services ended; starting them again", timeout_s=20)
     health = f"{address(server)}/healthz"
     statuses: set[int] = set()

@@ -8,10 +8,10 @@ from config.celery import app
 from config.services.redis import Redis
 from experiments.library import load_defaults
 from experiments.models import Experiment
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.conftest import Services
 from workers import tasks
-from workers.backlog import is_heard
+from workers.backlog import has_listener
 
 
 def unheard() -> int:
@@ -42,14 +42,14 @@ def test_a_sweep_rings_for_one_or_two_workers_until_it_is_heard(waiting: Experim
 
 
 def test_a_message_that_waits_is_not_heard(empty_redis: object) -> None:
-    assert is_heard(app)
+    assert has_listener(app)
     app.send_task("somebody's")
-    assert not is_heard(app)
+    assert not has_listener(app)
 
 
 def test_a_broker_that_is_away_hinders_nobody(empty_redis: Redis, services: Services) -> None:
     services.redis.stop()
     try:
-        assert is_heard(app)
+        assert has_listener(app)
     finally:
         services.redis.start()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from experiments.files import trial_directory
 from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment, State, Trial
-from experiments.spec import parse
+from experiments.specification import parse
 from workers.retention import remove_old_captures
 
 

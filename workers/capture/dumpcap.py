@@ -20,12 +20,12 @@ from typing import BinaryIO, ClassVar
 
 import zstandard
 
+from workers.agent.process_table import available_memory_bytes
 from workers.capture.options import CaptureOptions
 from workers.capture.start import end_at_once, frames_on, started
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.processes import Keeper, LocalKeeper, Process
 from workers.hosts.programs import find_program, search_path
-from workers.keeper.table import available_memory_bytes
 
 KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
 START_LIMIT_S = 10.0

@@ -12,7 +12,7 @@ from workers.capture.options import CaptureOptions
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import Process
-from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.remote_agent import RemoteKeeper
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30

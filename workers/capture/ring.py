@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from workers.agent.process_table import available_memory_bytes
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.options import CaptureOptions
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
@@ -16,7 +17,6 @@ from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.capture.start import Start, reason, started
 from workers.errors import CaptureUnavailable
 from workers.hosts.processes import Keeper, LocalKeeper
-from workers.keeper.table import available_memory_bytes
 from workers.testbed import recorder
 
 PYTHON: Final = "/usr/bin/python3"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from workers.keeper import linux
-from workers.keeper.table import available_memory_bytes
+from workers.agent import linux
+from workers.agent.process_table import available_memory_bytes
 
 READY_BYTES: Final = 128 << 20
 """600 000 packets at the default snap length: four seconds of the most that two cores send."""

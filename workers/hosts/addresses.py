@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.remote_agent import RemoteKeeper
 
 _ADDRESS: Final = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 

@@ -1,6 +1,6 @@
 """The worker's side of the keeper: start programs on a cluster, wait for them, end them with everything they started.
 
-A `Keeper` owns one child process (`workers.testbed.keeper`, on the test-bed inside its own namespaces). Whatever happens to the
+A `Keeper` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). Whatever happens to the
 worker, the keeper notices and leaves nothing behind; whatever happens to the keeper, its namespaces die with it and
 `Process` reports the end.
 """
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from analysis.numbers import amount
+from workers.agent import machine, rpc
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.programs import search_path
-from workers.keeper import machine, wire
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_LIMIT_S = 30.0
@@ -41,8 +41,8 @@ class Channel(Protocol):
     """Our end of what a keeper is spoken with through: `wire.Packets` or `wire.Stream`."""
 
     def fileno(self) -> int: ...
-    def receive(self) -> tuple[wire.Message, Any] | None: ...
-    def send(self, message: wire.Message, beside: Any = ...) -> None: ...
+    def receive(self) -> tuple[rpc.Message, Any] | None: ...
+    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
     def discard(self, beside: Any) -> None: ...
     def close(self) -> None: ...
 
@@ -79,7 +79,7 @@ class Keeper(ABC):
         """The process to end if nothing else helps."""
         return self._process.pid
 
-    def ask(self, do: str, beside: Any = None, **fields: Any) -> tuple[wire.Message, Any]:
+    def ask(self, do: str, beside: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
         """One request and its answer. Raises ClusterUnavailable when the keeper is gone, OSError when it refuses."""
         with self._lock:
             self._sequence += 1
@@ -135,7 +135,7 @@ class Keeper(ABC):
             self._kill_orphans()
             self._complaints.close()
 
-    def _receive(self, timeout_s: float) -> tuple[wire.Message, Any] | None:
+    def _receive(self, timeout_s: float) -> tuple[rpc.Message, Any] | None:
         """The next message, ends of programs noted on the way; None when none came in time."""
         if self._gone:
             self._lost()
@@ -158,11 +158,11 @@ class Keeper(ABC):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         self._kill_orphans()
-        raise ClusterUnavailable(self.obituary())
+        raise ClusterUnavailable(self.exit_report())
 
     @abstractmethod
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        """Facts of the machine the programs run on (`workers.keeper.machine.facts`)."""
+        """Facts of the machine the programs run on (`workers.agent.machine.facts`)."""
 
     @abstractmethod
     def _note_end(self, pid: int) -> None:
@@ -180,7 +180,7 @@ class Keeper(ABC):
         """The same for one program."""
         return self.outputs([argv], host)[0]
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         """Why the keeper ended, in a sentence with its last words."""
         words = b""
         if not self._complaints.closed:
@@ -199,11 +199,11 @@ class LocalKeeper(Keeper):
         """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
         self._pidfds: dict[int, int] = {}
         complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
-        ours, theirs = wire.pair()
+        ours, theirs = rpc.pair()
         owner = os.pidfd_open(os.getpid())
         try:
             process = subprocess.Popen(
-                [*prefix, sys.executable, "-S", "-s", "-m", "workers.testbed.keeper", str(theirs.fileno()), str(owner)],
+                [*prefix, sys.executable, "-S", "-s", "-m", "workers.testbed.agent", str(theirs.fileno()), str(owner)],
                 pass_fds=(theirs.fileno(), owner),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -216,7 +216,7 @@ class LocalKeeper(Keeper):
         finally:
             theirs.close()
             os.close(owner)
-        super().__init__(wire.Packets(ours), process, complaints)
+        super().__init__(rpc.Packets(ours), process, complaints)
 
     def spawn(
         self,
@@ -233,7 +233,7 @@ class LocalKeeper(Keeper):
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
         A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `cell`
-        (`workers.keeper.cell.Plan`) it has three streams; descriptors of the cell's writable directories follow them.
+        (`workers.agent.sandbox.Plan`) it has three streams; descriptors of the cell's writable directories follow them.
         Raises LaunchFailed.
         """
         confined = {} if cell is None else {"cell": dict(cell)}

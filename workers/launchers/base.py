@@ -20,16 +20,17 @@ from typing import Any, ClassVar, Protocol, Self
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
+from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
 from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.hosts.programs import search_path
-from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.remote_agent import RemoteKeeper
 from workers.hosts.sampling import Sample
-from workers.keeper.cell import TEMPORARY
-from workers.launchers.confinement import (
+from workers.launchers.job import PYTHON, Job, Launch
+from workers.launchers.limits import (
     Confinement,
     disk_use_bytes,
     open_path,
@@ -37,7 +38,6 @@ from workers.launchers.confinement import (
     read_text,
     refused_container,
 )
-from workers.launchers.job import PYTHON, Job, Launch
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
@@ -52,7 +52,7 @@ def say_nothing(_what: str) -> None:
 
 
 class Link(AskedLink, Protocol):
-    """What a launcher needs to know of `experiments.spec.parameters.Link`; None means not limited, not changed."""
+    """What a launcher needs to know of `experiments.specification.parameters.Link`; None means not limited, not changed."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from experiments.cluster_kinds.flux import Flux, FluxSettings
 from experiments.cluster_kinds.form import host_names
 from workers.errors import ClusterUnavailable
-from workers.hosts.remote_keeper import start_argv
+from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
 from workers.launchers.schedulers.queue import JobState, Phase, Queue
 

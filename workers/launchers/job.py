@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.launchers.confinement import Confinement
+from workers.launchers.limits import Confinement
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
 PYTHON = (

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from workers.agent import machine, mpi_files
 from workers.hosts.programs import find_program, search_path
-from workers.keeper import machine, mpi_files
 from workers.launchers.job import Job, Launch
 from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
 
@@ -36,7 +36,7 @@ class Host(Protocol):
 
 
 def chosen(host: Host, loaded: Sequence[str], *, asked: str = AUTO, program: str | None = None) -> Launch:
-    """Return what launches a program that loads these files of MPI libraries (`workers.keeper.mpi_files`; [] where none is seen).
+    """Return what launches a program that loads these files of MPI libraries (`workers.agent.mpi_files`; [] where none is seen).
 
     ``asked`` and ``program``: the library and the launch command that the settings name; they hold against all that is seen.
     """

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cluster_kinds.settings import HostSettings
+from workers.agent import machine, mpi_files
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
@@ -32,13 +33,12 @@ from workers.hosts.addresses import addresses_by_name, addresses_of
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
-from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.remote_agent import RemoteKeeper
 from workers.hosts.sampling import Sample
-from workers.keeper import machine, mpi_files
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
-from workers.launchers.confinement import MOST_TEXT_BYTES, Confinement, as_text
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
+from workers.launchers.limits import MOST_TEXT_BYTES, Confinement, as_text
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 

@@ -14,7 +14,7 @@ from analysis.numbers import amount
 from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_keeper import RemoteKeeper, in_shell, start_argv
+from workers.hosts.remote_agent import RemoteKeeper, in_shell, start_argv
 from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
 from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
@@ -95,7 +95,7 @@ class SshLauncher(HostsLauncher):
 class SshKeeper(RemoteKeeper):
     """Says what ssh meant."""
 
-    def obituary(self) -> str:
+    def exit_report(self) -> str:
         return explain(self.host, self.last_words())
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import linux, spawn
-from workers.testbed import commands, door, emulation
+from workers.agent import linux, spawn
+from workers.testbed import commands, emulation, rsh_server
 from workers.testbed.plan import Plan
 
 NETWORKS = Path("/run/netns")
@@ -183,7 +183,7 @@ def _prepare_files(plan: Plan) -> None:
     hosts.write_text(commands.hosts_file(plan))
     hosts.chmod(0o644)
     linux.bind(hosts, Path("/etc/hosts"))
-    REMOTE_SHELL.write_text(door.CLIENT.format(door=DOOR))
+    REMOTE_SHELL.write_text(rsh_server.CLIENT.format(door=DOOR))
     REMOTE_SHELL.chmod(0o755)
     _name(NETWORKS / commands.HUB, "net")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from analysis.numbers import amount
+from experiments.common import plain_files
 from experiments.errors import NotPlain
-from experiments.pure import plain_files
-from workers.keeper.machine import memory_bytes
+from workers.agent.machine import memory_bytes
 from workers.trial.rank_usage import RankUsage
 
 TAIL_LINES: Final = 12

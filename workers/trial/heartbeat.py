@@ -11,9 +11,9 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
+from experiments.common import outage
 from experiments.errors import StaleTrial
 from experiments.models import Trial
-from experiments.pure import outage
 from workers import stopping
 
 BEAT_S: Final = 1.0

@@ -12,9 +12,9 @@ from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
 from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
+from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.metrics import FROM_TWINS
-from experiments.pure import plain_files
 from workers.errors import ProfileUnavailable
 from workers.launchers import Profile, Session
 from workers.profile.library import library, library_path

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.spec.launch_plan import LaunchPlan
+from experiments.specification.launch_plan import LaunchPlan
 from workers.launchers import Job, Profile
-from workers.launchers.confinement import Confinement
+from workers.launchers.limits import Confinement
 
 
 def job_for(

@@ -9,11 +9,11 @@ from typing import Final
 
 from django.conf import settings
 
+from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
-from experiments.pure import plain_files
-from workers.capture.shares import DIRECTORY as SHARES
+from workers.capture.prepared_recordings import DIRECTORY as SHARES
 from workers.trial.inside_mpi import left_behind
 
 _KEPT: Final = {

@@ -18,21 +18,20 @@ from analysis.capture.join import Joined
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Kind, Trial
-from experiments.spec import ExperimentSpec, restore
-from experiments.spec.launch_plan import plan_launch
-from experiments.spec.parameters import Capture as CaptureSettings
+from experiments.specification import ExperimentSpec, restore
+from experiments.specification.launch_plan import plan_launch
+from experiments.specification.parameters import Capture as CaptureSettings
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
-from workers.capture.kept import Recorded, keep
 from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
+from workers.capture.stored_capture import Recorded, keep
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
-from workers.launchers.confinement import Confinement
+from workers.launchers.limits import Confinement
 from workers.launchers.pool import Wanted
-from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, did_not_end, out_of_memory, tail, timed_out, why_failed, with_output
@@ -40,6 +39,7 @@ from workers.trial.heartbeat import Heart
 from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
+from workers.trial.limits import confinement, thin_out
 from workers.trial.live_history import LiveHistory
 from workers.trial.live_traffic import LiveTraffic
 from workers.trial.mpi_family import World, why_singletons, world_of

@@ -11,10 +11,10 @@ from typing import Final
 import structlog
 
 from experiments import files
+from experiments.common import outage, plain_files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, Trial, TrialResult
-from experiments.pure import outage, plain_files
 from experiments.selectors import quotas
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
@@ -89,7 +89,7 @@ def execute(trial: Trial) -> None:
             artifacts, _ = delivery.left(trial)
             _store(lambda: trial.end_cancelled(artifacts), artifacts)
         except WorkerEnds:
-            _store(trial.hand_back)
+            _store(trial.requeue)
         except AllocationEnded as error:
             told = f"Runs again, uncounted: {error}"
             _store(lambda: _hand_back(trial, told))
@@ -127,7 +127,7 @@ def _finish(trial: Trial, result: TrialResult) -> None:
 
 def _hand_back(trial: Trial, reason: str) -> None:
     """Let it wait again, unless somebody wanted it to end."""
-    if not trial.hand_back(reason):
+    if not trial.requeue(reason):
         artifacts, _ = delivery.left(trial)
         _store(lambda: trial.end_cancelled(artifacts), artifacts)
 

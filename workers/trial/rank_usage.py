@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
-from experiments.pure import plain_files
+from experiments.common import plain_files
 
 REPORT_LIMIT_BYTES: Final = 64 << 10
 

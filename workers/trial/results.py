@@ -16,6 +16,7 @@ from analysis.numbers import plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds
+from experiments.common import plain_files
 from experiments.errors import OutputError
 from experiments.files import (
     ANALYSIS_NAME,
@@ -26,8 +27,7 @@ from experiments.files import (
     write_measured,
 )
 from experiments.models import Artifact, TrialResult
-from experiments.pure import plain_files
-from experiments.spec import Link
+from experiments.specification import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
 from workers.hosts.sampling import kept

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from analysis.numbers import size
+from experiments.common import plain_files
 from experiments.errors import NotPlain
-from experiments.pure import plain_files
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
 from workers.errors import TrialFailed
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
 
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.scatter import SMALLEST, pooled
 from analysis.conclusions.observations.scatter_groups import ScatterGroups, by_name
 from analysis.scaling import Point

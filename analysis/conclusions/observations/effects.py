@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.conclusions.asked import Factor
+from analysis.conclusions.context import Factor
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import DELAY
 from analysis.conclusions.observations.scatter import LEVEL

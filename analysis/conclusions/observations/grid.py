@@ -9,7 +9,7 @@ from math import exp
 from typing import Any, Final
 
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.scaling import Point
 from analysis.statistics import Interval
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis import sensitivity
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import ordinal
 from analysis.conclusions.wording import place
 from analysis.scaling import Point

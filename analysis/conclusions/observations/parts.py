@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from analysis.conclusions.answer import ChangePart
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.mpi.wait_sums import CAUSES
 from analysis.scaling import Point
 from analysis.statistics.summary import Floats, welch

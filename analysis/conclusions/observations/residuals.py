@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.grid import ordinal
 from analysis.conclusions.observations.scatter import SMALLEST, Scatter
 from analysis.conclusions.observations.transfer import fit_transfer

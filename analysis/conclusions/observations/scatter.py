@@ -110,7 +110,7 @@ class _Family:
     widths: Sequence[float]
 
 
-class Claims:
+class SimultaneousIntervals:
     """Simultaneous claims about the points of one experiment: ratios of their medians with intervals.
 
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.conclusions.answer import Cause, ChangePart
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
 from analysis.conclusions.sentences import causes as words
 from analysis.conclusions.wording import first_up

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import exp
 
 from analysis.conclusions.answer import Answer, Cause, Figure, Missing, Strength
-from analysis.conclusions.asked import CAPACITY, Accepted, Asked
+from analysis.conclusions.context import CAPACITY, Accepted, Asked
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repeat, strength
 from analysis.conclusions.sentences import loads as words

@@ -9,7 +9,7 @@ from math import log
 from typing import Any
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import Needed, is_clear, needed_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure, Missing
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
 from analysis.conclusions.questions.causes import Explanation, explained
 from analysis.conclusions.questions.strength import repeat, strength

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.advances import Advance, advances, step_of
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import settle, strength

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.sentences import experiment as words
 from analysis.conclusions.wording import MOST_REPETITIONS

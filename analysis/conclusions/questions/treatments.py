@@ -8,7 +8,7 @@ from math import exp
 from typing import Any
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.asked import Asked, Factor, Question
+from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import settle, strength
 from analysis.conclusions.sentences import treatments as words

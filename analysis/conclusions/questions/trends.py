@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
-from analysis.conclusions.asked import Asked, Factor, Question
+from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.conclusions.questions.strength import settle, strength

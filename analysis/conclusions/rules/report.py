@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.answering import answer
-from analysis.conclusions.asked import Asked, Deciding, Factor
+from analysis.conclusions.context import Asked, Deciding, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
 from analysis.conclusions.sentences.findings import CANNOT_TELL, NO_TRIAL, joint_verdict

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from analysis.conclusions.answer import ChangePart
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.parts import UNEXPLAINED, Division
 from analysis.numbers import amount, grouped
 from analysis.scaling import Point

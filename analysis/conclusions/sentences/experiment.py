@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.conclusions.asked import Factor
+from analysis.conclusions.context import Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.wording import levels, percent, place
 from analysis.numbers import change, grouped, plural, signed

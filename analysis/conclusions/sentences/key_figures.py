@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeGuard
 
 from analysis.conclusions.answer import Answer, Figure
-from analysis.conclusions.asked import Factor
+from analysis.conclusions.context import Factor
 from analysis.conclusions.sentences.network import NO_INTERVAL
 from analysis.conclusions.wording import ANY, factor_words, level, place
 from analysis.numbers import SHARE, between, with_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from analysis.conclusions.asked import Accepted
+from analysis.conclusions.context import Accepted
 from analysis.conclusions.wording import joined, percent
 from analysis.numbers import amount, plural, significant
 

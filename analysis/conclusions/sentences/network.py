@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from analysis import sensitivity
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, first_matters, slope_of, together
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, Needed, is_clear

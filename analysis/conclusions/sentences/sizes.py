@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import SizeGrid
 from analysis.conclusions.observations.scatter import Scatter
 from analysis.conclusions.wording import (

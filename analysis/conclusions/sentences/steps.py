@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.advances import Advance, step_of
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.wording import factor_words, joined, level, percent, value

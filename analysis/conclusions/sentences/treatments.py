@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.wording import factor_words, first_up, joined, level, lower_first, place, value
 from analysis.numbers import amount

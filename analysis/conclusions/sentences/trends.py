@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.asked import Asked, Factor
+from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.conclusions.wording import factor_words, first_up, level, lower_first, percent
 from analysis.numbers import amount, between, significant

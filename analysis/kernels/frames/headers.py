@@ -21,7 +21,7 @@ from analysis.kernels.frames.encapsulation import (
     behind_tags,
 )
 from analysis.kernels.frames.link_layers import ETHERNET, LINUX_SLL, LINUX_SLL2, link_layer
-from analysis.kernels.greetings import greeting_bytes
+from analysis.kernels.handshake_signatures import greeting_bytes
 from analysis.kernels.raw import signed, u8, u16
 
 IPV4, IPV6, MAC = 0, 1, 2

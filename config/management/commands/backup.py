@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.keeping import backup
-from config.keeping.errors import KeepingError
+from config.backup import backup
+from config.backup.errors import KeepingError
 
 
 class Command(BaseCommand):

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.keeping import restore
-from config.keeping.errors import KeepingError
+from config.backup import restore
+from config.backup.errors import KeepingError
 from config.services.errors import ServiceError
 
 

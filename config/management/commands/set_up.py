@@ -11,12 +11,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from config.keeping import places
-from config.keeping.errors import KeepingError
+from config.backup import places
+from config.backup.errors import KeepingError
 from config.secrets import read_or_create_secret
 from experiments.library import LIBRARY, load_defaults
 from experiments.models import Experiment
-from experiments.spec import parse_yaml
+from experiments.specification import parse_yaml
 from workers import queue
 
 DEMO: Final = LIBRARY / "water-quick.yaml"

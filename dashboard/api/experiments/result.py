@@ -18,7 +18,7 @@ from rest_framework.request import Request
 
 from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
-from dashboard.panels.experiment.not_counted import why_apart
+from dashboard.panels.experiment.excluded_trials import why_apart
 from dashboard.panels.network.predictions import own_predictions
 from experiments import selectors
 from experiments.models import Experiment, Trial

@@ -17,14 +17,14 @@ from rest_framework.response import Response
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.experiments.result import result_answer
-from dashboard.api.experiments.shapes import (
+from dashboard.api.experiments.serializers import (
     DiagnosisSerializer,
     FindingsSerializer,
     ResultSerializer,
 )
-from dashboard.api.protocol import chart_tables, fields, schema
-from dashboard.api.protocol.filtering import StrictFilterBackend
-from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
+from dashboard.api.rest import chart_tables, fields, schema
+from dashboard.api.rest.filtering import StrictFilterBackend
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
 from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
@@ -40,11 +40,11 @@ from dashboard.filters import ExperimentFilter
 from dashboard.panels.parts.chart_tables import charts_of
 from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.panels.parts.measured import Measured
-from dashboard.requests.idempotency import PARAMETER, answered_once
+from dashboard.requests.idempotency import PARAMETER, idempotent_response
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.spec import ExperimentSpec
+from experiments.specification import ExperimentSpec
 from workers import queue
 
 _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
@@ -97,7 +97,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Submit a specification: all its trials are queued at once, or nothing is stored."""
         project = project_of(request)
         spec = specification_of(request, project)
-        return answered_once(request, lambda: self._submitted(request, spec, project))
+        return idempotent_response(request, lambda: self._submitted(request, spec, project))
 
     @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
     @action(detail=True, methods=["post"])
@@ -145,7 +145,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def rerun_failed(self, request: Request, slug: str) -> Response:
         """Queue every trial that ended without a result once more; many in the background (202)."""
         experiment = self._repeatable(request)
-        return answered_once(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
+        return idempotent_response(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
 
     @extend_schema(
         parameters=[PARAMETER],
@@ -159,7 +159,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         wanted = RepetitionsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         count = wanted.validated_data["count"]
-        return answered_once(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
+        return idempotent_response(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
 
     @extend_schema(
         request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}

@@ -10,8 +10,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import chart_tables, schema
-from dashboard.api.protocol.filtering import refuse_unknown
+from dashboard.api.rest import chart_tables, schema
+from dashboard.api.rest.filtering import refuse_unknown
 from dashboard.panels.trial.chart_tables import charts_of
 
 

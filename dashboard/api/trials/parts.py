@@ -16,10 +16,10 @@ from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from dashboard.api.protocol import etag, schema
-from dashboard.api.protocol.filtering import clean, refuse_unknown
-from dashboard.api.protocol.pagination import FURTHEST, MOST, Pagination
-from dashboard.api.trials.shapes import (
+from dashboard.api.rest import etag, schema
+from dashboard.api.rest.filtering import clean, refuse_unknown
+from dashboard.api.rest.pagination import FURTHEST, MOST, Pagination
+from dashboard.api.trials.serializers import (
     OF,
     FlowsSerializer,
     HistogramsSerializer,

@@ -15,8 +15,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api.protocol import etag, fields, schema
-from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest import etag, fields, schema
+from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
 from dashboard.api.trials.charts import ChartActions
 from dashboard.api.trials.parts import PartActions

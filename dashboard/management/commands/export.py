@@ -18,9 +18,9 @@ from dashboard.charts.tables import ChartTables
 from dashboard.panels.parts import chart_tables as experiment_charts
 from dashboard.panels.trial import chart_tables as trial_charts
 from dashboard.requests.explore import NAMES, ROWS
+from experiments.common import plain_files
 from experiments.errors import CannotExplore
 from experiments.models import Experiment, Trial
-from experiments.pure import plain_files
 
 _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
 

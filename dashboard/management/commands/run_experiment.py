@@ -24,7 +24,7 @@ from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Experiment, State
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.spec import parse_yaml
+from experiments.specification import parse_yaml
 from workers import queue
 
 POLL_S: Final = 0.3

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from analysis.numbers import plural
-from dashboard.requests.idempotency import led_once
+from dashboard.requests.idempotency import idempotent_redirect
 from experiments.errors import RepositoryError
 
 MOST: Final = 200
@@ -93,7 +93,7 @@ def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse
             why = str(error)
         else:
             made = _made(request, ticked, change, possible, len(tokens), settled)
-            return led_once(request, lambda: made(back))
+            return idempotent_redirect(request, lambda: made(back))
     context = {
         "ticked": ticked,
         "change": change,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
-from dashboard.panels.experiment.not_counted import swept_of
+from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.models import Trial
 from workers import queue

@@ -13,8 +13,8 @@ from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.columns import Columns
-from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without
+from dashboard.requests.sort_headers import head
 from experiments.access import may_submit_somewhere
 from experiments.metrics import described
 from experiments.models import SavedView

@@ -17,7 +17,7 @@ from dashboard.charts import Scale
 from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.lists.views import views_of
-from dashboard.panels.experiment.not_counted import swept_of
+from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.requests.keyset import NoPlace, Slice, slice_of
 from dashboard.requests.lookup import asked, without
 from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of

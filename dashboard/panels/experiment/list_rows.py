@@ -14,7 +14,7 @@ from dashboard.panels.new.draft import holds_text
 from experiments.aggregates import Median
 from experiments.models import Experiment, Measurement, Status
 from experiments.selectors import Progress, progress_of
-from experiments.spec.ranges import expand_values
+from experiments.specification.ranges import expand_values
 
 # A line through more points than this says nothing at 112 pixels.
 MOST_SPARK_POINTS = 60

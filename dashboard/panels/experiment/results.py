@@ -16,9 +16,9 @@ from dashboard.panels.experiment.axes import STEP, XAxis, groups_beside, x_param
 from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
 from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, strip
 from experiments import workloads
+from experiments.common import external_figures
 from experiments.metrics import HEADLINE, decided_by, find
 from experiments.models import FAILED, UNFINISHED, Experiment, Measurement, State
-from experiments.pure import foreign_figures
 from experiments.selectors import (
     ConfigurationRow,
     TrialMark,
@@ -304,7 +304,7 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         return []
     measured = Measurement.objects.filter(trial__experiment=experiment, scope=Measurement.Scope.ALL)
     names = measured.order_by("metric").values_list("metric", flat=True).distinct()
-    return [name for name in names if foreign_figures.described(name) is not None][:OWN_FIGURES]
+    return [name for name in names if external_figures.described(name) is not None][:OWN_FIGURES]
 
 
 def published_name(experiment: Experiment) -> str:

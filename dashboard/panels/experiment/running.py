@@ -15,7 +15,7 @@ from dashboard.states import chip_of
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, State, Trial
 from experiments.selectors import Progress, progress_of, running_trials, waiting
-from experiments.selectors.outlook import outlooks
+from experiments.selectors.queue_forecast import outlooks
 
 KEPT_S: Final = 5.0
 """How old the time left and the number of all trials may be; what runs and waits is always as it is now."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from experiments.common.quantities import BANDWIDTH, DURATION
 from experiments.models import Network
-from experiments.pure.quantities import BANDWIDTH, DURATION
 
 MOST: Final = 20
 """Networks that a map can name."""

@@ -14,9 +14,9 @@ from analysis.numbers import amount, between, times
 from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.panels.experiment.diagnosis import STRENGTH
-from dashboard.panels.network.belief import belief
+from dashboard.panels.network.best_size import stops
+from dashboard.panels.network.interval import belief
 from dashboard.panels.network.model import CHANGES, as_json, bought, link_words, sliders
-from dashboard.panels.network.stops import stops
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05

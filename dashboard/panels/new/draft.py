@@ -1,6 +1,6 @@
 """What the new-experiment form posts, as a plain specification ("draft").
 
-It is what YAML and REST send too; `experiments.spec.parse` is the only judge of it. Values stay as people wrote them, so
+It is what YAML and REST send too; `experiments.specification.parse` is the only judge of it. Values stay as people wrote them, so
 that "100 Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 """
 
@@ -14,9 +14,9 @@ from django.http import QueryDict
 
 from experiments import workloads
 from experiments.metrics import why_not_deciding
-from experiments.spec import Capture, ExperimentSpec, Link
-from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
-from experiments.spec.ranges import expand_values
+from experiments.specification import Capture, ExperimentSpec, Link
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
+from experiments.specification.ranges import expand_values
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),

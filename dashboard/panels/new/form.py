@@ -14,9 +14,9 @@ from experiments import workloads
 from experiments.errors import FieldError
 from experiments.metrics import deciding_choices
 from experiments.models import Cluster
-from experiments.spec import Capture, ExperimentSpec, Link
-from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
-from experiments.spec.ranges import expand_values
+from experiments.specification import Capture, ExperimentSpec, Link
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.specification.ranges import expand_values
 
 Texts = Sequence[str]
 Choices = Sequence[tuple[str, str]]

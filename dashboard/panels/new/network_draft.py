@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from analysis.numbers import rounded
 from analysis.sensitivity import Known, Link, Range
+from experiments.common.quantities import BANDWIDTH, DURATION
 from experiments.models import Experiment
-from experiments.pure.quantities import BANDWIDTH, DURATION
 from experiments.selectors import ConfigurationRow, configuration_rows
-from experiments.spec.network_study import KIND, expanded
+from experiments.specification.network_study import KIND, expanded
 
 _LEFT_OUT: Final = ("sweep", "zip", "where", "scaling", "grows_with_hosts", "warmups", "control", "seed")
 """What belongs to the sweep that there was."""

@@ -8,7 +8,7 @@ from analysis.numbers import plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.models import Cluster
-from experiments.spec import ExperimentSpec, design
+from experiments.specification import ExperimentSpec, design
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
 

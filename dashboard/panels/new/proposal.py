@@ -8,7 +8,7 @@ from typing import Any, Final
 from dashboard.labels import workload_title
 from dashboard.panels.new.draft import default_of
 from experiments.models import Cluster
-from experiments.spec import ExperimentSpec
+from experiments.specification import ExperimentSpec
 
 _HOSTS: Final = (1, 2, 4)
 """The first sweep a newcomer sees: small enough for two cores, and it shows scaling."""

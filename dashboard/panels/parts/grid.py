@@ -19,7 +19,7 @@ from dashboard.panels.parts.steps import steps
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.certificates import QUANTITIES, achieved_links
-from experiments.spec.parameters import LINK_PARAMETERS
+from experiments.specification.parameters import LINK_PARAMETERS
 
 MOST_GROUPS: Final = 6
 LEAST_FILLED: Final = 0.75

@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.numbers import plural
+from experiments.common import plain_files
 from experiments.errors import CannotExport
 from experiments.exchange.bundle import Chosen, write_bundle
 from experiments.exchange.choice import chosen_by
-from experiments.exchange.leaving import Wanted
+from experiments.exchange.exporting import Wanted
 from experiments.exchange.records import CAPTURES
-from experiments.pure import plain_files
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from experiments.errors import BadBundle, InvalidSpec
-from experiments.exchange.arrival import Arrival, Brought
+from experiments.exchange.import_plan import ImportPlan, ImportResult
 from experiments.exchange.intake import take_in
 from experiments.models import Project
 from experiments.models.people.project import DEFAULT_PROJECT
@@ -48,11 +48,11 @@ class Command(BaseCommand):
         for sentence in brought.left_out:
             self.stdout.write(f"  left out: {sentence}.")
 
-    def _heading(self, brought: Brought, file: str, dry_run: bool) -> str:
+    def _heading(self, brought: ImportResult, file: str, dry_run: bool) -> str:
         if brought.kind != "bundle":
             return f"{'Would be created' if dry_run else 'Created'} from {file}:"
         return f"{'Would come' if dry_run else 'Came'} from {brought.installation}, written {brought.written_at:%Y-%m-%d %H:%M}:"
 
-    def _tell(self, arrival: Arrival) -> None:
+    def _tell(self, arrival: ImportPlan) -> None:
         where = f" {arrival.stored.get_absolute_url()}" if arrival.stored is not None else ""
         self.stdout.write(f"  {arrival.words}{where}")

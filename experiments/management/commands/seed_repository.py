@@ -21,7 +21,7 @@ from analysis.catalogue import METRICS
 from experiments import cluster_kinds
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Environment, Experiment, Project, TrialValues
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 PROJECT: Final = "generated"
 REPETITIONS: Final = 5

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
+from experiments.common.sent_arrays import numbers_of
 from experiments.metrics import in_order
 from experiments.models import Measurement, ValueNames
-from experiments.pure.sent_arrays import numbers_of
 from experiments.selectors.export.chosen import Chosen, Keys
 
 Numbers = npt.NDArray[np.float64]

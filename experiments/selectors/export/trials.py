@@ -21,7 +21,7 @@ from experiments.selectors.export.arrays import Arrays, Numbers
 from experiments.selectors.export.chosen import Chosen
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
-from experiments.spec import budget
+from experiments.specification import budget
 
 PIECE: Final = 1000
 LONG_PIECE: Final = 100

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import analysis
-from analysis.capture.greetings import MOST_WAITING
+from analysis.capture.handshake_signatures import MOST_WAITING
 from analysis.capture.reduced import write_reduced
 from analysis.capture.tables import DecoderName
 from tests.analysis.capture_files import Frame, pcap

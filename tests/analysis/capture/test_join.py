@@ -8,7 +8,7 @@ import pytest
 
 import analysis
 from analysis.capture.join import Joined, join
-from analysis.capture.share import Recording
+from analysis.capture.sharding import Recording
 from analysis.capture.tables import read_capture
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame

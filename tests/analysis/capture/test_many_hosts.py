@@ -13,7 +13,7 @@ import analysis
 from analysis import addresses
 from analysis.capture import decoder
 from analysis.capture.export import write_packets
-from analysis.capture.share import Recording, _Seen
+from analysis.capture.sharding import Recording, _Seen
 from analysis.capture.stream import stream
 from analysis.packets import NO_FLOW, NO_HOST, REVERSE
 from analysis.traffic.flow_gaps import interarrival_by_connection

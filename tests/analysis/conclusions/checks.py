@@ -9,7 +9,7 @@ from math import isclose, isfinite
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure
-from analysis.conclusions.asked import Asked
+from analysis.conclusions.context import Asked
 from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of
 from analysis.conclusions.observations.parts import LAUNCH
 from analysis.numbers import NOTHING, significant

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, Claims, answer, together
+from analysis.conclusions import Asked, SimultaneousIntervals, answer, together
 from analysis.scaling import Study, scaling_table
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks
 
@@ -87,7 +87,7 @@ def test_what_is_told_is_the_median_and_lies_in_its_interval() -> None:
     """The interval is narrower than the distance between mean and median of a thousand skewed values."""
     random = np.random.default_rng(5)
     skewed = [(k + 1) * np.exp(random.exponential(0.1, 1000)) for k in range(3)]
-    claims = Claims(skewed)
+    claims = SimultaneousIntervals(skewed)
     for i in range(3):
         interval = claims.value(i)
         assert interval is not None
@@ -100,10 +100,10 @@ def test_what_is_told_is_the_median_and_lies_in_its_interval() -> None:
 def test_a_pair_whose_medians_do_not_differ_is_not_told_apart() -> None:
     """Outliers alone move a mean: a claim needs the medians to say the same."""
     steady = [[1.0] * 8 + [1.01] * 7, [1.0] * 8 + [1.3] * 7]
-    assert not Claims(steady).larger(1, 0)
+    assert not SimultaneousIntervals(steady).larger(1, 0)
 
 
-def asked_of_all(claims: Claims, means: Sequence[float], errors: float) -> set[tuple[int, int]]:
+def asked_of_all(claims: SimultaneousIntervals, means: Sequence[float], errors: float) -> set[tuple[int, int]]:
     """Which pairs of ordered points are told apart, pair by pair: those whose difference exceeds the width of their range, and
     around which every wider range is told apart too."""
     n = len(means)
@@ -122,7 +122,7 @@ def asked_of_all(claims: Claims, means: Sequence[float], errors: float) -> set[t
 def test_it_tells_the_pairs_apart_that_one_by_one_are(apart: float) -> None:
     random = np.random.default_rng(2)
     groups = [np.exp(apart * k + 0.05 * random.standard_normal(4)) for k in random.permutation(9)]
-    claims = Claims(groups)
+    claims = SimultaneousIntervals(groups)
     assert claims.scatter is not None
     order = sorted(range(9), key=lambda i: claims.cells[i].mean)
     expected = asked_of_all(claims, [claims.cells[i].mean for i in order], claims.scatter.sd * np.sqrt(2 / 4))

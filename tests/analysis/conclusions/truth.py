@@ -85,7 +85,7 @@ class Design:
 
 
 def places(points: int, repetitions: int, order: Order, random: np.random.Generator) -> list[list[int]]:
-    """Return the places of each point's trials in the order in which an experiment runs them (experiments.spec.design)."""
+    """Return the places of each point's trials in the order in which an experiment runs them (experiments.specification.design)."""
     if order == "sequential":
         return [list(range(i * repetitions, (i + 1) * repetitions)) for i in range(points)]
     found: list[list[int]] = [[] for _ in range(points)]

@@ -18,7 +18,7 @@ JOIN = """
 import sys
 from pathlib import Path
 from analysis.capture.join import join
-from analysis.capture.share import Recording
+from analysis.capture.sharding import Recording
 
 
 def joined(directory):

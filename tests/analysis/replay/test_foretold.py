@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.replay.foretold import Check, Replayed, foretell
+from analysis.replay.predicted import Check, Replayed, foretell
 
 REPEATED = [[2.0, 2.04], [3.0, 3.1], [4.0, 3.9]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import analysis
-from analysis.traffic.wire import ERROR
+from analysis.traffic.uncoalesce import ERROR
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp

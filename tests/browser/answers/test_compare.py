@@ -22,7 +22,7 @@ def address(person) -> str:
 
 
 def test_it_answers_before_it_draws_and_folds_what_one_side_has(
-    page: Page, address: str, complaints: list[str]
+    page: Page, address: str, page_errors: list[str]
 ) -> None:
     page.goto(address)
     expect(page.locator(".plot .main-svg").first).to_be_visible()
@@ -35,11 +35,11 @@ def test_it_answers_before_it_draws_and_folds_what_one_side_has(
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(fold.get_by_role("row", name="CPU time")).to_be_visible()
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_a_link_to_what_is_folded_opens_it(page: Page, address: str, complaints: list[str]) -> None:
+def test_a_link_to_what_is_folded_opens_it(page: Page, address: str, page_errors: list[str]) -> None:
     page.goto(f"{address}#only-a")
     expect(page.locator("details", has=page.locator("#only-a"))).to_have_attribute("open", "")
     expect(page.locator("details", has=page.locator("#only-b"))).not_to_have_attribute("open", "")
-    assert complaints == []
+    assert page_errors == []

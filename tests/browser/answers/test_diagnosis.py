@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec import parse
+from experiments.specification import parse
 
 ELAPSED = {1: 10.0, 2: 5.5, 4: 4.4}
 
@@ -32,7 +32,7 @@ def finished(person: object, times: dict[int, float]) -> Experiment:
     return experiment
 
 
-def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, person, empty_redis, complaints):
+def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, person, empty_redis, page_errors):
     page.goto(finished(person, MODELLED).get_absolute_url())
     expect(page.locator("#diagnosis")).to_have_attribute("aria-busy", "false")
     expect(page.locator("#diagnosis .verdict")).to_contain_text("hosts")
@@ -42,10 +42,10 @@ def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, person, e
     assert page.evaluate("location.hash").startswith("#c-")
     page.locator("#c-where-time-goes").get_by_role("button", name="Share").click()
     expect(page.locator("#c-where-time-goes .ytitle")).to_contain_text("Share")
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_it_queues_the_suggested_points_after_a_question(page, falling, complaints):
+def test_it_queues_the_suggested_points_after_a_question(page, falling, page_errors):
     page.goto(falling.get_absolute_url())
     page.get_by_role("button", name="Queue these").click()
     dialog = page.locator("#next-dialog")
@@ -54,10 +54,10 @@ def test_it_queues_the_suggested_points_after_a_question(page, falling, complain
     dialog.get_by_role("button", name="Queue").click()
     expect(page.locator("main .notes[role=status]").first).to_contain_text(f"{count} trials queued")
     assert falling.trials.filter(state="queued").count() == count
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_its_parts_are_tabs_with_addresses(page, falling, complaints):
+def test_its_parts_are_tabs_with_addresses(page, falling, page_errors):
     page.goto(falling.get_absolute_url())
     page.get_by_role("tab", name="Configurations").click()
     expect(page.locator("#table")).to_be_visible()
@@ -72,4 +72,4 @@ def test_its_parts_are_tabs_with_addresses(page, falling, complaints):
     expect(page.get_by_role("tab", name="Setup")).to_be_focused()
     page.goto(f"{falling.get_absolute_url()}#c-packets")
     expect(page.locator("#c-packets")).to_be_in_viewport()
-    assert complaints == []
+    assert page_errors == []

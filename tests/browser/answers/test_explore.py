@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.laboratory import specification, values_of
 
 
@@ -30,7 +30,7 @@ def measured(person) -> Experiment:
     return experiment
 
 
-def test_it_explores_selects_and_compares(page: Page, measured: Experiment, complaints: list[str]) -> None:
+def test_it_explores_selects_and_compares(page: Page, measured: Experiment, page_errors: list[str]) -> None:
     page.goto("/explore/?project=default")
     expect(page.locator("#answer")).to_contain_text("6 configurations match")
     page.select_option("#f-colour", "link.mtu")
@@ -46,11 +46,11 @@ def test_it_explores_selects_and_compares(page: Page, measured: Experiment, comp
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     page.get_by_role("link", name="Make baseline").click()
     assert "baseline=" in page.url
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_a_point_lists_its_trials_and_is_marked_in_the_other_panel(
-    page: Page, measured: Experiment, complaints: list[str]
+    page: Page, measured: Experiment, page_errors: list[str]
 ) -> None:
     page.goto("/explore/?project=default&colour=&facet=link.mtu&statistic=median")
     first, second = page.locator("#c-pivot-0 .plot"), page.locator("#c-pivot-1 .plot")
@@ -79,4 +79,4 @@ def test_a_point_lists_its_trials_and_is_marked_in_the_other_panel(
     page.mouse.down()
     page.mouse.up()
     page.wait_for_url(re.compile(r"/trials/\?counted=elapsed_s.*hosts\+%3D\+4$"))
-    assert complaints == []
+    assert page_errors == []

@@ -28,7 +28,7 @@ def study(person) -> Experiment:
 
 
 def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
-    page: Page, study: Experiment, complaints: list[str]
+    page: Page, study: Experiment, page_errors: list[str]
 ) -> None:
     fitted = network_study_of(study).fits[0]
     fit, here = carried(fitted.fit), fitted.here
@@ -56,11 +56,11 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
     shown = page.locator("#elapsed").inner_text()
     page.get_by_role("button", name="Keep this prediction").click()
     expect(page.locator("dd b").first).to_have_text(shown)  # what the server made of the same link
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
-    page: Page, study: Experiment, complaints: list[str]
+    page: Page, study: Experiment, page_errors: list[str]
 ) -> None:
     page.goto(f"/network/{study.slug}/")
     here = page.locator("#elapsed").inner_text()
@@ -78,4 +78,4 @@ def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
     expect(page.get_by_text("can be predicted, not built")).to_be_visible()
     expect(page.locator("#elapsed")).to_have_text(shown)
     expect(page.locator("#delay-words")).to_have_text("1\u202fms")
-    assert complaints == []
+    assert page_errors == []

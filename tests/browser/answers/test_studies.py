@@ -15,7 +15,7 @@ def laboratory(person) -> Project:
     return Project.objects.get(slug=DEFAULT_PROJECT)
 
 
-def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laboratory, complaints):
+def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laboratory, page_errors):
     page.goto(measured(laboratory, READERS, read).get_absolute_url())
     panel = page.locator("#c-map-1-1")
     expect(panel.locator(".annotation")).to_have_count(6)
@@ -24,10 +24,10 @@ def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laborator
     places = sorted((box["x"] + box["width"] / 2 - cells["x"]) / cells["width"] for box in notes)
     # Three columns of two rows: the middles of thirds.
     assert [round(6 * place) for place in places] == [1, 1, 3, 3, 5, 5]
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_it_takes_facts_and_compares_the_rate_with_them(page, laboratory, complaints):
+def test_it_takes_facts_and_compares_the_rate_with_them(page, laboratory, page_errors):
     experiment = measured(laboratory, LADDER, solve)
     page.goto(experiment.get_absolute_url())
     page.get_by_role("link", name="Enter its facts").click()
@@ -40,4 +40,4 @@ def test_it_takes_facts_and_compares_the_rate_with_them(page, laboratory, compla
     assert Cluster.objects.get(slug="testbed").facts["clock_hz"] == 1e9
     page.goto(experiment.get_absolute_url())
     expect(page.locator("#parts").get_by_text(re.compile(r"theoretical peak 8\s+GFLOP/s"))).to_be_visible()
-    assert complaints == []
+    assert page_errors == []

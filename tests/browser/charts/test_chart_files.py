@@ -29,7 +29,7 @@ def saved(panel: Locator, button: str) -> Path:
     return Path(waited.value.path())
 
 
-def test_its_numbers_are_those_that_it_draws(panel: Locator, complaints: list[str]) -> None:
+def test_its_numbers_are_those_that_it_draws(panel: Locator, page_errors: list[str]) -> None:
     lines = saved(panel, "CSV").read_text().splitlines()
     drawn = panel.locator(".plot").evaluate(
         "e => e.data.filter(d => d.hoverinfo !== 'skip').map(d => [d.name, [...d.x], [...d.y]])"
@@ -47,12 +47,12 @@ def test_its_numbers_are_those_that_it_draws(panel: Locator, complaints: list[st
     assert [(row[0], float(row[1]), float(row[2])) for row in rows[1:]] == [
         (n, float(x), float(y)) for n, x, y in expected
     ]
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_its_picture_says_what_it_shows(panel: Locator, complaints: list[str]) -> None:
+def test_its_picture_says_what_it_shows(panel: Locator, page_errors: list[str]) -> None:
     drawing = saved(panel, "SVG").read_text()
     assert Experiment.objects.get(slug=STUDY).name in drawing
     assert f"/experiments/{STUDY}/#c-time" in drawing
     assert saved(panel, "PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert complaints == []
+    assert page_errors == []

@@ -63,7 +63,7 @@ def over(page: Page, plot: Locator, series: str, at: int) -> None:
                 raise
 
 
-def test_a_point_is_marked_in_all_charts_and_leads_to_its_trials(page, experiment, complaints):
+def test_a_point_is_marked_in_all_charts_and_leads_to_its_trials(page, experiment, page_errors):
     page.goto(experiment.get_absolute_url())
     time, speed_up = chart(page, "time"), chart(page, "speedup")
     over(page, time, "Elapsed", 1)
@@ -82,10 +82,10 @@ def test_a_point_is_marked_in_all_charts_and_leads_to_its_trials(page, experimen
     page.mouse.down()
     page.mouse.up()
     page.wait_for_url(re.compile(r"/trials/\d+/$"))
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_it_walks_marks_opens_and_clears_with_the_keyboard_alone(page, experiment, complaints):
+def test_it_walks_marks_opens_and_clears_with_the_keyboard_alone(page, experiment, page_errors):
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(experiment.get_absolute_url())
     time, speed_up, bar = chart(page, "time"), chart(page, "speedup"), page.locator(".marked-bar")
@@ -107,4 +107,4 @@ def test_it_walks_marks_opens_and_clears_with_the_keyboard_alone(page, experimen
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/trials/"))
-    assert complaints == []
+    assert page_errors == []

@@ -32,7 +32,7 @@ def store(trial: Trial, hosts: int) -> None:
     Artifact.describe(trial.pk, "samples", file).save()
 
 
-def test_it_makes_an_open_table_again_for_another_view(page: Page, trial: Trial, complaints: list[str]) -> None:
+def test_it_makes_an_open_table_again_for_another_view(page: Page, trial: Trial, page_errors: list[str]) -> None:
     store(trial, hosts=2)
     page.goto(trial.get_absolute_url())
     panel = page.locator("#hosts")
@@ -46,4 +46,4 @@ def test_it_makes_an_open_table_again_for_another_view(page: Page, trial: Trial,
     expect(panel.locator("table")).to_have_count(1)
     panel.get_by_role("button", name="Chart").click()
     expect(panel.locator(".plot")).to_be_visible()
-    assert complaints == []
+    assert page_errors == []

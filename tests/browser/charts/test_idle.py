@@ -26,7 +26,7 @@ document.addEventListener("rankwire:drawn", e => {
 pytestmark = pytest.mark.timeout(120)
 
 
-def test_what_is_seen_comes_first_and_the_rest_when_the_browser_is_idle(page: Page, complaints: list[str]) -> None:
+def test_what_is_seen_comes_first_and_the_rest_when_the_browser_is_idle(page: Page, page_errors: list[str]) -> None:
     experiment = measured(
         load_defaults(),
         SPECIFICATION,
@@ -51,4 +51,4 @@ def test_what_is_seen_comes_first_and_the_rest_when_the_browser_is_idle(page: Pa
     assert len(first) > 3
     assert any(seen for seen, _ in first.values()), "the window shows a chart"
     assert [figure for figure, (seen, idle) in first.items() if not seen and not idle] == []
-    assert complaints == []
+    assert page_errors == []

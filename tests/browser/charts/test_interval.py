@@ -48,7 +48,7 @@ def trial(person: User) -> Trial:
     return trial
 
 
-def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, complaints: list[str]) -> None:
+def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, page_errors: list[str]) -> None:
     page.goto(trial.get_absolute_url())
     page.wait_for_load_state("networkidle")  # what comes later moves the chart
     plot = page.locator(".plot[data-figure=figure-throughput][data-interval]")
@@ -71,10 +71,10 @@ def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, complaints:
     expect(page).to_have_url(
         f"{page.url.partition('/trials/')[0]}{trial.get_absolute_url()}?from_s=1&until_s=2#packets"
     )
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: Trial, complaints: list[str]) -> None:
+def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: Trial, page_errors: list[str]) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     page.goto(trial.get_absolute_url())
     plot = page.locator(".plot[data-figure=figure-throughput]")
@@ -89,4 +89,4 @@ def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: T
     shown = page.locator("#packet-rows").get_by_role("button")
     expect(shown).to_have_count(5)
     assert violations(page) == []
-    assert complaints == []
+    assert page_errors == []

@@ -20,11 +20,11 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_legend_lies_over_data(page: Page, width: int, complaints: list[str]) -> None:
+def test_no_legend_lies_over_data(page: Page, width: int, page_errors: list[str]) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for study in STUDIES:
         for tab in ("answer", "charts"):
             page.goto(f"/experiments/{study}/?tab={tab}")
             page.wait_for_function(DRAWN)  # those below the fold too, in their turn
             assert page.evaluate(OVER) == [], (study, tab)
-    assert complaints == []
+    assert page_errors == []

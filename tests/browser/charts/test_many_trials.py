@@ -16,7 +16,7 @@ DOTS = """panel => {
 }"""
 
 
-def test_every_trial_is_a_dot_that_knows_its_configuration(page, person, complaints):
+def test_every_trial_is_a_dot_that_knows_its_configuration(page, person, page_errors):
     turn = count()
     experiment = measured(
         load_defaults(), SPECIFICATION, lambda p: {"elapsed_s": 8.0 / p["hosts"] + 0.001 * next(turn), "packets": 1.0}
@@ -34,4 +34,4 @@ def test_every_trial_is_a_dot_that_knows_its_configuration(page, person, complai
     expect(row).to_have_class("marked")
     page.evaluate("document.body.dispatchEvent(new CustomEvent('htmx:afterSettle', { bubbles: true }))")
     expect(page.locator("#table [data-mark]")).to_have_count(2)
-    assert complaints == []
+    assert page_errors == []

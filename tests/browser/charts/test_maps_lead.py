@@ -77,7 +77,7 @@ def click(page: Page, plot: Locator, row: int, column: int) -> None:
     page.mouse.up()
 
 
-def test_a_cell_is_marked_in_all_charts_and_opens_its_trials(page, experiment, complaints) -> None:
+def test_a_cell_is_marked_in_all_charts_and_opens_its_trials(page, experiment, page_errors) -> None:
     plot = drawn(page, experiment.get_absolute_url(), "figure-map-1-1-1")
     click(page, plot, 1, 2)
     chosen = experiment.configurations.get(parameters__contains={"link.delay": 0.008, "link.loss": 0.01})
@@ -89,10 +89,10 @@ def test_a_cell_is_marked_in_all_charts_and_opens_its_trials(page, experiment, c
     contour = page.locator(".plot[data-figure=figure-map-1-1-2]")
     page.mouse.move(*contour.evaluate(CELL, [0, 1]))
     expect(contour.locator(".marks circle.here")).to_have_count(1)
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_arrow_keys_lead_from_cell_to_cell_and_enter_opens_one(page, experiment, complaints) -> None:
+def test_arrow_keys_lead_from_cell_to_cell_and_enter_opens_one(page, experiment, page_errors) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
     plot = drawn(page, experiment.get_absolute_url(), "figure-map-1-1-1")
     said = page.locator(".marked-bar").get_by_role("status")
@@ -111,10 +111,10 @@ def test_arrow_keys_lead_from_cell_to_cell_and_enter_opens_one(page, experiment,
     page.keyboard.press("Enter")
     chosen = experiment.configurations.get(parameters__contains={"link.delay": 0.004, "link.loss": 0.01})
     page.wait_for_url(re.compile(f"configuration={chosen.hash}"))
-    assert complaints == []
+    assert page_errors == []
 
 
-def test_the_matrix_is_walked_and_opened_with_the_keyboard_alone(page, trial, complaints) -> None:
+def test_the_matrix_is_walked_and_opened_with_the_keyboard_alone(page, trial, page_errors) -> None:
     plot = drawn(page, trial.get_absolute_url(), "figure-matrix")
     plot.focus()
     page.keyboard.press("ArrowRight")
@@ -129,4 +129,4 @@ def test_the_matrix_is_walked_and_opened_with_the_keyboard_alone(page, trial, co
     expect(said).to_have_text(re.compile("From host 10.0.0.1"))
     page.keyboard.press("Enter")
     expect(page.locator("#packet-rows").get_by_role("button")).to_have_count(3)
-    assert complaints == []
+    assert page_errors == []

@@ -40,7 +40,7 @@ def click(page: Page, plot: Locator, place: list[float]) -> None:
 
 
 def test_a_cell_of_the_network_map_puts_the_sliders_on_its_link(
-    page: Page, person: User, complaints: list[str]
+    page: Page, person: User, page_errors: list[str]
 ) -> None:
     study = measured(load_defaults(), NETWORK, needing)
     page.goto(f"/network/{study.slug}/")
@@ -58,4 +58,4 @@ def test_a_cell_of_the_network_map_puts_the_sliders_on_its_link(
     dots = next(i for i, trace in enumerate(curve.evaluate("plot => plot.data")) if trace.get("of"))
     click(page, curve, curve.evaluate(POINT, dots))
     page.wait_for_url(re.compile(f"/trials/\\?experiment={study.slug}&configuration="))
-    assert complaints == []
+    assert page_errors == []

@@ -10,8 +10,8 @@ from django.core.exceptions import PermissionDenied
 from playwright.sync_api import Page, expect
 
 from dashboard.pages import quotas
-from dashboard.requests.seats import Busy
-from experiments.spec import budget
+from dashboard.requests.concurrency_limits import Busy
+from experiments.specification import budget
 from tests.browser.accessibility import violations, violations_of_colours
 
 

@@ -91,7 +91,7 @@ def look(page: Page, address: str) -> list[str]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("group", WALKED)
 def test_it_fits_every_width_for_everybody_without_complaint(
-    page: Page, things: dict[str, dict[str, object]], complaints: list[str], group: str
+    page: Page, things: dict[str, dict[str, object]], page_errors: list[str], group: str
 ) -> None:
     if group == "account":  # whose pages ask again for the password of who has not just given it
         page.goto("/account/again/")
@@ -107,4 +107,4 @@ def test_it_fits_every_width_for_everybody_without_complaint(
     ]
     wrong = {address: told for address in asked if (told := look(page, address))}
     assert wrong == {}
-    assert complaints == []
+    assert page_errors == []

@@ -93,7 +93,7 @@ def tab_to(page: Page, words: str, most: int = 150) -> None:
     raise AssertionError(f"Tab never reached {words!r}")
 
 
-def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, complaints: list[str]) -> None:
+def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, page_errors: list[str]) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.goto("/")
     page.keyboard.press("Tab")
@@ -131,7 +131,7 @@ def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, complaint
     expect(page.locator("main")).to_match_aria_snapshot(COMPARISON)
     assert page.evaluate("document.getAnimations().length") == 0
     assert experiment.trials.count() == 6
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished: Experiment) -> None:

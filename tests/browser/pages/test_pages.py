@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.browser.accessibility import violations
 
 SETTLED = """async name => {
@@ -25,7 +25,7 @@ SETTLED = """async name => {
 """Three parts of the page come anew, with the name of an axis or as they were; how often its chart was drawn."""
 
 
-def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
+def test_it_draws_charts_and_shows_them_as_tables(page, page_errors):
     page.goto("/experiments/guster-2007-water/")
     panel = page.locator("#c-time")
     expect(panel.locator(".scatterlayer .trace")).to_have_count(4)
@@ -38,7 +38,7 @@ def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
     assert page.evaluate(SETTLED, "") == 0
     assert page.evaluate(SETTLED, "Another name") == 1
     expect(panel.locator(".xtitle")).to_have_text("Another name")
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_it_switches_and_remembers_the_theme_and_repaints_charts(page):
@@ -65,7 +65,7 @@ def test_it_moves_to_search_by_slash_and_between_trials_by_brackets(page, finish
     page.wait_for_url(f"**{second.get_absolute_url()}")
 
 
-def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, complaints):
+def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_errors):
     newest = list(finished.trials.order_by("-pk"))[:2]
     page.goto(f"/trials/?experiment={finished.slug}")
     rows = page.locator("table[data-rows] tbody tr")
@@ -100,7 +100,7 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, compl
     page.locator("summary[aria-label^=Account]").click()
     page.get_by_role("button", name="Keys").click()
     expect(page.get_by_role("checkbox", name="Keys of one letter are on")).not_to_be_checked()
-    assert complaints == []
+    assert page_errors == []
 
 
 def test_it_opens_tabs_of_a_trial_by_arrow_keys_and_address(page, finished):
@@ -137,7 +137,7 @@ def test_it_asks_before_it_cancels(page, person):
     assert not experiment.trials.filter(state="queued").exists()
 
 
-def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, complaints):
+def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, page_errors):
     page.goto(finished.trials.last().get_absolute_url())
     page.wait_for_load_state("networkidle")  # parts of the page that are renewed would take the pointer away
     said = page.locator("#explanation")
@@ -154,4 +154,4 @@ def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, compla
     expect(term).to_have_accessible_description("Wall time of the MPI launch command.")
     page.keyboard.press("Enter")
     page.wait_for_url("**/help/metrics/#elapsed_s")
-    assert complaints == []
+    assert page_errors == []

@@ -19,7 +19,7 @@ DARK_ON_WHITE = "() => [getComputedStyle(document.body).color, getComputedStyle(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_experiment_keeps_its_answer_and_whole_charts(
-    page: Page, finished: Experiment, complaints: list[str], scheme: str
+    page: Page, finished: Experiment, page_errors: list[str], scheme: str
 ) -> None:
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.goto(finished.get_absolute_url())
@@ -43,4 +43,4 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
     )
     assert page.pdf(format="A4").startswith(b"%PDF-")  # which tells the page by itself before and after
     page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
-    assert complaints == []
+    assert page_errors == []

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
-from experiments.spec import parse
+from experiments.specification import parse
 
 MOVING = "document.getAnimations().filter(each => each.playState === 'running').length"
 ROLLS = "() => [...document.querySelectorAll('*')].filter(e => getComputedStyle(e).scrollBehavior === 'smooth').length"
@@ -25,7 +25,7 @@ def running(person) -> Trial:
 
 
 def test_what_runs_pulses_only_for_who_has_not_asked_for_less_motion(
-    page: Page, running: Trial, complaints: list[str]
+    page: Page, running: Trial, page_errors: list[str]
 ) -> None:
     page.emulate_media(reduced_motion="no-preference")
     page.goto("/")
@@ -36,4 +36,4 @@ def test_what_runs_pulses_only_for_who_has_not_asked_for_less_motion(
         page.goto(address)
         expect(page.locator("main h1").first).to_be_visible()
         assert (page.evaluate(MOVING), page.evaluate(ROLLS)) == (0, 0), address
-    assert complaints == []
+    assert page_errors == []

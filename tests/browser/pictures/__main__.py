@@ -44,14 +44,14 @@ def main(arguments: list[str]) -> int:
                 for picture in page.pictures:
                     print(f"  {camera.illustrate(picture, address, GUIDES, signed_in=page.signed_in).name}", flush=True)
             else:
-                before = len(camera.complaints)
+                before = len(camera.page_errors)
                 taken.append((page.name, camera.take(page.name, address, to, signed_in=page.signed_in)))
                 if page.complains:
-                    del camera.complaints[before:]
+                    del camera.page_errors[before:]
     if taken:
-        print(f"look at {write_sheet(taken, camera.complaints, to)}")
-    print("".join(f"{line}\n" for line in camera.complaints), end="", file=sys.stderr)
-    return 1 if camera.complaints else 0
+        print(f"look at {write_sheet(taken, camera.page_errors, to)}")
+    print("".join(f"{line}\n" for line in camera.page_errors), end="", file=sys.stderr)
+    return 1 if camera.page_errors else 0
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -44,11 +44,11 @@ _WEBP: Final = """async ({png, quality}) => {
 
 
 class Camera:
-    """A signed-in browser on one installation. `complaints` are lines for a reader, in the order in which they were found."""
+    """A signed-in browser on one installation. `page_errors` are lines for a reader, in the order in which they were found."""
 
     def __init__(self, browser: Browser, address: str, password: str) -> None:
         self._browser, self._address = browser, address
-        self.complaints: list[str] = []
+        self.page_errors: list[str] = []
         with self._context(1440, 900) as context:
             page = context.new_page()
             page.goto("/sign-in/")
@@ -65,7 +65,7 @@ class Camera:
             page = context.new_page()
             page.set_default_timeout(_PATIENCE_MS)
             page.on("console", lambda message: self._note(address, message))
-            page.on("pageerror", lambda error: self.complaints.append(f"{address}: {error}"))
+            page.on("pageerror", lambda error: self.page_errors.append(f"{address}: {error}"))
             page.goto(address)
             settle(page)
             yield page
@@ -77,7 +77,7 @@ class Camera:
             with self.opened(address, width, height, signed_in=signed_in) as page:
                 wide = page.evaluate("document.documentElement.scrollWidth")
                 if wide > width:
-                    self.complaints.append(f"{address}: {wide} px wide in a window of {width}")
+                    self.page_errors.append(f"{address}: {wide} px wide in a window of {width}")
                 for scheme in SCHEMES:
                     turn(page, scheme)
                     file = to / f"{name}-{scheme}-{width}.png"
@@ -118,7 +118,7 @@ class Camera:
 
     def _note(self, address: str, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.complaints.append(f"{address}: {message.text}")
+            self.page_errors.append(f"{address}: {message.text}")
 
 
 def settle(page: Page) -> None:

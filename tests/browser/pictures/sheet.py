@@ -24,11 +24,11 @@ pre { background: #fff; padding: 12px; white-space: pre-wrap; }
 """
 
 
-def write_sheet(pictures: Sequence[tuple[str, Sequence[Path]]], complaints: Sequence[str], to: Path) -> Path:
+def write_sheet(pictures: Sequence[tuple[str, Sequence[Path]]], page_errors: Sequence[str], to: Path) -> Path:
     """Write index.html beside the pictures of each page; a click shows one in its full size."""
     parts = [_HEAD]
-    if complaints:
-        parts.append(f"<pre>{escape(chr(10).join(complaints))}</pre>\n")
+    if page_errors:
+        parts.append(f"<pre>{escape(chr(10).join(page_errors))}</pre>\n")
     for name, files in pictures:
         shown = "".join(
             f'<a href="{escape(file.name)}"><img src="{escape(file.name)}" alt="{escape(file.stem)}" loading="lazy"></a>\n'

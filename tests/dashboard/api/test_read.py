@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.api.protocol import pagination
+from dashboard.api.rest import pagination
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of

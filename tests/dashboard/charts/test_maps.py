@@ -14,7 +14,7 @@ from dashboard.panels.parts.grid import grid_part
 from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.certificates import achieved
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.kept_rows import PUBLISHED_STUDIES
 
 X, Y = ["0 ms", "4 ms"], ["0 %", "1 %"]

@@ -17,7 +17,7 @@ from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.templatetags.rankwire import figure
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer
-from experiments.spec import parse
+from experiments.specification import parse
 
 MOST_BYTES = 200_000
 MOST_TRIALS = 10_000

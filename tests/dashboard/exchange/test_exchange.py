@@ -17,7 +17,7 @@ from django.test import Client
 from dashboard.background.tasks import do
 from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
-from experiments.exchange.leaving import Wanted
+from experiments.exchange.exporting import Wanted
 from experiments.models import BackgroundTask, Cluster, Experiment, Project, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import plain_text

@@ -20,7 +20,7 @@ from django.db import connection
 from django.test import Client as Page
 from rankwire_client import Client, Refused
 
-from config.keeping.dump import Programs
+from config.backup.dump import Programs
 from config.services.lease import ROOT
 from dashboard.background.tasks import do
 from experiments.models import ApiToken, BackgroundTask, Experiment, TrialResult

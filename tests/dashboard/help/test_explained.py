@@ -15,7 +15,7 @@ from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label
 from dashboard.states import CHIPS
 from experiments.models import Experiment
-from experiments.spec.parameters import LINK_PARAMETERS
+from experiments.specification.parameters import LINK_PARAMETERS
 from tests.experiments import factories
 
 KINDS = ("state.", "trust.", "")

@@ -16,7 +16,7 @@ from analysis.trust_level import TrustLevel
 from dashboard.help.guides import guides
 from dashboard.help.terms import term
 from experiments.models import State, Status
-from experiments.spec.parameters import LINK_PARAMETERS
+from experiments.specification.parameters import LINK_PARAMETERS
 
 _NAMED = re.compile(r'{% explain (?:"([^"]+)"|\S+)(?: "([^"]+)")? %}')
 

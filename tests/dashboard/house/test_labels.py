@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.labels import parameter_label, parameters_sentence, telling, value_words
-from experiments.spec.parameters import Link
+from experiments.specification.parameters import Link
 
 
 def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() -> None:

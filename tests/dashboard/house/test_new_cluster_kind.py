@@ -16,7 +16,7 @@ from dashboard.panels.parts.measured import Measured
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.study import study_of
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
 from tests.new_kinds.registration import register

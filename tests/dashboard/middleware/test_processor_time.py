@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Experiment
-from experiments.spec import budget, parse_yaml
+from experiments.specification import budget, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
 

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from experiments.models import Experiment, Measurement, State, Trial
-from experiments.spec import design
+from experiments.specification import design
 
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dashboard.templatetags.rankwire import figure
 from experiments.models import Experiment, Project, SavedView
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.laboratory import specification
 from tests.experiments import factories
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as NoRedis
 
-from dashboard.requests import seats
-from dashboard.requests.seats import Busy, Line, Wait
+from dashboard.requests import concurrency_limits
+from dashboard.requests.concurrency_limits import Busy, Line, Wait
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 LINE = Line("tests", of_one=1, of_all=2, waiting=2)
@@ -31,7 +31,7 @@ def ahead(person: Any, ticket: str) -> int | None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A clock that stands."""
     clock = SimpleNamespace(now=time.time())
-    monkeypatch.setattr(seats, "time", SimpleNamespace(time=lambda: clock.now))
+    monkeypatch.setattr(concurrency_limits, "time", SimpleNamespace(time=lambda: clock.now))
     return clock
 
 
@@ -71,7 +71,7 @@ def test_one_ticket_is_no_way_to_more_seats(clock: Any) -> None:
 def test_a_place_that_nobody_asks_for_is_given_up(clock: Any) -> None:
     with LINE.turn(ADA), LINE.turn(EVE):
         assert ahead(OTTO, "gone") == 0
-        clock.now += seats.PATIENCE_S + 1
+        clock.now += concurrency_limits.PATIENCE_S + 1
         assert ahead(ADA, "here") == 0
 
 
@@ -79,7 +79,7 @@ def test_a_turn_whose_process_was_killed_ends(clock: Any) -> None:
     killed = LINE.turn(ADA)
     killed.__enter__()
     assert ahead(ADA, "a") == 0
-    clock.now += seats.LONGEST_TURN_S + 1
+    clock.now += concurrency_limits.LONGEST_TURN_S + 1
     assert ahead(ADA, "a") is None
 
 
@@ -87,5 +87,5 @@ def test_it_does_the_work_where_nobody_can_count(monkeypatch: pytest.MonkeyPatch
     def broken(*_: Any) -> int:
         raise NoRedis
 
-    monkeypatch.setattr(seats, "_redis", lambda: SimpleNamespace(eval=broken, zrem=broken))
+    monkeypatch.setattr(concurrency_limits, "_redis", lambda: SimpleNamespace(eval=broken, zrem=broken))
     assert ahead(ADA, "a") is None

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from dashboard.pages.packets import LOOKS
-from dashboard.requests import seats
+from dashboard.requests import concurrency_limits
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
@@ -20,9 +20,9 @@ from tests.experiments import factories
 
 
 @pytest.fixture
-def others(person: User, empty_redis: object) -> list[seats.Seat]:
+def others(person: User, empty_redis: object) -> list[concurrency_limits.Seat]:
     """All seats of the reader for exports, taken by other requests of the same person."""
-    return [seats.take(person, "export") for _ in range(seats.SEATS)]
+    return [concurrency_limits.take(person, "export") for _ in range(concurrency_limits.SEATS)]
 
 
 @pytest.fixture
@@ -52,16 +52,16 @@ def test_exports_beyond_those_being_made_wait_in_the_background_and_beyond_that_
 
 
 def test_a_body_that_nobody_reads_to_its_end_leaves_its_seat(person, empty_redis) -> None:
-    for _ in range(seats.SEATS + 1):
-        body = seats.Seated(iter([b"a", b"b"]), seats.take(person, "export"))
+    for _ in range(concurrency_limits.SEATS + 1):
+        body = concurrency_limits.LimitedResponse(iter([b"a", b"b"]), concurrency_limits.take(person, "export"))
         assert next(body) == b"a"
         body.close()
 
 
 def test_an_export_that_fails_leaves_its_seat(page, person, empty_redis) -> None:
-    for _ in range(seats.SEATS + 1):
+    for _ in range(concurrency_limits.SEATS + 1):
         assert page.get("/explore/export.csv", {"where": "hosts <"}).status_code == 400
-    body = seats.Seated(iter([]), seats.take(person, "export"))
+    body = concurrency_limits.LimitedResponse(iter([]), concurrency_limits.take(person, "export"))
     with pytest.raises(StopIteration):
         next(body)
     assert b"".join(page.get("/explore/export.csv"))

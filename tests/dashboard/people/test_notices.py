@@ -10,10 +10,10 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.people.happened import MOST_SHOWN
+from dashboard.people.activity_feed import MOST_SHOWN
 from experiments.models import Event, Experiment, NoticeChoices, Project, Report, Webhook
 from tests.experiments import factories
-from workers.notices import outbox
+from workers.notifications import outbox
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 Submit = Callable[..., Experiment]

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from experiments.models import Event, Preferences, Project, Trial
 from tests.experiments import factories
-from workers.notices import messages
+from workers.notifications import messages
 
 NOON = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 

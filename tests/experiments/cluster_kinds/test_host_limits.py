@@ -13,8 +13,8 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
 from experiments.revision import add_points, plan_points
 from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
-from experiments.spec import parse_yaml
-from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
+from experiments.specification import parse_yaml
+from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 from tests.experiments import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]

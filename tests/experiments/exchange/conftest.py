@@ -10,7 +10,7 @@ import pytest
 
 from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
-from experiments.exchange.leaving import Wanted
+from experiments.exchange.exporting import Wanted
 from experiments.models import Experiment, Trial, TrialResult
 from tests.experiments import factories
 

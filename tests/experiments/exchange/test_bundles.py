@@ -18,10 +18,10 @@ from rocrate.rocrate import ROCrate
 
 from analysis.capture.stream import stream
 from experiments.errors import CannotExport, InvalidSpec, ReadOnly
-from experiments.exchange.arrival import bring_in
 from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
-from experiments.exchange.leaving import Wanted
+from experiments.exchange.exporting import Wanted
+from experiments.exchange.import_plan import import_bundle
 from experiments.exchange.rows import uid_of
 from experiments.library import load_defaults
 from experiments.models import (
@@ -46,7 +46,7 @@ def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable
     uids, uid = [uid_of(trial) for trial in measured.trials.order_by("position")], measured.uid
     place = bundle()
     elsewhere()
-    brought = bring_in(place, project=load_defaults())
+    brought = import_bundle(place, project=load_defaults())
     imported = Experiment.objects.get()
     assert imported.uid == uid
     assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
@@ -81,14 +81,14 @@ def test_another_program_reads_what_it_is_and_each_run(bundle: Callable[..., Pat
 def test_importing_again_doubles_nothing(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
-    bring_in(place, project=load_defaults())
-    again = bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
+    again = import_bundle(place, project=load_defaults())
     assert [each.words for each in again.arrivals] == ["Water: 4 trials of it are here already."]
     assert Trial.objects.count() == 4
 
 
 def test_a_bundle_that_comes_home_brings_nothing(bundle: Callable[..., Path]) -> None:
-    home = bring_in(bundle(), project=load_defaults())
+    home = import_bundle(bundle(), project=load_defaults())
     assert [each.words for each in home.arrivals] == ["Water: it was measured here, and nothing of it comes back."]
     assert not Cluster.objects.filter(elsewhere=True).exists()
 
@@ -97,10 +97,10 @@ def test_a_trial_comes_alone_and_the_rest_later(measured: Experiment, bundle: Ca
     one = measured.trials.order_by("position")[1]
     alone, whole = bundle(f"t:{one.pk}", file="one.zip"), bundle()
     elsewhere()
-    bring_in(alone, project=load_defaults())
+    import_bundle(alone, project=load_defaults())
     imported = Experiment.objects.get()
     assert (imported.trials.count(), imported.configurations.count()) == (1, 2)
-    brought = bring_in(whole, project=load_defaults())
+    brought = import_bundle(whole, project=load_defaults())
     assert [each.words for each in brought.arrivals] == ["Water: 3 trials with 3 files; 1 trial of it is here already."]
     assert Experiment.objects.get().trials.count() == 4
 
@@ -110,7 +110,7 @@ def test_two_experiments_travel_together(measured: Experiment, bundle: Callable[
     factories.finished()
     place = bundle(measured.slug, f"e:{other.slug}")
     elsewhere()
-    brought = bring_in(place, project=load_defaults())
+    brought = import_bundle(place, project=load_defaults())
     assert sorted((each.name, each.trials) for each in brought.arrivals) == [("Other water", 1), ("Water", 4)]
 
 
@@ -128,9 +128,9 @@ def test_a_dry_run_says_the_same_and_stores_nothing(bundle: Callable[..., Path])
 def test_another_project_does_not_get_what_one_has(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     other = Project.objects.create(slug="other", name="Other")
-    again = bring_in(place, project=other)
+    again = import_bundle(place, project=other)
     assert [each.words for each in again.arrivals] == ["Water: another project of this installation has it already."]
 
 
@@ -138,7 +138,7 @@ def test_nothing_runs_and_nobody_is_charged(bundle: Callable[..., Path]) -> None
     place = bundle()
     elsewhere()
     Usage.objects.all().delete()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     imported, trial = Experiment.objects.get(), Trial.objects.first()
     assert trial is not None
     for change in (
@@ -163,13 +163,13 @@ def test_it_goes_on_to_a_third_installation_and_its_way_is_kept(bundle: Callable
     place, first = bundle(by="okafor"), Installation.own()
     elsewhere()
     Installation.objects.all().delete()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     imported = Experiment.objects.get()
     assert imported.origin["written_by"] == "okafor"
     further = bundle(imported.slug, file="further.zip")
     elsewhere()
     Installation.objects.all().delete()
-    bring_in(further, project=load_defaults())
+    import_bundle(further, project=load_defaults())
     third = Experiment.objects.get()
     assert third.origin["before"]["installation_uid"] == str(first.uid)
     assert third.cluster is not None
@@ -209,7 +209,7 @@ def test_what_has_not_ended_stays(db: None, tmp_path: Path, session_directory: P
 def test_it_moves_to_another_project_as_its_owner_likes(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     imported = Experiment.objects.get()
     imported.move_to(Project.objects.create(slug="other", name="Other"))
     assert Experiment.objects.get().project.slug == "other"
@@ -245,7 +245,7 @@ def test_the_command_says_what_cannot_come_in(db: None, tmp_path: Path) -> None:
 def test_files_of_an_import_lie_in_the_directories_of_its_trials(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     for artifact in Artifact.objects.all():
         assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"
 
@@ -298,7 +298,7 @@ def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path],
     assert told["hosts.txt"]["changed"] == ""
 
     elsewhere()
-    (arrival,) = bring_in(place, project=load_defaults()).arrivals
+    (arrival,) = import_bundle(place, project=load_defaults()).arrivals
     imported = arrival.stored
     assert imported is not None
     assert (imported.origin["captures"], imported.origin["anonymised"]) == ("headers", False)
@@ -335,7 +335,7 @@ def test_no_address_leaves_with_other_ones(
     place = bundle(captures="headers", anonymise=True, file="again.zip")
     assert of_trial(place)[0]["command"] != record["command"], "the key is thrown away"
     elsewhere()
-    bring_in(place, project=load_defaults())
+    import_bundle(place, project=load_defaults())
     assert Artifact.objects.filter(name="hosts.txt").get().content().startswith(b"node-1 ")
 
 

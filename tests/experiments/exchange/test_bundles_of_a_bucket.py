@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from experiments.errors import StoreAway
-from experiments.exchange.arrival import bring_in
+from experiments.exchange.import_plan import import_bundle
 from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment
 from experiments.store import Bucket
@@ -27,7 +27,7 @@ def exported(bucket: Bucket, bundle: Callable[..., Path]) -> Path:
 
 
 def test_files_go_out_of_the_bucket_and_back_into_it(exported: Path, bucket: Bucket) -> None:
-    bring_in(exported, project=load_defaults())
+    import_bundle(exported, project=load_defaults())
     contents = [artifact.content() for artifact in Artifact.objects.order_by("trial__position")]
     assert contents == [b"hello %d\n" % number for number in range(4)]
     assert {path for path, _, _ in bucket.below("trials")} == set(Artifact.objects.values_list("path", flat=True))
@@ -47,7 +47,7 @@ def test_nothing_stays_where_the_bucket_breaks_off(
 
     monkeypatch.setattr(Bucket, "put", put)
     with pytest.raises(StoreAway):
-        bring_in(exported, project=load_defaults())
+        import_bundle(exported, project=load_defaults())
     assert len(sent) == 2
     assert not list(bucket.below("trials"))
     assert not Experiment.objects.exists()

@@ -17,7 +17,7 @@ from django.conf import settings
 from experiments.errors import BadBundle
 from experiments.exchange import archive
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
-from experiments.exchange.arrival import bring_in
+from experiments.exchange.import_plan import import_bundle
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.store import Directory
@@ -40,7 +40,7 @@ def contents(bundle: Path) -> dict[str, bytes]:
 
 def refusal(place: Path, **how: Any) -> str:
     with pytest.raises(BadBundle) as caught:
-        bring_in(place, project=load_defaults(), **how)
+        import_bundle(place, project=load_defaults(), **how)
     assert not Experiment.objects.exists()
     assert not Trial.objects.exists()
     assert not Artifact.objects.exists()
@@ -220,7 +220,7 @@ def test_it_refuses_a_compressed_analysis_that_becomes_a_flood(
     bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages unpack it in memory: it is looked at when it comes in, after all else was stored, and all of that goes again."""
-    monkeypatch.setattr("experiments.exchange.arrival._UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr("experiments.exchange.import_plan._UNPACKED_BYTES", 1 << 20)
     flood = zstandard.compress(bytes(3 << 20))
 
     def add(trial: Any) -> None:
@@ -250,7 +250,7 @@ def test_no_file_stays_where_storing_fails(bundle: Callable[..., Path], monkeypa
     before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}
     monkeypatch.setattr(Directory, "take_in", lambda *_: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(OSError, match="disk"):
-        bring_in(place, project=load_defaults())
+        import_bundle(place, project=load_defaults())
     assert not Experiment.objects.exists()
     assert {path.name for path in (Path(settings.VAR) / "trials").iterdir()} == before
 

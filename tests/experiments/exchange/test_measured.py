@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from experiments.errors import InvalidSpec
-from experiments.exchange.elsewhere import bring_in_measured
+from experiments.exchange.external_results import bring_in_measured
 from experiments.exchange.measured import read_measured
 from experiments.files import read_analysis
 from experiments.library import load_defaults

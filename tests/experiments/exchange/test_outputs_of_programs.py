@@ -11,7 +11,7 @@ import yaml
 
 from experiments import metrics
 from experiments.errors import InvalidSpec
-from experiments.exchange.elsewhere import bring_in_measured
+from experiments.exchange.external_results import bring_in_measured
 from experiments.library import load_defaults
 from experiments.models import Experiment
 from tests.experiments.workloads.samples import sample
@@ -34,7 +34,7 @@ WR11C2R4       11500   240     2     4              79.60              1.274e+01
 
 
 @dataclass(frozen=True)
-class Brought:
+class ImportResult:
     """A set of runs as somebody brings it: its program, its parameters, what was printed and written, and what is known to stand there."""
 
     workload: str
@@ -48,21 +48,21 @@ class Brought:
 
 LINPACK = sample("hpcc-hpccoutf.txt")
 CASES = {
-    "IMB": Brought(
+    "IMB": ImportResult(
         "imb",
         {"benchmark": "Allreduce", "hosts": 4},
         sample("imb-mpi1-collectives.txt"),
         {"imb.time_s": (371.57e-6, "s"), "imb.time_max_s": (373.03e-6, "s")},
         "Allreduce, 4 processes",
     ),
-    "OSU": Brought(
+    "OSU": ImportResult(
         "osu",
         {"benchmark": "latency", "hosts": 2},
         OSU,
         {"osu.latency_s": (2e-6, "s"), "osu.transfer_time_s": (1e-3, "s"), "osu.bandwidth_Bps": (1048576e3, "B/s")},
         "OSU MPI Latency",
     ),
-    "HPL": Brought(
+    "HPL": ImportResult(
         "hpl",
         {"ns": 11500, "nb": 240, "p": 2, "q": 4, "hosts": 4, "ranks_per_host": 2},
         HPL,
@@ -70,7 +70,7 @@ CASES = {
         "HPL results",
         file="HPL.out",
     ),
-    "HPL of HPC Challenge": Brought(
+    "HPL of HPC Challenge": ImportResult(
         "hpl",
         {"hosts": 4},
         LINPACK,
@@ -78,7 +78,7 @@ CASES = {
         "HPL results",
         file="hpccoutf.txt",
     ),
-    "HPC Challenge": Brought(
+    "HPC Challenge": ImportResult(
         "hpcc",
         {"hosts": 4},
         LINPACK,
@@ -90,7 +90,7 @@ CASES = {
         "Summary",
         file="hpccoutf.txt",
     ),
-    "NetPIPE's result": Brought(
+    "NetPIPE's result": ImportResult(
         "netpipe",
         {"hosts": 2},
         sample("netpipe-np.out"),
@@ -98,7 +98,7 @@ CASES = {
         "Transfer times (1 Mbps = 1 048 576 bit/s)",
         file="np.out",
     ),
-    "NetPIPE's screen with its result beside": Brought(
+    "NetPIPE's screen with its result beside": ImportResult(
         "netpipe",
         {"hosts": 2},
         sample("netpipe-stdout.txt"),
@@ -106,7 +106,7 @@ CASES = {
         "Transfer times (1 Mbps = 1 048 576 bit/s)",
         beside=("np.out",),
     ),
-    "LAMMPS": Brought(
+    "LAMMPS": ImportResult(
         "water",
         {"molecules": 512, "steps": 100, "hosts": 4},
         sample("lammps-water-stdout.txt"),
@@ -129,7 +129,7 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
     return tmp_path
 
 
-def described(directory: Path, brought: Brought, **changes: Any) -> Path:
+def described(directory: Path, brought: ImportResult, **changes: Any) -> Path:
     """Write the description and its files, and return where it lies."""
     (directory / brought.file).write_text(brought.output)
     for name in brought.beside:
@@ -141,14 +141,14 @@ def described(directory: Path, brought: Brought, **changes: Any) -> Path:
     return place
 
 
-def stored(directory: Path, brought: Brought) -> Experiment:
+def stored(directory: Path, brought: ImportResult) -> Experiment:
     experiment = bring_in_measured(described(directory, brought), project=load_defaults()).stored
     assert experiment is not None
     return experiment
 
 
 @pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
-def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brought: Brought) -> None:
+def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brought: ImportResult) -> None:
     experiment = stored(directory, brought)
     trial = experiment.trials.get()
     values = dict(trial.measurements.values_list("metric", "value"))
@@ -164,7 +164,9 @@ def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brough
 
 
 @pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
-def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(directory: Path, brought: Brought) -> None:
+def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(
+    directory: Path, brought: ImportResult
+) -> None:
     other = CASES["OSU" if brought.workload != "osu" else "IMB"].output
     place = described(directory, brought)
     (directory / brought.file).write_text(other)

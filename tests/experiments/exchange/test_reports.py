@@ -12,12 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from experiments import metrics
+from experiments.common import external_figures
 from experiments.errors import BadBundle
-from experiments.exchange.foreign import read_report
+from experiments.exchange.importers import read_report
 from experiments.exchange.measured import checked
 from experiments.library import load_defaults
 from experiments.models import Experiment
-from experiments.pure import foreign_figures
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments.exchange import reports
 
@@ -171,12 +171,12 @@ def test_another_file_or_version_is_refused_in_one_sentence(text: str, words: st
     ],
 )
 def test_a_name_says_its_unit(unit: str, identifier: str, value: float, shown: str) -> None:
-    assert foreign_figures.named("reframe", "rate", 2, unit) == (identifier, value)
+    assert external_figures.named("reframe", "rate", 2, unit) == (identifier, value)
     assert metrics.find(identifier).unit == shown
 
 
 def test_a_name_that_ends_as_a_unit_does_has_none_for_that() -> None:
-    name, value = foreign_figures.named("reframe", "speed_s", 3, "")
+    name, value = external_figures.named("reframe", "speed_s", 3, "")
     assert (metrics.find(name).unit, value) == ("1", 3)
 
 

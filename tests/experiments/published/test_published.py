@@ -7,7 +7,7 @@ import pytest
 from experiments.errors import ReadOnly
 from experiments.library import load_published
 from experiments.models import Experiment, State, Trial
-from experiments.spec import design
+from experiments.specification import design
 from tests.experiments.specifications import specification
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from experiments.library import load_published
 from experiments.library.studies import PUBLISHED, Point, PublishedStudy, published_studies, read_study
 from experiments.metrics import find
 from experiments.models import Trial
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 
 STUDIES = {study.slug: study for study in published_studies()}
 MIB = 2**20

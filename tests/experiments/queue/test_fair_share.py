@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Priority, Project, State, Trial, Usage
 from experiments.selectors import running_trials, waiting
-from experiments.selectors.outlook import outlooks
+from experiments.selectors.queue_forecast import outlooks
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from experiments import deletion
 from experiments.library import load_defaults, load_published
 from experiments.models import Configuration, DesignSize, Experiment, Project, State
 from experiments.selectors.explorer import counts
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.explorer import question
 from tests.experiments import factories
 from tests.experiments.races import at_once

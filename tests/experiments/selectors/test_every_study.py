@@ -14,7 +14,7 @@ from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
-from experiments.spec import parse_yaml
+from experiments.specification import parse_yaml
 from tests.analysis.conclusions.checks import check, check_facts
 from tests.kept_rows import PUBLISHED_STUDIES
 

@@ -10,8 +10,8 @@ from experiments.metrics import FROM_TWINS
 from experiments.models import Kind, Project, State, Summary, Trial, TrialValues
 from experiments.models.experiment import cluster_for
 from experiments.selectors.study import study_of
-from experiments.spec import design, parse
-from experiments.spec.parameters import Link
+from experiments.specification import design, parse
+from experiments.specification.parameters import Link
 from tests.experiments.selectors.twins import SPEC, committed, submitted
 
 

@@ -12,7 +12,7 @@ from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
-from experiments.spec import parse
+from experiments.specification import parse
 
 SITE, CAMPUS, WAN = ("1 Gbit/s", "0.1 ms", "0 %"), ("200 Mbit/s", "1 ms", "0.1 %"), ("20 Mbit/s", "10 ms", "1 %")
 LINK = ("link.bandwidth", "link.delay", "link.loss")

@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Trial
-from experiments.selectors import outlook, running_trials
+from experiments.selectors import queue_forecast, running_trials
 from experiments.selectors import waiting as waiting_rows
-from experiments.selectors.outlook import Outlook, outlooks
+from experiments.selectors.queue_forecast import Outlook, outlooks
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +70,7 @@ def test_it_promises_nothing_for_a_workload_that_never_ran_here() -> None:
 
 
 def test_it_remembers_its_own_trials_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "LATEST", 2)
+    monkeypatch.setattr(queue_forecast, "LATEST", 2)
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=1)
     ended(factories.finished(), held_s=5)
     factories.experiment(workload="command", parameters={"program": ["true"]}, sweep={"hosts": [1]}, repetitions=3)

@@ -9,7 +9,7 @@ from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
-from experiments.spec import parse_yaml
+from experiments.specification import parse_yaml
 from tests.kept_rows import PUBLISHED_STUDIES
 from tests.words import plain
 

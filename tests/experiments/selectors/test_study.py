@@ -13,7 +13,7 @@ from experiments.library import load_defaults
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.kept_rows import PUBLISHED_STUDIES
 from tests.words import plain
 

@@ -8,7 +8,7 @@ from django.db import connection
 
 from experiments.metrics import FROM_TWINS
 from experiments.models import Cluster, Experiment, Kind, Project, Trial, TrialResult
-from experiments.spec import parse
+from experiments.specification import parse
 
 SPEC: Final[dict[str, Any]] = {
     "name": "twins",

@@ -7,8 +7,8 @@ import yaml
 
 from experiments.errors import InvalidSpec
 from experiments.metrics import find
-from experiments.spec import design, parse, parse_yaml
-from experiments.spec.launch_plan import plan_launch
+from experiments.specification import design, parse, parse_yaml
+from experiments.specification.launch_plan import plan_launch
 from experiments.workloads import Mismatch, get
 
 from .mpirun import run

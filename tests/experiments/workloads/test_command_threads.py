@@ -6,8 +6,8 @@ import pytest
 
 from experiments.models import Configuration
 from experiments.selectors.study import study_of
-from experiments.spec import design, parse
-from experiments.spec.launch_plan import plan_launch
+from experiments.specification import design, parse
+from experiments.specification.launch_plan import plan_launch
 from tests.experiments import factories
 from workers import launchers, preview
 from workers.trial.job import job_for

@@ -5,9 +5,9 @@ from pathlib import Path
 import yaml
 
 from experiments import workloads
-from experiments.spec import parse_yaml
-from experiments.spec.design import expand
-from experiments.spec.launch_plan import plan_launch
+from experiments.specification import parse_yaml
+from experiments.specification.design import expand
+from experiments.specification.launch_plan import plan_launch
 from experiments.workloads import plugins, registry
 from experiments.workloads.program import ProgramDefinition, programs_from
 

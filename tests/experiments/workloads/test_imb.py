@@ -6,7 +6,7 @@ import pytest
 
 from experiments import workloads
 from experiments.errors import OutputError
-from experiments.spec.design import configuration_hash
+from experiments.specification.design import configuration_hash
 from experiments.workloads import Mismatch, get
 from experiments.workloads.imb import ImbParameters, megabyte_bytes, sections
 

@@ -11,11 +11,11 @@ import pytest
 
 import analysis
 from analysis.capture.join import Joined
-from analysis.capture.share import Recording
+from analysis.capture.sharding import Recording
 from tests.analysis.recorded_hosts import MS, exact, recordings, traffic
 from tests.worker_process import CeleryWorker
-from workers.capture import shares
-from workers.capture.shares import Shares
+from workers.capture import prepared_recordings
+from workers.capture.prepared_recordings import Shares
 from workers.errors import TrialFailed
 
 DEADLINE_S = 100.0
@@ -70,7 +70,7 @@ def figures(path: Path) -> dict[str, object]:
 def test_a_group_makes_what_one_process_makes(
     recorded: list[Recording], helper: CeleryWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "HELPED_FROM_BYTES", 0)
+    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 0)
     told, files = made_alone(recorded, tmp_path / "alone")
     helped = Shares.begin(tmp_path / "shares", recorded)
     helped.ask_for_help()
@@ -88,7 +88,7 @@ def test_a_group_makes_what_one_process_makes(
 def test_a_share_whose_maker_is_killed_is_made_again(
     recorded: list[Recording], helper: CeleryWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "HELPED_FROM_BYTES", 0)
+    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 0)
     told, files = made_alone(recorded, tmp_path / "alone")
     content = recorded[2].path.read_bytes()
     recorded[2].path.unlink()
@@ -127,7 +127,7 @@ def test_a_cancelled_trial_is_not_joined(recorded: list[Recording], tmp_path: Pa
 
 
 def test_help_for_a_trial_that_is_over_does_nothing(tmp_path: Path) -> None:
-    shares.help_with(tmp_path / "shares", 1)
+    prepared_recordings.help_with(tmp_path / "shares", 1)
     assert not list(tmp_path.iterdir())
 
 
@@ -135,11 +135,11 @@ def test_small_recordings_bother_nobody(
     recorded: list[Recording], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(shares.queue, "share_out", lambda *what: asked.append(what))
+    monkeypatch.setattr(prepared_recordings.queue, "share_out", lambda *what: asked.append(what))
     begun = Shares.begin(tmp_path / "shares", recorded)
     begun.ask_for_help()
     assert not asked
-    monkeypatch.setattr(shares, "HELPED_FROM_BYTES", 1000)
+    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 1000)
     begun.ask_for_help()
     assert asked == [(begun.place, range(1, 3))]
 

@@ -17,7 +17,7 @@ from config.environment import Environment
 from config.store import artifacts
 from experiments.library import load_defaults
 from experiments.models import Experiment
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.conftest import SESSION, Services
 from tests.s3_server import S3Server
 from tests.worker_process import CeleryWorker

@@ -124,6 +124,6 @@ def test_silence_is_counted_in_rounds_not_in_seconds(submit: Callable[..., Exper
     experiment = submit()
     trial = Trial.claim_next(Cluster.objects.get(pk=experiment.cluster_id), identity())
     assert trial is not None
-    assert [trial.note_silence() for _ in range(5)] == [False, False, False, False, True]
+    assert [trial.record_missed_heartbeat() for _ in range(5)] == [False, False, False, False, True]
     trial.beat()
-    assert trial.note_silence() is False
+    assert trial.record_missed_heartbeat() is False

@@ -15,7 +15,7 @@ from tests.workers.faults.laboratory import OVER, Laboratory
 
 FEWEST = 15
 FAULTS = int(os.environ.get("RANKWIRE_FAULTS", FEWEST))
-# Putting a backup back takes as long as all others together, and has tests of its own (tests/config/keeping): in campaigns only.
+# Putting a backup back takes as long as all others together, and has tests of its own (tests/config/backup): in campaigns only.
 KINDS = [kind for kind in os.environ.get("RANKWIRE_FAULT_KINDS", "").split(",") if kind]
 LONGEST_PAUSE_S = 2.0
 MOST_ATTEMPTS = 10 + FAULTS  # each fault may cost one, and a fast program may end before its harm comes

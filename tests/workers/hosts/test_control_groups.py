@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.workers.hosts.control_groups import Tree
-from workers.keeper import cgroup
-from workers.keeper.cgroup import Group
-from workers.launchers.confinement import Confinement
+from workers.agent import cgroup
+from workers.agent.cgroup import Group
+from workers.launchers.limits import Confinement
 
 LIMITS = {"memory_bytes": 400 << 20, "processes": 300}
 NOBODY = 2**22 + 1

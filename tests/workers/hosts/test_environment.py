@@ -12,8 +12,8 @@ import pytest
 
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
+from workers.agent import machine
 from workers.hosts.environment import coalescing, unlike
-from workers.keeper import machine
 from workers.launchers import Session
 
 

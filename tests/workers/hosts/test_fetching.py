@@ -13,7 +13,7 @@ from tests.workers.hosts.strange_host import StrangeHost
 from workers.errors import ClusterUnavailable, TrialFailed
 from workers.hosts import fetching
 from workers.hosts.fetching import fetch
-from workers.hosts.remote_keeper import RemoteKeeper, start_argv
+from workers.hosts.remote_agent import RemoteKeeper, start_argv
 
 WORK = Path("/scratch/work")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.clusters.mpi_programs import hidden_in_script, library, mpi_program
-from workers.keeper.mpi_files import loaded_by, script_words
+from workers.agent.mpi_files import loaded_by, script_words
 
 PATHS = {"PATH": "/usr/bin:/bin"}
 

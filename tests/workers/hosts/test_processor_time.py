@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from workers.keeper.counters import Counters
+from workers.agent.counters import Counters
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass\n"
 TREE = f"""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.workers.clusters.trials import start_tool
+from workers.agent import ranks
 from workers.hosts.sampling import HostSample, MachineSample, Sample, kept, shares
-from workers.keeper import ranks
 from workers.launchers import Session, rank
 
 MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)

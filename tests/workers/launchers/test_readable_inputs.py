@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from workers.launchers import confinement
-from workers.launchers.confinement import Confinement
+from workers.launchers import limits
+from workers.launchers.limits import Confinement
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory as of people, open to others, with one below it that trials must not see."""
     monkeypatch.setattr(tempfile, "tempdir", "/no-such-place")
-    monkeypatch.setattr(confinement, "_open_to_others", lambda _: True)
+    monkeypatch.setattr(limits, "_open_to_others", lambda _: True)
     (tmp_path / "var").mkdir()
     (tmp_path / "var" / "secret-key").write_text("secret")
     (tmp_path / "in.deck").write_text("run {steps}")
@@ -45,7 +45,7 @@ def test_it_reads_nothing_that_is_closed_to_others(place: Path, monkeypatch: pyt
     with pytest.raises(OSError, match="programs of trials may not read it"):
         read(place, "in.deck")
     (place / "in.deck").chmod(0o644)
-    monkeypatch.setattr(confinement, "_open_to_others", lambda _: False)
+    monkeypatch.setattr(limits, "_open_to_others", lambda _: False)
     with pytest.raises(OSError, match="programs of trials may not read it"):
         read(place, "in.deck")
 
@@ -53,7 +53,7 @@ def test_it_reads_nothing_that_is_closed_to_others(place: Path, monkeypatch: pyt
 def test_it_reads_plain_texts_only(place: Path) -> None:
     os.mkfifo(place / "pipe")
     (place / "image").write_bytes(b"\xff\xd8")
-    (place / "long").write_bytes(b"x" * (confinement.MOST_TEXT_BYTES + 1))
+    (place / "long").write_bytes(b"x" * (limits.MOST_TEXT_BYTES + 1))
     for name, words in (
         ("pipe", "no plain file"),
         ("var", "irectory|no plain file"),

@@ -17,7 +17,7 @@ from config.celery import app as celery_app
 from experiments.library import load_defaults
 from experiments.models import ApiToken, Artifact, Experiment, Lease, Measurement, State, Trial
 from experiments.models.states import ACTIVE
-from experiments.spec import parse
+from experiments.specification import parse
 from experiments.store import Bucket
 from tests.conftest import SESSION, Services
 from tests.experiments import factories

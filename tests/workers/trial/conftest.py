@@ -15,10 +15,10 @@ from django.conf import settings
 from experiments import workloads
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.workers.trial.script_workload import SCRIPT
 from workers import tasks
-from workers.keeper import cell
+from workers.agent import sandbox
 from workers.trial import pipeline
 
 
@@ -45,7 +45,7 @@ def open_path() -> Iterator[Path]:
 def _is_open(path: Path) -> bool:
     """Whether a user of no account can get there, in a cell too."""
     above = [path, *path.parents]
-    return not {*above} & {*cell.HIDDEN} and all(each.stat().st_mode & stat.S_IXOTH for each in above)
+    return not {*above} & {*sandbox.HIDDEN} and all(each.stat().st_mode & stat.S_IXOTH for each in above)
 
 
 @pytest.fixture

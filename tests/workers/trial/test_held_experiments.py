@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from experiments.models import Experiment, Hold, State, Trial
 from experiments.selectors import progress_of
-from experiments.spec import parse
+from experiments.specification import parse
 from workers import queue, tasks
 
 FAILING: dict[str, Any] = {"workload": "command", "certificate": "skip"}

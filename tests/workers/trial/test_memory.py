@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from workers.agent.machine import memory_kills
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.hosts.sampling import memory_kills as kills_between
-from workers.keeper.machine import memory_kills
 from workers.trial import failure
 from workers.trial.rank_usage import RankUsage
 

@@ -12,8 +12,8 @@ import pytest
 from experiments import workloads
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
-from experiments.spec import restore
-from experiments.spec.design import expand
+from experiments.specification import restore
+from experiments.specification.design import expand
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink
 from workers import launchers

@@ -18,8 +18,8 @@ from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
 from tests.worker_process import CeleryWorker
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
-from workers.capture import shares
-from workers.capture.shares import Shares
+from workers.capture import prepared_recordings
+from workers.capture.prepared_recordings import Shares
 from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
@@ -63,16 +63,16 @@ def helped(
     places: list[Path] = []
     finish = Shares.finish
 
-    def finish_last(shares: Shares, check: Callable[[], None]) -> None:
+    def finish_last(prepared_recordings: Shares, check: Callable[[], None]) -> None:
         deadline = time.monotonic() + LIVE_LIMIT_S
-        while not all(shares.is_done(number) for number in range(1, len(shares.recordings))):
+        while not all(prepared_recordings.is_done(number) for number in range(1, len(prepared_recordings.recordings))):
             assert time.monotonic() < deadline, f"nobody helps: {worker.output()[-3000:]}"
             time.sleep(0.02)
-        places.append(shares.place)
-        finish(shares, check)
+        places.append(prepared_recordings.place)
+        finish(prepared_recordings, check)
 
     monkeypatch.setattr(Shares, "finish", finish_last)
-    monkeypatch.setattr(shares, "HELPED_FROM_BYTES", 0)
+    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 0)
     yield places
     worker.kill()
 

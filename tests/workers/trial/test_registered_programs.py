@@ -15,7 +15,7 @@ from experiments import workloads
 from experiments.errors import InvalidSpec
 from experiments.models import Cluster, Program, State, Trial
 from experiments.registered import forget
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.workers.clusters.mpi_programs import sum_over_mpich
 from workers import queue, tasks
 from workers.hosts.programs import search_path
@@ -85,7 +85,7 @@ def test_what_is_run_begins_a_new_version_and_experiments_keep_theirs(run_all: C
 
 
 def trial_parameters(trial: Trial) -> Any:
-    from experiments.spec import design
+    from experiments.specification import design
 
     return design.workload_parameters("solver", trial.configuration.parameters)
 

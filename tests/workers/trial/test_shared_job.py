@@ -84,14 +84,14 @@ def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
     run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
 ) -> None:
     heard: list[str] = []
-    hand_back = Trial.hand_back
+    requeue = Trial.requeue
 
     def listening(trial: Trial, reason: str = "") -> bool:
         heard.append(reason)
-        return hand_back(trial, reason)
+        return requeue(trial, reason)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trial, "hand_back", listening)
+        patch.setattr(Trial, "requeue", listening)
         with beside(lambda: slurm.ask("scancel", running_as(2).conditions["slurm_job"])) as cancelled:
             trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, repetitions=3, retries=0))
         cancelled.result()

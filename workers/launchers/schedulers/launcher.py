@@ -18,7 +18,7 @@ from analysis.numbers import plural
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
 from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.remote_agent import RemoteKeeper
 from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
 from workers.launchers.job import Job
 from workers.launchers.remote import HostsLauncher, RemoteSession

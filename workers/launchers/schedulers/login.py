@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.cluster_kinds.scheduler import LoginSettings
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_keeper import start_argv
+from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import (
     KEEPER_WAIT_S,
     Allocation,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import OUTLIERS, Claims
+from analysis.conclusions import OUTLIERS, SimultaneousIntervals
 from analysis.conclusions.observations.outliers import find_outliers
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
 from benchmarks.answers import disturbed, skewed
@@ -52,7 +52,7 @@ def test_trials_without_outliers_rarely_seem_to_have_one(repetitions):
 
 
 def test_an_outlier_of_one_point_leaves_the_claims_of_the_others():
-    claims = Claims([*STEADY, [1.3, 1.31, 2.6]])
+    claims = SimultaneousIntervals([*STEADY, [1.3, 1.31, 2.6]])
 
     assert claims.larger(2, 0)
     assert claims.larger(3, 2)
@@ -62,28 +62,28 @@ def test_an_outlier_of_one_point_leaves_the_claims_of_the_others():
 
 
 def test_a_pair_that_disagrees_leaves_the_claims_of_the_others():
-    claims = Claims([[1.0, 1.01], [1.1, 1.11], [1.2, 1.21], [1.3, 1.29], [1.4, 2.9]])
+    claims = SimultaneousIntervals([[1.0, 1.01], [1.1, 1.11], [1.2, 1.21], [1.3, 1.29], [1.4, 2.9]])
 
     assert claims.larger(1, 0)
     assert not claims.larger(4, 3)
 
 
 def test_the_interval_of_three_trials_holds_the_outlier():
-    claims = Claims([*STEADY, [1.3, 1.31, 2.6]])
+    claims = SimultaneousIntervals([*STEADY, [1.3, 1.31, 2.6]])
     interval = claims.value(4)
 
     assert interval is not None
     assert (interval.high or 0) > 2.6
     assert claims.larger(4, 0) is False
-    assert Claims([*STEADY, [3.3, 3.31, 5.0]]).larger(4, 0)
+    assert SimultaneousIntervals([*STEADY, [3.3, 3.31, 5.0]]).larger(4, 0)
 
 
 def test_trials_that_are_far_better_than_the_others_make_a_noisy_point():
     fast, slow = [1.3, 1.31, 0.6], [1.3, 1.31, 2.6]
 
-    assert Claims([*STEADY, fast]).outliers[-1] == 0
-    assert Claims([*STEADY, fast], higher_is_better=True).outliers[-1] == 1
-    assert Claims([*STEADY, slow], higher_is_better=True).outliers[-1] == 0
+    assert SimultaneousIntervals([*STEADY, fast]).outliers[-1] == 0
+    assert SimultaneousIntervals([*STEADY, fast], higher_is_better=True).outliers[-1] == 1
+    assert SimultaneousIntervals([*STEADY, slow], higher_is_better=True).outliers[-1] == 0
 
 
 def test_two_pairs_of_a_level_are_too_few_for_a_scatter_of_its_own():
@@ -97,7 +97,7 @@ def test_two_pairs_of_a_level_are_too_few_for_a_scatter_of_its_own():
 
 @pytest.mark.parametrize("groups", [[], [[1.0], [2.0]]])
 def test_points_without_repetitions_share_one_scatter_that_is_unknown(groups):
-    claims = Claims(groups, levels=[["a", "b"][: len(groups)]])
+    claims = SimultaneousIntervals(groups, levels=[["a", "b"][: len(groups)]])
 
     assert claims.scatter is None
     assert claims.outliers == [0] * len(groups)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Claims, Scatter, pooled
+from analysis.conclusions import Scatter, SimultaneousIntervals, pooled
 from analysis.conclusions.observations.scatter import LEVEL, repetitions_needed
 from analysis.conclusions.observations.studentised import studentised_range
 
@@ -24,7 +24,7 @@ def test_it_pools_degrees_of_freedom_over_all_points():
 
 def test_it_knows_no_scatter_of_single_values():
     assert pooled([[1.0], [2.0]]) is None
-    assert Claims([[1.0], [20.0]]).ratio(1, 0) is None
+    assert SimultaneousIntervals([[1.0], [20.0]]).ratio(1, 0) is None
 
 
 @pytest.mark.parametrize(("groups", "freedom"), [(2, 1.0), (4, 4.0), (12, 12.0), (24, 1.5), (3, 500.0), (64, 64.0)])
@@ -38,7 +38,7 @@ def test_it_judges_two_points_as_tukey_does():
     a, b = [1.0, 1.1, 1.2], [2.0, 2.1, 2.3]
     expected = stats.tukey_hsd(np.log(b), np.log(a)).confidence_interval(LEVEL)
 
-    ratio = Claims([a, b]).ratio(1, 0)
+    ratio = SimultaneousIntervals([a, b]).ratio(1, 0)
 
     assert ratio is not None
     assert np.log([ratio.low, ratio.high]) == pytest.approx([expected.low[0][1], expected.high[0][1]], rel=1e-3)
@@ -48,7 +48,7 @@ def test_noisy_points_do_not_widen_the_intervals_of_steady_ones():
     random = np.random.default_rng(3)
     groups = [list(np.exp(random.normal(0, sd, 8))) for sd in (0.005, 0.005, 0.005, 0.6)]
 
-    claims = Claims([*groups, [1.05 * v for v in groups[0]]])
+    claims = SimultaneousIntervals([*groups, [1.05 * v for v in groups[0]]])
 
     assert claims.larger(4, 0)
     assert not claims.differ(3, 0)
@@ -56,7 +56,7 @@ def test_noisy_points_do_not_widen_the_intervals_of_steady_ones():
 
 def test_points_of_unlike_scatter_are_judged_before_a_reader_leaves():
     random = np.random.default_rng(4)
-    claims = Claims([list(np.exp(random.normal(0, 0.01 * (1 + i % 24), 5))) for i in range(24)])
+    claims = SimultaneousIntervals([list(np.exp(random.normal(0, 0.01 * (1 + i % 24), 5))) for i in range(24)])
     start = perf_counter()
 
     assert claims.resolution() is not None
@@ -65,7 +65,7 @@ def test_points_of_unlike_scatter_are_judged_before_a_reader_leaves():
 
 
 def test_known_scatter_joins_few_repetitions():
-    claims = Claims([[1.0, 1.01], [2.0]], prior=Scatter(0.01, 20, "history"))
+    claims = SimultaneousIntervals([[1.0, 1.01], [2.0]], prior=Scatter(0.01, 20, "history"))
 
     assert claims.scatter is not None
     assert claims.scatter.freedom == 21
@@ -73,7 +73,7 @@ def test_known_scatter_joins_few_repetitions():
 
 
 def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():
-    claims = Claims([[1.0, 1.5], [2.0, 2.6], [1.0, 0.7]], prior=Scatter(0.01, 40, "history"))
+    claims = SimultaneousIntervals([[1.0, 1.5], [2.0, 2.6], [1.0, 0.7]], prior=Scatter(0.01, 40, "history"))
 
     assert claims.scatter is not None
     assert claims.scatter.source == "repetitions"
@@ -81,8 +81,8 @@ def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():
 
 
 def test_points_of_other_slices_tell_of_the_scatter():
-    alone = Claims([[1.0, 1.01], [1.03, 1.04]])
-    beside = Claims([[1.0, 1.01], [1.03, 1.04]], beside=[[5.0, 5.05]] * 10, slices=2)
+    alone = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]])
+    beside = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]], beside=[[5.0, 5.05]] * 10, slices=2)
 
     assert not alone.larger(1, 0)
     assert beside.larger(1, 0)
@@ -95,7 +95,7 @@ def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd)
 
     for _ in range(200):
         groups = [list(middle * np.exp(random.normal(0, sd, n))) for middle in (1.0, ratio)]
-        shown += Claims(groups).larger(1, 0)
+        shown += SimultaneousIntervals(groups).larger(1, 0)
 
     assert shown > 0.7 * 200
 
@@ -107,7 +107,7 @@ def test_a_noisy_point_among_steady_ones_is_rarely_told_from_them(repetitions, s
 
     for _ in range(trials):
         groups = [list(np.exp(random.normal(0, sd, repetitions))) for sd in (*[0.01] * 11, 0.2)]
-        claims = Claims(groups)
+        claims = SimultaneousIntervals(groups)
         told += any(claims.differ(i, j) for i in range(12) for j in range(i))
 
     assert told <= stats.binom.ppf(0.999, trials, share)
@@ -115,7 +115,7 @@ def test_a_noisy_point_among_steady_ones_is_rarely_told_from_them(repetitions, s
 
 def test_a_point_that_scatters_more_than_all_others_keeps_its_own_scatter():
     steady = [[1.0, 1.01], [1.02, 1.0], [1.1, 1.11], [1.2, 1.21], [1.3, 1.29], [1.4, 1.41]]
-    claims = Claims([*steady, [1.1, 1.9]])
+    claims = SimultaneousIntervals([*steady, [1.1, 1.9]])
 
     assert claims.larger(5, 0)
     assert not claims.differ(6, 0)
@@ -123,13 +123,13 @@ def test_a_point_that_scatters_more_than_all_others_keeps_its_own_scatter():
 
 def test_pairs_are_told_apart_step_by_step_and_their_intervals_leave_one():
     groups = [[1.0, 1.02], [1.09, 1.11], [1.5, 1.53], [2.0, 2.04]]
-    claims = Claims(groups)
+    claims = SimultaneousIntervals(groups)
     ratio = claims.ratio(1, 0)
 
     assert claims.larger(1, 0)
     assert ratio is not None
     assert (ratio.low or 0) > 1
-    alone = Claims(groups).contrast([-1.0, 1.0, 0.0, 0.0])
+    alone = SimultaneousIntervals(groups).contrast([-1.0, 1.0, 0.0, 0.0])
     assert alone is not None
     assert np.exp(alone[0] + alone[1]) < (ratio.high or 0)
 
@@ -140,7 +140,7 @@ def test_of_points_that_are_alike_none_is_told_apart_in_95_of_100_experiments(fa
     pairs = [(i, j) for i in range(8) for j in range(i) if not families or families[i] == families[j]]
 
     for _ in range(trials):
-        claims = Claims(_unlike(random, [0.05] * 8, 2), families=families)
+        claims = SimultaneousIntervals(_unlike(random, [0.05] * 8, 2), families=families)
         told += any(claims.differ(i, j) for i, j in pairs)
 
     assert told <= stats.binom.ppf(0.999, trials, 0.05)
@@ -148,7 +148,10 @@ def test_of_points_that_are_alike_none_is_told_apart_in_95_of_100_experiments(fa
 
 def test_fewer_comparisons_have_narrower_intervals():
     groups = [[1.0 + 0.01 * i, 1.01 + 0.01 * i] for i in range(10)]
-    of_pairs, of_all = Claims(groups, families="aabbccddee").ratio(1, 0), Claims(groups).ratio(1, 0)
+    of_pairs, of_all = (
+        SimultaneousIntervals(groups, families="aabbccddee").ratio(1, 0),
+        SimultaneousIntervals(groups).ratio(1, 0),
+    )
 
     assert of_pairs is not None
     assert of_all is not None
@@ -160,7 +163,7 @@ def test_a_planned_comparison_holds_as_often_as_it_says(scatters):
     random, missed, trials = np.random.default_rng(11), 0, 400
 
     for _ in range(trials):
-        found = Claims(_unlike(random, scatters, 5)).contrast([1.0, -0.25, -0.25, -0.25, -0.25])
+        found = SimultaneousIntervals(_unlike(random, scatters, 5)).contrast([1.0, -0.25, -0.25, -0.25, -0.25])
         assert found is not None
         missed += abs(found[0]) > found[1]
 
@@ -181,7 +184,7 @@ def test_points_of_a_noisy_level_are_rarely_told_apart(repetitions):
     random, told, trials = np.random.default_rng(8), 0, 200
 
     for _ in range(trials):
-        claims = Claims(_unlike(random, NOISY_LEVEL, repetitions), levels=LEVELS)
+        claims = SimultaneousIntervals(_unlike(random, NOISY_LEVEL, repetitions), levels=LEVELS)
         told += any(claims.differ(i, j) for i in range(12) for j in range(i))
 
     assert told <= stats.binom.ppf(0.999, trials, 0.05)
@@ -193,15 +196,15 @@ def test_two_repetitions_are_pooled_within_the_level_that_they_scatter_by():
     for _ in range(trials):
         groups = _unlike(random, NOISY_LEVEL, 2)
         groups[0] = [1.12 * value for value in groups[0]]
-        told += Claims(groups, levels=LEVELS).larger(0, 4)
+        told += SimultaneousIntervals(groups, levels=LEVELS).larger(0, 4)
 
     assert told >= 90
-    assert all(Claims(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._common)
+    assert all(SimultaneousIntervals(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._common)
 
 
 def test_a_pair_that_scatters_far_more_than_the_others_is_not_pooled_with_them():
     steady = [[1.0, 1.01], [1.0, 0.99], [1.005, 1.0], [1.0, 1.01], [1.0, 1.012], [0.99, 1.0]]
-    claims = Claims([*steady, [1.1, 1.9]])
+    claims = SimultaneousIntervals([*steady, [1.1, 1.9]])
 
     assert not claims.differ(6, 0)
     interval = claims.value(6)
@@ -211,7 +214,7 @@ def test_a_pair_that_scatters_far_more_than_the_others_is_not_pooled_with_them()
 
 
 def test_pairs_that_repeat_exactly_by_rounding_are_pooled_with_the_others():
-    claims = Claims([[5.5, 5.5], [5.6, 5.7], [7.1, 7.0], [8.2, 8.2]])
+    claims = SimultaneousIntervals([[5.5, 5.5], [5.6, 5.7], [7.1, 7.0], [8.2, 8.2]])
 
     assert claims.scatter is not None
     assert claims.scatter.freedom == 4
@@ -223,6 +226,6 @@ def test_two_repeated_points_of_twelve_tell_less_of_the_scatter_than_all_would()
 
 
 def test_identical_values_are_no_proof_of_anything_smaller_than_clocks_tell():
-    claims = Claims([[1.0, 1.0], [1.0001, 1.0001]])
+    claims = SimultaneousIntervals([[1.0, 1.0], [1.0001, 1.0001]])
 
     assert not claims.differ(0, 1)

@@ -9,7 +9,7 @@ import pytest
 from drf_spectacular.generators import SchemaGenerator
 
 from dashboard.api import examples
-from experiments.spec import parse, parse_yaml
+from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.answers.judging import errors, sent
 
 PROBLEM = "application/problem+json"

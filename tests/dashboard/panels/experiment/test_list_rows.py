@@ -2,7 +2,7 @@
 
 from dashboard.charts import sparkline
 from dashboard.panels.experiment.list_rows import experiment_rows
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.laboratory import specification
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Membership, Project, Trial
-from experiments.spec import parse
+from experiments.specification import parse
 from tests.dashboard.laboratory import specification
 
 

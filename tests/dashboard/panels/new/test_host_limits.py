@@ -11,8 +11,8 @@ import yaml
 from django.urls import reverse
 
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
-from experiments.spec import parse
-from experiments.spec.design import expand, most_hosts
+from experiments.specification import parse
+from experiments.specification.design import expand, most_hosts
 
 CORES = len(os.sched_getaffinity(0))
 STILL_FALLING = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.9, 5.5, 5.2), 4: (4.9, 4.1, 4.6, 4.2, 4.5)}

@@ -9,7 +9,7 @@ from django.test import Client
 
 from dashboard.panels.new.network_draft import network_draft
 from experiments.models import Experiment, Project
-from experiments.spec import design, parse
+from experiments.specification import design, parse
 from tests.dashboard.laboratory import specification
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 

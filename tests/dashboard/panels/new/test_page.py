@@ -10,9 +10,9 @@ from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
-from experiments.spec import parse, parse_yaml
-from experiments.spec.design import expand
-from experiments.spec.launch_plan import plan_launch
+from experiments.specification import parse, parse_yaml
+from experiments.specification.design import expand
+from experiments.specification.launch_plan import plan_launch
 from tests.dashboard.laboratory import specification
 from workers.preview import Estimate, capture_bytes, estimates
 

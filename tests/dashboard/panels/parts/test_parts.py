@@ -154,7 +154,7 @@ def test_it_adds_no_part_to_a_sweep_of_hosts(page, submit, run):
 
 
 def test_it_adds_no_part_to_an_experiment_without_results(page, library):
-    from experiments.spec import parse
+    from experiments.specification import parse
 
     for specification in (READERS, STAGING, LADDER):
         experiment = Experiment.submit(parse(dict(specification)), project=library, owner=None)

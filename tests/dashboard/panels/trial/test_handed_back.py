@@ -19,7 +19,7 @@ def trial(submit: Callable[..., Experiment]) -> Trial:
     submit(sweep={"hosts": [2]}, repetitions=2)
     taken = claimed()
     taken.start_running(command=["mpirun"], conditions={})
-    assert taken.hand_back(WHY)
+    assert taken.requeue(WHY)
     return taken
 
 

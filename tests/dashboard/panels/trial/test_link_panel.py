@@ -12,7 +12,7 @@ from dashboard.panels.new.form import Form
 from dashboard.panels.trial.link_panel import link_panel
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
-from experiments.spec import parse
+from experiments.specification import parse
 
 ROW = {"source": "n1", "target": "n2", "quantity": "loss", "unit": "", "asked": 0.01, "achieved": 0.012}
 CERTIFICATE: dict[str, Any] = {

@@ -1,0 +1,177 @@
+"""The question that the design of an experiment asks: its factors, what decides between its points, and what kind of sweep it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals
+from analysis.scaling import Point
+
+Role = Literal["scale", "network", "load", "message", "treatment"]
+Question = Literal[
+    "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
+    "treatment", "one point",
+]  # fmt: skip
+_SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
+"""Choices are compared at every size of one of these, never across sizes."""
+CAPACITY: Final = "link.bandwidth"
+ASKS: Final[Mapping[Question, str]] = {
+    "scale": "Where should I stop, and why?",
+    "weak scale": "Does it keep its efficiency?",
+    "scale and treatment": "Does the best choice change with size?",
+    "network": "What does the program need from the network?",
+    "load and network": "How much load does each link carry, and what is used up first?",
+    "steps": "Which change paid, and how far from the limit?",
+    "message size": "What are latency and bandwidth, and where do they turn?",
+    "growth": "How does it grow with the problem?",
+    "treatment": "Which choice is best, and by how much?",
+    "one point": "How fast, and how steady?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The metric by which points are better or worse."""
+
+    metric: str
+    label: str
+    unit: str
+    higher_is_better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A swept parameter. ``unit`` is the base unit of its values ("s", "bit/s", "B", "share"), "" for counts and words."""
+
+    name: str
+    label: str
+    role: Role
+    unit: str = ""
+    plural: str = ""
+    """What its values count ("hosts", "jobs"); empty where they count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a load test found of one link: ``first`` is what is used up first, None where nothing measured is."""
+
+    capacity_bps: float
+    jobs: float | None
+    between: tuple[float, float] | None
+    """The measured loads that ``jobs`` was read between."""
+    beyond_measured: bool
+    first: str | None
+    used: float | None
+    """Share of it in use at ``at`` jobs; where ``first`` is None, the most used resource's."""
+    at: float | None
+    most_used: str = ""
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """Return whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
+        return self.first is not None and self.at == 1
+
+    @property
+    def share(self) -> float | None:
+        """Return the use of the resource; contents and headers measured apart can add up to a little more than it has."""
+        return None if self.used is None else min(self.used, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One experiment as it asks. Every point's values of the deciding metric are positive."""
+
+    points: Sequence[Point]
+    deciding: Deciding
+    factors: Sequence[Factor]
+    published: bool = False
+    weak: bool = False
+    steps: bool = False
+    """The points are a ladder: settings that are changed one after another, in order."""
+    prior: Scatter | None = None
+    """Scatter known from elsewhere (warm-ups, controls, history), for points that were measured once."""
+    load_test: bool = False
+    """The design compares one job with more on a link, be they measured or not yet."""
+    accepted: Sequence[Accepted] = ()
+    load_factor: float = 10.0
+    peak: float | None = None
+    """What the deciding metric could reach at most, in its unit."""
+    against: tuple[str, str] | None = None
+    """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
+    also: Deciding | None = None
+    """A metric that is told beside the deciding one where choices are compared: the bandwidth beside the time."""
+    own_time: str = ""
+    """Metric of the program's own time of its work, s; empty where only the launch was timed."""
+    own_cpu_percent: str = ""
+    """Metric of the CPU time of a rank over that time, %."""
+    trial_s: float | None = None
+    """Time that one more trial takes."""
+    beside: Sequence[Point] = ()
+    """Points of the experiment's other slices: they tell of the scatter."""
+    slices: int = 1
+    """How many slices of the experiment are answered beside each other, this one included."""
+
+    def of_role(self, *roles: Role) -> list[Factor]:
+        return [factor for factor in self.factors if factor.role in roles]
+
+    def apart(self) -> list[Factor]:
+        """Return the factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
+        kind = question(self)
+        if kind == "network":
+            return [factor for factor in self.factors if factor.role != "network"]
+        if kind == "load and network":
+            return [factor for factor in self.factors if factor.name == CAPACITY]
+        if kind in ("treatment", "scale and treatment"):
+            return [factor for role in _SIZES for factor in self.of_role(role)][:1]
+        return []
+
+    def values(self, point: Point) -> Sequence[float]:
+        return point.values.get(self.deciding.metric, ())
+
+    def claims(self, points: Sequence[Point], apart: Sequence[Factor] = ()) -> SimultaneousIntervals:
+        """Return what may be claimed of these points, with all that the experiment tells of its scatter.
+
+        Points of unlike levels of the factors ``apart`` are not compared.
+        """
+        beside = [p for p in self.beside if len(self.values(p))]
+        everything = [*points, *beside]
+        levels = [[repr(p.parameters.get(factor.name)) for p in everything] for factor in self.factors]
+        if beside:  # the other slices may scatter otherwise
+            levels.append([*["here"] * len(points), *["beside"] * len(beside)])
+        return SimultaneousIntervals(
+            [self.values(p) for p in points],
+            printed=self.published,
+            prior=self.prior,
+            beside=[self.values(p) for p in beside],
+            slices=self.slices,
+            levels=levels,
+            families=[repr([p.parameters.get(factor.name) for factor in apart]) for p in points],
+            higher_is_better=self.deciding.higher_is_better,
+        )
+
+    def measured(self) -> list[Point]:
+        """Return the points that have values."""
+        return [point for point in self.points if len(self.values(point))]
+
+
+def question(asked: Asked) -> Question:
+    """Return the question; the first that the roles of the factors fit."""
+    roles = {factor.role for factor in asked.factors}
+    scales = "scale" in roles
+    if asked.against is not None:
+        return "scale and treatment"
+    if asked.steps:
+        return "steps"
+    if (asked.load_test or asked.accepted) and "load" in roles:
+        return "load and network"
+    if not roles:
+        return "one point"
+    if "network" in roles:
+        return "network"
+    if "treatment" in roles:
+        return "scale and treatment" if scales else "treatment"
+    if scales:
+        return "weak scale" if asked.weak else "scale"
+    return "message size" if roles == {"message"} else "growth"

@@ -1,0 +1,171 @@
+"""How answer, findings and diagnosis of an experiment look in JSON.
+
+The shapes are taken from the classes whose ``to_dict`` is answered, so that a field cannot be told otherwise than it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from analysis.conclusions import Answer, Fact, Finding
+from analysis.conclusions.diagnosis import Curve
+from analysis.conclusions.rules.report import Verdict
+from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
+from analysis.scaling.models import Misfit
+from dashboard.api.rest.in_place import told
+from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
+
+Schema = dict[str, Any]
+_TEXT: Final[Schema] = {"type": "string"}
+_WHOLE: Final[Schema] = {"type": "integer"}
+_NUMBER: Final[Schema] = {"type": "number"}
+_NUMBER_OR_NULL: Final[Schema] = {"type": ["number", "null"]}
+_ANY: Final[Schema] = {"type": "object", "additionalProperties": True}
+
+
+def _object(**members: Schema) -> Schema:
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _or_null(shape: Schema) -> Schema:
+    return {"anyOf": [shape, {"type": "null"}]}
+
+
+def _with(shape: Schema, **members: Schema) -> Schema:
+    properties = {**shape["properties"], **members}
+    return {**shape, "properties": properties, "required": list(properties)}
+
+
+_ANSWER: Final = _with(told(Answer), asks=_TEXT)
+_REPORT: Final = _object(
+    name=_TEXT,
+    where=_ANY,
+    verdict=told(Verdict),
+    findings=_list(told(Finding)),
+    cannot_tell=_list(_TEXT),
+    slices=_list(_ANY),
+)
+_WHOLE_REPORT: Final = _with(_REPORT, slices=_list(_REPORT))
+_ESTIMATE: Final = _object(
+    value=_NUMBER_OR_NULL, low=_NUMBER_OR_NULL, high=_NUMBER_OR_NULL, method={"type": ["string", "null"]}
+)
+_FIT: Final = _object(
+    model=_TEXT,
+    title=_TEXT,
+    metric=_TEXT,
+    formula=_TEXT,
+    aicc=_NUMBER_OR_NULL,
+    cv_error=_NUMBER_OR_NULL,
+    values=_WHOLE,
+    measured=_list(_NUMBER),
+    parameters={"type": "object", "additionalProperties": _or_null(_ESTIMATE)},
+    best_size=_or_null(_ESTIMATE),
+    misfit=told(Misfit),
+)
+_MODEL: Final = _object(
+    metric=_TEXT,
+    chosen={"type": ["string", "null"]},
+    criterion=_TEXT,
+    reason=_TEXT,
+    extrapolated={"type": "boolean"},
+    fits=_list(_FIT),
+    curves=_list(told(Curve)),
+)
+_SLICE: Final = _object(
+    where=_ANY,
+    rows=_list(told(ScalingRow)),
+    time=_list(told(TimeRow)),
+    wire=_list(told(WireRow)),
+    models={"type": "object", "additionalProperties": _MODEL},
+    next=_list(told(Suggestion)),
+)
+
+
+@extend_schema_field(_ANSWER)
+class AnswerField(serializers.DictField):
+    """The answer to an experiment's question."""
+
+
+@extend_schema_field(_list(told(Fact)))
+class FactsField(serializers.ListField):
+    """Findings, each once, ranked by what they explain."""
+
+
+@extend_schema_field(told(Verdict))
+class VerdictField(serializers.DictField):
+    """Does it scale."""
+
+
+@extend_schema_field(_list(told(Finding)))
+class FindingListField(serializers.ListField):
+    """Conclusions with their evidence."""
+
+
+@extend_schema_field(_list(_REPORT))
+class ReportListField(serializers.ListField):
+    """The same for each combination of the other swept parameters."""
+
+
+@extend_schema_field(_WHOLE_REPORT)
+class ReportField(serializers.DictField):
+    """Verdict and findings."""
+
+
+@extend_schema_field(_list(_SLICE))
+class SlicesField(serializers.ListField):
+    """The numbers of each combination of the other swept parameters."""
+
+
+@extend_schema_field(_list(_with(told(ObserverEffect), parameters=_ANY)))
+class ObserverField(serializers.ListField):
+    """Time with capture against time without, by configuration."""
+
+
+class FindingsSerializer(serializers.Serializer[Any]):
+    """What an experiment shows."""
+
+    answer = AnswerField()
+    facts = FactsField()
+    name = serializers.CharField()
+    where = serializers.DictField()
+    verdict = VerdictField()
+    findings = FindingListField()
+    cannot_tell = serializers.ListField(child=serializers.CharField())
+    slices = ReportListField()
+
+
+class DiagnosisSerializer(serializers.Serializer[Any]):
+    """The numbers behind the findings."""
+
+    stamp = serializers.CharField(help_text="Another one where another configuration has completed.")
+    answer = AnswerField()
+    facts = FactsField()
+    report = ReportField()
+    trials = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=("strong", "weak"))
+    axis = serializers.CharField()
+    slices = SlicesField()
+    slices_left_out = serializers.IntegerField()
+    next_queued = serializers.IntegerField(help_text="Trials that queueing the suggested points would add.")
+    observer = ObserverField()
+
+
+@extend_schema_field(_or_null(_ANSWER))
+class AnswerOrNullField(serializers.DictField):
+    """Null where no trial counts yet, and of a long experiment whose answer nobody has asked for."""
+
+
+class ResultSerializer(serializers.Serializer[Any]):
+    """An experiment with everything measured."""
+
+    answer = AnswerOrNullField(allow_null=True)
+    experiment = ExperimentDetailSerializer()
+    predictions = serializers.ListField(child=serializers.DictField())
+    trials = ResultTrialSerializer(many=True)

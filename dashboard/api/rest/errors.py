@@ -1,0 +1,131 @@
+"""Answers of REST to errors: problem documents whose ``errors`` tell the path of each field; and the pages of errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.views import defaults
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
+from dashboard.requests.problems import PROBLEM, entry, problem, refusal, whole
+from experiments.common import outage
+from experiments.errors import (
+    AccountAsItIs,
+    BadBundle,
+    InvalidSpec,
+    KeyOfAnother,
+    LastMaintainer,
+    LastSuperuser,
+    NotPlain,
+    ProjectInUse,
+    ReadOnly,
+    ReportChanged,
+    StaleTrial,
+    StoreAway,
+    Tampered,
+)
+
+_LONGEST_HOST: Final = 100
+_CONFLICTS: Final = (
+    AccountAsItIs,
+    KeyOfAnother,
+    LastMaintainer,
+    LastSuperuser,
+    NotPlain,
+    ProjectInUse,
+    ReadOnly,
+    ReportChanged,
+    StaleTrial,
+    Tampered,
+)
+"""What the caller asked for does not go with how things are (409)."""
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn a known error into its answer; a surprise stays one (500)."""
+    if isinstance(error, InvalidSpec):
+        return _answer(400, [entry(each) for each in error.errors])
+    if isinstance(error, BadBundle):
+        return _answer(400, [whole(error)])
+    if isinstance(error, _CONFLICTS):
+        return _answer(409, [whole(error)])
+    if isinstance(error, StoreAway):
+        return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
+    if isinstance(error, Busy):
+        return _answer(429, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
+    response = exception_handler(error, context)
+    if response is not None:
+        response.data = problem(response.status_code, list(_entries(response.data)))
+        response.content_type = PROBLEM
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer a request that an exception ended, with JSON below ``/api/``, else with a page: 503 in an outage, 500 in all other cases."""
+    if (reason := outage.outage_of(error := sys.exc_info()[1])) is not None and error is not None:
+        reason.note(error)
+        return unavailable(request, reason.sentence)
+    if not request.path_info.startswith("/api/"):
+        return defaults.server_error(request)
+    message = "Rankwire could not answer this; the reason is in its log."
+    return refusal(500, [whole(message)])
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that Django refuses unread: one for an unknown host name says which setting allows it."""
+    sentence = "The request was not understood."
+    if isinstance(exception, DisallowedHost):
+        host = request.META.get("HTTP_HOST", "")[:_LONGEST_HOST]
+        sentence = (
+            f"Rankwire does not answer to the host name {host}. The administrator adds it to RANKWIRE_ALLOWED_HOSTS."
+        )
+    if request.path_info.startswith("/api/"):
+        return refusal(400, [whole(sentence)])
+    return HttpResponse(_page("This address cannot be answered", sentence), status=400)
+
+
+def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
+    """Return a 503 that asks to try again; the outage is logged once, not with each request."""
+    response: HttpResponse
+    if request.path_info.startswith("/api/"):
+        response = refusal(503, [whole(sentence)])
+    else:
+        response = HttpResponse(
+            _page(
+                "Rankwire is not available",
+                f"{sentence} Load the page again in a few seconds. Running trials continue.",
+            ),
+            status=503,
+        )
+    response.headers["Retry-After"] = str(COME_AGAIN_S)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log.log_response
+    return response
+
+
+def _page(title: str, sentence: str) -> str:
+    """Return a page that needs neither database nor user."""
+    return render_to_string("parts/refusal.html", {"title": title, "sentence": sentence})
+
+
+def _answer(status: int, errors: Sequence[dict[str, Any]], headers: dict[str, str] | None = None) -> Response:
+    return Response(problem(status, errors), status=status, headers=headers, content_type=PROBLEM)
+
+
+def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
+    """Flatten the framework's nested details; ``detail`` and ``non_field_errors`` belong to no field."""
+    if isinstance(detail, dict):
+        for name, value in detail.items():
+            own = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
+            yield from _entries(value, ".".join(part for part in (path, own) if part))
+    elif isinstance(detail, list | tuple):
+        for value in detail:
+            yield from _entries(value, path)
+    else:
+        yield {"path": path, "message": str(detail)}

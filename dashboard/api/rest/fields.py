@@ -1,0 +1,46 @@
+"""``?fields=a,b``: answers with less in them, for who asks often or for many."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+
+from dashboard.api.rest.filtering import refuse_unknown
+
+NAME: Final = "fields"
+
+
+def parameter(serializer: type[serializers.Serializer[Any]]) -> OpenApiParameter:
+    """Return the description of ``fields`` where answers are made by ``serializer``."""
+    names = {"type": "array", "items": {"type": "string", "enum": list(serializer().get_fields())}, "minItems": 1}
+    words = "Names of fields, separated by commas: the answer has only these."
+    return OpenApiParameter(NAME, names, explode=False, style="form", description=words)
+
+
+def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> list[str] | None:
+    """Return the fields that are asked for, in the order of the whole answer; None for all. Raise ValidationError for an unknown one."""
+    if NAME not in request.query_params:
+        return None
+    known = list(serializer().get_fields())
+    wanted = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
+    if unknown := [name for name in wanted if name not in known]:
+        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(known)}"]})
+    return [name for name in known if name in wanted]
+
+
+class Sparse(serializers.Serializer[Any]):
+    """Leaves out what the context's ``fields`` do not name, before anything of it is computed."""
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        wanted = self.context.get(NAME)
+        return fields if wanted is None else {name: fields[name] for name in fields if name in wanted}
+
+
+def refuse_others(request: Request) -> None:
+    """Of one object nothing but fields can be asked for. Raise ValidationError."""
+    refuse_unknown(request, {NAME})

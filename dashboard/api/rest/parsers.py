@@ -1,0 +1,63 @@
+"""Reading bodies: strict JSON, and YAML as text so that errors can name their lines."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any, NoReturn
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from experiments.specification.yaml_lines import MAX_BYTES
+
+
+class YamlText(str):
+    """The text of a YAML body, not yet parsed."""
+
+    __slots__ = ()
+
+
+class StrictJsonParser(BaseParser):
+    """JSON without duplicate fields (the last would silently win), NaN, or endless nesting."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
+        try:
+            return json.loads(_text(stream), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+        except RecursionError:
+            raise ParseError("not valid JSON: nested too deeply") from None
+        except ValueError as error:
+            raise ParseError(f"not valid JSON: {error}") from None
+
+
+class YamlParser(BaseParser):
+    """YAML, handed on as text: the specification's own reader keeps the lines."""
+
+    media_type = "application/yaml"
+
+    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
+        return YamlText(_text(stream))
+
+
+def _text(stream: IO[Any]) -> str:
+    body = stream.read(MAX_BYTES + 1)
+    if len(body) > MAX_BYTES:
+        raise ParseError(f"larger than {MAX_BYTES} bytes")
+    try:
+        return str(body, "utf-8")
+    except UnicodeDecodeError:
+        raise ParseError("the body is not UTF-8 text") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    distinct: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in distinct:
+            raise ValueError(f"{name!r} is given twice")
+        distinct[name] = value
+    return distinct
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")

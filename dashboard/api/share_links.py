@@ -1,0 +1,200 @@
+"""``/api/v1/shares/``: links that let others read one experiment, one comparison or one report: make, list, end."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.rest import schema
+from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.reports.parts import pinned_in
+from experiments.access import (
+    may_manage,
+    may_share,
+    may_write_reports,
+    only_project,
+    visible_experiments,
+    visible_projects,
+    visible_reports,
+)
+from experiments.errors import CannotCompare
+from experiments.models import Experiment, Measurement, Report, ShareLink
+from experiments.models.people.share_link import DAYS
+from experiments.selectors.comparison import compare
+
+
+class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
+    """A link without its key; `compare` is the query of the comparison that it shows, empty for others; `report` is the number of
+    the report that it shows, with its parts of `experiments`.
+    """
+
+    experiments = serializers.SlugRelatedField[Any](slug_field="slug", many=True, read_only=True)
+    compare = serializers.CharField(source="query", read_only=True)
+    made_by = serializers.SlugRelatedField[Any](slug_field="username", read_only=True)
+
+    class Meta:
+        model = ShareLink
+        fields: ClassVar = [
+            "id",
+            "experiments",
+            "compare",
+            "report",
+            "made_by",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        ]
+        read_only_fields = fields
+
+
+class MadeLinkSerializer(ShareLinkSerializer):
+    """A new link with its address, which nobody is told again."""
+
+    address = serializers.SerializerMethodField()
+
+    class Meta(ShareLinkSerializer.Meta):
+        fields: ClassVar = [*ShareLinkSerializer.Meta.fields, "address"]
+        read_only_fields = fields
+
+    def get_address(self, link: ShareLink) -> str:
+        return str(self.context["address"])
+
+
+class WantedLinkSerializer(serializers.Serializer[Any]):
+    """What to share: the slug of an experiment, the query of a comparison as on /compare/, or the number of a report; and for how many
+    days.
+    """
+
+    experiment = serializers.CharField(required=False, max_length=100)
+    compare = serializers.CharField(required=False, max_length=2000)
+    report = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    days = serializers.ChoiceField(choices=DAYS, default=DAYS[0])
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if sum(name in attrs for name in ("experiment", "compare", "report")) != 1:
+            raise serializers.ValidationError({"experiment": "one of this, compare and report"})
+        return attrs
+
+
+_DAYS: Final = {"type": "integer", "enum": list(DAYS), "default": DAYS[0]}
+_TEXT: Final = {"type": "string", "pattern": r"\S"}
+_WANTED: Final = {
+    "description": WantedLinkSerializer.__doc__,
+    "oneOf": [
+        {
+            "type": "object",
+            "properties": {"experiment": {**_TEXT, "maxLength": 100}, "days": _DAYS},
+            "required": ["experiment"],
+            "not": {"required": ["compare"]},
+        },
+        {
+            "type": "object",
+            "properties": {"compare": {**_TEXT, "maxLength": 2000}, "days": _DAYS},
+            "required": ["compare"],
+            "not": {"required": ["experiment"]},
+        },
+    ],
+}
+
+
+class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets.GenericViewSet[ShareLink]):
+    """Own links, and for maintainers those that show experiments of their project."""
+
+    serializer_class = ShareLinkSerializer
+    queryset = ShareLink.objects.none()
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[ShareLink]:
+        user: Any = self.request.user
+        projects = _managed(user)
+        managed = Q(experiments__project__in=projects) | Q(report__project__in=projects)
+        project = only_project(user)
+        links = ShareLink.objects.filter(managed | Q(made_by=user))
+        if project is not None:
+            elsewhere = Experiment.objects.exclude(project=project)
+            links = links.filter(Q(report=None) | Q(report__project=project))
+            links = links.exclude(pk__in=ShareLink.objects.filter(experiments__in=elsewhere).values("pk"))
+        return links.select_related("made_by").prefetch_related("experiments").distinct().order_by("-pk")
+
+    @extend_schema(responses={200: ShareLinkSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Links, newest first; those that are over too."""
+        refuse_unknown(request, PAGE)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(
+        request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}
+    )
+    @sensitive_variables("key")
+    def create(self, request: Request) -> Response:
+        """Make a link; its address is told this once."""
+        asked = WantedLinkSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        query = QueryDict(wanted.get("compare", "")).urlencode()
+        report = _report(request.user, wanted["report"]) if "report" in wanted else None
+        if report is not None:
+            shared = [each for each in pinned_in(report, request.user) if _may_share(request.user, each)]
+        else:
+            shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, wanted)
+        if not all(_may_share(request.user, each) for each in shared):
+            raise PermissionDenied("Submitters and maintainers of the project may share this.")
+        link, key = ShareLink.issue(shared, by=request.user, days=wanted["days"], query=query, report=report)
+        address = request.build_absolute_uri(reverse("shared", args=[key]))
+        context = {**self.get_serializer_context(), "address": address}
+        return Response(
+            MadeLinkSerializer(link, context=context).data, status=201, headers={"Cache-Control": "no-store"}
+        )
+
+    @extend_schema(responses={204: None, **schema.errors(403, 404)})
+    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """End a link: it opens nothing any more."""
+        return super().destroy(request, *args, **kwargs)
+
+
+def _managed(user: Any) -> list[int]:
+    """The projects whose links ``user`` may end: where they are a maintainer, and their token lets them be one."""
+    return [project.pk for project in visible_projects(user) if may_manage(user, project)]
+
+
+def _may_share(user: Any, experiment: Experiment) -> bool:
+    # What is published anybody may share, but a token for one project does nothing outside of it.
+    return may_share(user, experiment) and only_project(user) in (None, experiment.project_id)
+
+
+def _experiment(user: Any, wanted: dict[str, Any]) -> list[Experiment]:
+    seen = visible_experiments(user, Experiment.objects.select_related("project"))
+    experiment = seen.filter(slug=wanted.get("experiment", "")).first()
+    if experiment is None:
+        raise ValidationError({"experiment": "there is no such experiment"})
+    return [experiment]
+
+
+def _report(user: Any, number: int) -> Report:
+    report = visible_reports(user).select_related("project").filter(pk=number).first()
+    if report is None:
+        raise ValidationError({"report": "there is no such report"})
+    if not may_write_reports(user, report.project):
+        raise PermissionDenied("Submitters and maintainers of the project may share this.")
+    return report
+
+
+def _compared(user: Any, given: QueryDict) -> list[Experiment]:
+    scope = given.get("scope", "all")
+    if scope not in Measurement.Scope.values:
+        raise ValidationError({"compare": "the scope is all or mpi"})
+    members = [name for text in given.getlist("of") for name in text.split(",") if name.strip()]
+    try:
+        compared = compare(user, members, baseline=given.get("baseline", ""), at=given.get("at", ""), scope=scope)
+    except CannotCompare as error:
+        raise ValidationError({"compare": str(error)}) from None
+    return list({member.experiment.pk: member.experiment for member in compared.members}.values())

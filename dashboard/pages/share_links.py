@@ -1,0 +1,146 @@
+"""Share links: making and ending them, and coming in by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from dashboard.middleware.visitors import OPENED
+from dashboard.reports.markdown import parts_of
+from dashboard.reports.parts import pinned_in
+from dashboard.reports.views import find_report
+from dashboard.requests.lookup import asked, find_experiment, members_asked
+from experiments.access import may_manage, may_share, may_write_reports, visible_reports
+from experiments.errors import CannotCompare
+from experiments.models import Experiment, Report, ShareLink
+from experiments.models.people.share_link import DAYS
+from experiments.selectors.comparison import compare
+
+_MOST_KEPT: Final = 20
+
+
+class ShareForm(forms.Form):
+    """A link to be made."""
+
+    days = forms.TypedChoiceField(
+        label="Lasts", coerce=int, choices=[(days, f"{days} days") for days in DAYS], initial=DAYS[0]
+    )
+
+
+@login_not_required
+@require_GET
+def come(request: HttpRequest, key: str) -> HttpResponse:
+    """Remember in the session what the link opens, and show it under its own address."""
+    link = ShareLink.find(key)
+    if link is None:
+        why = "It was ended, its time is over, or some of its address is missing."
+        return render(request, "people/link_over.html", {"why": why}, status=404)
+    opened = [pk for pk in request.session.get(OPENED, []) if pk != link.pk]
+    request.session[OPENED] = [*opened, link.pk][-_MOST_KEPT:]
+    if link.query:
+        return redirect(f"{reverse('compare')}?{link.query}")
+    if link.report is not None:
+        return redirect(link.report)
+    return redirect(link.experiments.get())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def experiment(request: HttpRequest, slug: str) -> HttpResponse:
+    """The links of one experiment; on POST one more."""
+    shared = find_experiment(request, slug)
+    return _share(request, [shared], title=shared.name, back=shared.get_absolute_url())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def comparison(request: HttpRequest) -> HttpResponse:
+    """The links of one comparison, exactly as its address asks for it; on POST one more."""
+    scope, query = "mpi" if asked(request, "scope") == "mpi" else "all", request.GET.urlencode()
+    try:
+        compared = compare(
+            request.user,
+            members_asked(request),
+            baseline=asked(request, "baseline"),
+            at=asked(request, "at"),
+            scope=scope,
+        )
+    except CannotCompare as error:
+        return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
+    shared = list({member.experiment.pk: member.experiment for member in compared.members}.values())
+    title = ", ".join(member.name for member in compared.members)
+    return _share(request, shared, title=title, back=f"{reverse('compare')}?{query}", query=query)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def report(request: HttpRequest, pk: int) -> HttpResponse:
+    """The links of one report; on POST one more. It opens the parts of experiments that its maker may share."""
+    found = find_report(request, pk)
+    if not may_write_reports(request.user, found.project):
+        raise PermissionDenied
+    shared = [each for each in pinned_in(found, request.user) if may_share(request.user, each)]
+    slugs = {slug for part in parts_of(found.current.text) for slug in part.slugs}
+    left_out = sorted(slugs - {each.slug for each in shared})
+    return _share(request, shared, title=found.title, back=found.get_absolute_url(), report=found, left_out=left_out)
+
+
+@require_POST
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a link: its maker, and maintainers of a project that it shows."""
+    links = ShareLink.objects.select_related("report__project").prefetch_related("experiments__project")
+    link = get_object_or_404(links, pk=pk)
+    shown = list(link.experiments.all())
+    projects = [each.project for each in (*shown, link.report) if each is not None]
+    if link.made_by != request.user and not any(may_manage(request.user, project) for project in projects):
+        raise Http404
+    link.delete()
+    messages.success(request, "The link is ended: it opens nothing any more.", extra_tags="ok")
+    if link.report is not None:
+        return (
+            redirect("report-share", link.report.pk)
+            if visible_reports(request.user).filter(pk=link.report.pk).exists()
+            else redirect("reports")
+        )
+    return redirect("experiment-share", shown[0].slug) if not link.query else redirect("experiments")
+
+
+@sensitive_variables("key")
+def _share(
+    request: HttpRequest,
+    shared: list[Experiment],
+    *,
+    title: str,
+    back: str,
+    query: str = "",
+    report: Report | None = None,
+    left_out: Sequence[str] = (),
+) -> HttpResponse:
+    if not all(may_share(request.user, each) for each in shared):
+        raise PermissionDenied
+    form, address = ShareForm(request.POST or None), ""
+    if request.method == "POST" and form.is_valid():
+        _, key = ShareLink.issue(shared, by=request.user, days=form.cleaned_data["days"], query=query, report=report)
+        address = request.build_absolute_uri(reverse("shared", args=[key]))
+    of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
+    links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
+    context = {
+        "place": "reports" if report else "experiments",
+        "left_out": left_out,
+        "title": title,
+        "back": back,
+        "form": form if form.is_bound and not form.is_valid() else ShareForm(),
+        "address": address,
+        "links": links.order_by("-created_at"),
+    }
+    response = render(request, "people/share.html", context)
+    response["Cache-Control"] = "private, no-store"
+    return response

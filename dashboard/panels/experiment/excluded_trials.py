@@ -1,0 +1,122 @@
+"""Which trials a new version leaves behind, and why a trial that is kept is not counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django.db.models import Count, Q
+
+from analysis.scaling import DISTURBED
+from analysis.trust_level import FLAGGED
+from dashboard.labels import parameters_sentence
+from experiments.models import UNFINISHED, Experiment, Kind, Trial
+from experiments.models.disturbed import excluded_as_disturbed
+from experiments.revision import Revision
+from experiments.specification import ExperimentSpec
+
+MOST_POINTS = 12
+_SETUP = ("cluster", "capture")
+"""What a trial was measured on and with: trials before a change of either do not compare with those after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """What was measured and a new version would no longer ask for."""
+
+    points: list[tuple[str, int]]
+    """(point in words, its trials that become stale), in the order of the design, at most MOST_POINTS."""
+    hidden: int
+    """Further points."""
+    repetitions: int
+    surplus: int
+    """Measured trials beyond the `repetitions` of the new version: they go on counting."""
+
+
+def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision) -> Stale:
+    """Name the points that ``change`` (the preview of ``spec``) leaves behind. One query."""
+    moved = changed_setup(experiment.specification, spec.to_dict()) != ""
+    over = ~Q(trials__state__in=UNFINISHED) & Q(trials__superseded=False)
+    beyond = over & Q(trials__kind=Kind.MEASURED, trials__repetition__gt=spec.repetitions)
+    rows = (
+        experiment.configurations.filter(in_design=True)
+        .annotate(over=Count("trials", filter=over), beyond=Count("trials", filter=beyond))
+        .order_by("position")
+        .values_list("parameters", "over", "beyond")
+    )
+    leaving, swept = {_key(parameters) for parameters in change.leaving}, swept_of(experiment)
+    measured = [(parameters, over, beyond, moved or _key(parameters) in leaving) for parameters, over, beyond in rows]
+    points = [(parameters_sentence(parameters, swept), over) for parameters, over, _, left in measured if left and over]
+    return Stale(
+        points=points[:MOST_POINTS],
+        hidden=max(0, len(points) - MOST_POINTS),
+        repetitions=spec.repetitions,
+        surplus=sum(beyond for _, _, beyond, left in measured if not left),
+    )
+
+
+def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]:
+    """Say for each trial of ``experiment`` that is kept but not counted why it is, by key; counted ones are left out.
+
+    At most three queries, none where every trial counts and none is flagged.
+    """
+    replaced = [trial for trial in trials if trial.superseded]
+    changes = _setup_changes(experiment) if replaced else []
+    attempts = _attempts(replaced)
+    reasons, disturbed = {}, []
+    for trial in trials:
+        if trial.superseded:
+            reasons[trial.pk] = _why_superseded(trial, attempts, changes)
+        elif not trial.configuration.in_design:
+            reasons[trial.pk] = f"version {experiment.version} does not ask for its point"
+        elif trial.trust in FLAGGED:
+            disturbed.append(trial.pk)
+    excluded = Trial.objects.filter(excluded_as_disturbed(), pk__in=disturbed) if disturbed else Trial.objects.none()
+    return reasons | dict.fromkeys(excluded.values_list("pk", flat=True), DISTURBED)
+
+
+def changed_setup(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Which of cluster and capture differ between two specifications: '', 'the cluster', 'the cluster and the capture'."""
+    return " and ".join(f"the {name}" for name in _SETUP if before.get(name) != after.get(name))
+
+
+def swept_of(experiment: Experiment) -> list[str]:
+    """The parameters that name a point of this experiment."""
+    return list(experiment.specification.get("sweep", {})) or ["hosts"]
+
+
+def _key(parameters: Mapping[str, Any]) -> str:
+    return json.dumps(parameters, sort_keys=True)
+
+
+def _setup_changes(experiment: Experiment) -> list[tuple[int, str]]:
+    """(version, what it changed) of the versions that changed cluster or capture, oldest first."""
+    versions = list(experiment.versions.order_by("number").values_list("number", "specification"))
+    changes = [(number, changed_setup(before, after)) for (_, before), (number, after) in pairwise(versions)]
+    return [(number, words) for number, words in changes if words]
+
+
+def _attempts(trials: Sequence[Trial]) -> dict[tuple[Any, ...], int]:
+    """The version that asked for each attempt of the same repetitions."""
+    if not trials:
+        return {}
+    rows = Trial.objects.filter(configuration__in={trial.configuration_id for trial in trials}, attempt__gt=1)
+    return {
+        (configuration, kind, repetition, attempt): version
+        for configuration, kind, repetition, attempt, version in rows.values_list(
+            "configuration_id", "kind", "repetition", "attempt", "version"
+        )
+    }
+
+
+def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], changes: Sequence[tuple[int, str]]) -> str:
+    # A change of cluster or capture supersedes every trial before it, and asks for those of its design anew.
+    following = trial.attempt + 1
+    asked = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
+    change = next(((number, words) for number, words in changes if number > trial.version), None)
+    if change is not None and (asked is None or asked >= change[0]):
+        return f"version {change[0]} changed {change[1]} after it"
+    return f"attempt {following} replaces it"

@@ -1,0 +1,97 @@
+"""What the pages of accounts and projects show of mails and webhooks: the forms, and how the last messages went."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest
+
+from experiments.access import visible_projects
+from experiments.library import PUBLISHED_PROJECT
+from experiments.models import Delivery, NoticeChoices, Project, Webhook
+from workers.notifications import outbox
+from workers.notifications.address import Refused, checked
+
+_LAST: Final = 5
+
+
+class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+    """Of which events, and of which experiments."""
+
+    class Meta:
+        model = NoticeChoices
+        fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
+        widgets: ClassVar = {"projects": forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"})}
+
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(data, instance=NoticeChoices.of_user(user), prefix="notices")
+        projects: Any = self.fields["projects"]
+        projects.queryset = visible_projects(user).exclude(slug=PUBLISHED_PROJECT).order_by("name")
+        projects.label = "Projects, where of these only"
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("of") == NoticeChoices.Of.SOME and not cleaned.get("projects") and "projects" not in self.errors:
+            self.add_error("projects", "Choose at least one, or another answer above.")
+        return cleaned
+
+
+class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+    """A webhook to be set up."""
+
+    class Meta:
+        model = Webhook
+        fields: ClassVar = ["url", "ended", "failed", "stepped"]
+        labels: ClassVar = {"url": "Address"}
+        help_texts: ClassVar = {"url": "Of a service that takes JSON by POST: https://example.org/path."}
+
+    def clean_url(self) -> str:
+        url = str(self.cleaned_data["url"])
+        try:
+            checked(url)
+        except Refused as error:
+            raise forms.ValidationError(str(error)) from None
+        return url
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if not any(cleaned.get(name) for name in ("ended", "failed", "stepped")):
+            self.add_error("ended", "Choose at least one of these.")
+        return cleaned
+
+
+def of_account(user: Any) -> dict[str, Any]:
+    """What the page of the account shows of mails."""
+    return {
+        "notices": ChoicesForm(user),
+        "sends_mail": settings.SENDS_MAIL,
+        "no_mail": outbox.NO_MAIL,
+        "no_address": outbox.NO_ADDRESS,
+        "deliveries": last_deliveries(user=user),
+    }
+
+
+def of_project(project: Project) -> dict[str, Any]:
+    """What the page of a project shows of them to its maintainers."""
+    return {
+        "webhooks": project.webhooks.all(),
+        "webhook_form": WebhookForm(prefix="webhook"),
+        "deliveries": last_deliveries(webhook__project=project),
+    }
+
+
+def last_deliveries(**whose: Any) -> list[Delivery]:
+    """Return the newest messages of a person or of webhooks, with what they tell of."""
+    rows = Delivery.objects.filter(**whose).select_related("event__experiment", "event__trial", "webhook")
+    return list(rows.order_by("-pk")[:_LAST])
+
+
+def say(request: HttpRequest, delivery: Delivery) -> None:
+    """Tell the reader how a test went."""
+    if delivery.state == Delivery.State.SENT:
+        messages.success(request, f"The test was sent. {delivery.result}", extra_tags="ok")
+    else:
+        messages.error(request, f"The test was not sent. {delivery.result}", extra_tags="bad")

@@ -1,0 +1,358 @@
+"""Storing what was measured elsewhere and is described by a file: outputs go through our parsers, captures through our decoder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+import analysis
+from analysis import numbers
+from analysis.catalogue import METRICS
+from experiments import workloads
+from experiments.common import plain_files
+from experiments.common.storable import storable
+from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
+from experiments.exchange.file_moves import files_with_rows, place_of
+from experiments.exchange.import_plan import ImportPlan
+from experiments.exchange.importers import read_report
+from experiments.exchange.measured import Measured, MeasuredTrial, checked, ranks_of, read_measured
+from experiments.exchange.table import read_table
+from experiments.files import ANALYSIS_NAME, write_analysis
+from experiments.models import (
+    Artifact,
+    Cluster,
+    Configuration,
+    Experiment,
+    Measurement,
+    Project,
+    State,
+    Trial,
+)
+from experiments.models.experiment import free_slug
+from experiments.specification.design import configuration_hash
+
+_NAMESPACE: Final = uuid.UUID("7b0e3c52-3d0c-5b8e-9a64-2f1d0c6f4e11")
+_FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
+_NO_CAPTURE: Final = "it was imported without a capture"
+_DESCRIPTION_BYTES: Final = 200_000
+_TABLE_BYTES: Final = 2_000_000
+_REPORT_BYTES: Final = 32_000_000
+_PIECE: Final = 1 << 20
+
+
+@dataclass(slots=True)
+class _Read:
+    """What one trial came to."""
+
+    figures: dict[str, float] = field(default_factory=dict)
+    of_mpi: dict[str, float] = field(default_factory=dict)
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    not_available: dict[str, str] = field(default_factory=dict)
+    trust: str = ""
+    trust_reasons: Sequence[str] = ()
+    capture: analysis.CaptureAnalysis | None = None
+
+
+def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
+    """Import what the description at ``place`` says, with the files beside it; with ``dry_run`` only say what that would come to.
+
+    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name beside it. The same description with
+    the same files is one experiment, however often it comes. Raise InvalidSpec at its fields, BadBundle, or OSError where ``place`` is
+    not there.
+    """
+    text, table = _texts(place)
+    described, points = read_measured(text, table)
+    try:
+        return _bring_in(
+            place, text if table is None else f"{text}\0{table}", described, points, project, owner, dry_run
+        )
+    except InvalidSpec as error:
+        if table is None:
+            raise
+        rows = read_table(table)
+        raise InvalidSpec(map(rows.placed, error.errors)) from None
+
+
+def bring_in_report(
+    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False
+) -> tuple[list[ImportPlan], list[str]]:
+    """Import a result file of another tool: what came of each of its programs, and a sentence for each run that does not come in.
+
+    All of it comes in or nothing. Raise BadBundle, or OSError where ``place`` is not there.
+    """
+    try:
+        content = plain_files.read_text(place, limit_bytes=_REPORT_BYTES)
+    except NotPlain as error:
+        raise BadBundle(f"{error}.") from None
+    report = read_report(content)
+    told = {"tool": report.tool, "sha256": hashlib.sha256(content.encode()).hexdigest()}
+    described = []
+    for data in report.sets:
+        try:
+            described.append((json.dumps(data, sort_keys=True), *checked(data)))
+        except InvalidSpec as error:
+            raise BadBundle(f"{data['name']}: {error}.") from None
+    with transaction.atomic():
+        arrivals = [
+            _bring_in(place, text, each, points, project, owner, dry_run, told) for text, each, points in described
+        ]
+    return arrivals, report.left_out
+
+
+def _bring_in(
+    place: Path,
+    text: str,
+    described: Measured,
+    points: Sequence[dict[str, Any]],
+    project: Project,
+    owner: Any,
+    dry_run: bool,
+    told: Mapping[str, Any] | None = None,
+) -> ImportPlan:
+    """The import of what ``text`` describes. Raise InvalidSpec at the fields of its trials, or BadBundle."""
+    digest = _digest(text, described, place.parent)
+    arrival = ImportPlan(described.name, uuid.uuid5(_NAMESPACE, digest))
+    arrival.existing = Experiment.objects.filter(uid=arrival.uid).first()
+    if arrival.existing is not None:
+        arrival.note = "it is here already"
+        return arrival
+    # Everything is read before anything is stored: an output that nobody can read refuses all of it.
+    read = [_read(described, number, points[number], place.parent) for number in range(len(points))]
+    arrival.trials = len(read)
+    arrival.files = sum(len(trial.places) for trial in described.trials)
+    if not dry_run:
+        origin = {**_origin(described, place, digest, owner), **(told or {})}
+        with files_with_rows() as scratch:
+            arrival.stored = _store(described, points, read, arrival.uid, origin, project, owner)
+            _place_files(arrival.stored, described, read, place.parent, scratch)
+    return arrival
+
+
+def _texts(place: Path) -> tuple[str, str | None]:
+    """The description and the table, where there is one. Raise BadBundle; OSError where ``place`` is not there."""
+    try:
+        if place.suffix != ".csv":
+            return plain_files.read_text(place, limit_bytes=_DESCRIPTION_BYTES), None
+        table = plain_files.read_text(place, limit_bytes=_TABLE_BYTES)
+        beside = place.with_suffix(".yaml")
+        try:
+            return plain_files.read_text(beside, limit_bytes=_DESCRIPTION_BYTES), table
+        except FileNotFoundError:
+            words = f"Beside a table stands {beside.name}, which says at least its name, workload and cluster; it is not there."
+            raise BadBundle(words) from None
+    except NotPlain as error:
+        raise BadBundle(f"{error}.") from None
+
+
+def _digest(text: str, described: Measured, directory: Path) -> str:
+    """The hash of the description and of every file that it names. Raise InvalidSpec at the field of one that is not there."""
+    digest = hashlib.sha256(text.encode())
+    for number, trial in enumerate(described.trials):
+        for field_name, file in trial.places:
+            try:
+                with plain_files.opened(directory / file) as stream:
+                    while piece := stream.read(_PIECE):
+                        digest.update(piece)
+            except (NotPlain, OSError) as error:
+                why = error.strerror if isinstance(error, OSError) else error
+                raise InvalidSpec([FieldError(f"trials.{number}.{field_name}", f"{file}: {why}")]) from None
+    return digest.hexdigest()
+
+
+def _read(described: Measured, number: int, point: Mapping[str, Any], directory: Path) -> _Read:
+    trial = described.trials[number]
+    read = _Read(figures=dict(trial.figures))
+    if trial.output is not None:
+        _read_output(described, number, point, directory, read)
+    if trial.capture is None:
+        read.not_available = {m.id: _NO_CAPTURE for m in METRICS.values() if m.section in _FROM_PACKETS}
+        return read
+    try:
+        read.capture = analysis.analyse(directory / trial.capture)
+    except analysis.CaptureError as error:
+        raise InvalidSpec([FieldError(f"trials.{number}.capture", str(error))]) from None
+    read.figures, read.of_mpi = {**read.capture.metrics, **read.figures}, dict(read.capture.mpi.metrics)
+    read.not_available = dict(read.capture.not_available)
+    read.trust, read.trust_reasons = read.capture.trust.verdict, read.capture.trust.reasons
+    return read
+
+
+def _read_output(described: Measured, number: int, point: Mapping[str, Any], directory: Path, read: _Read) -> None:
+    trial, at = described.trials[number], f"trials.{number}.output"
+    limit = int(settings.OUTPUT_LIMIT_BYTES)
+    try:
+        texts = {
+            file: plain_files.read_text(directory / file, limit_bytes=limit)
+            for file in [trial.output or "", *trial.files]
+        }
+        printed = texts.pop(trial.output or "")
+        by_name = {file.rpartition("/")[2]: text for file, text in texts.items()}
+        parsed = workloads.get(described.workload, point).parse(printed, by_name)
+    except (OutputError, NotPlain) as error:
+        raise InvalidSpec([FieldError(at, str(error))]) from None
+    for name, ran, told_here in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
+        raise InvalidSpec([_contradicted(described, number, name, ran, told_here)])
+    for name, value in parsed.figures.items():
+        if name in trial.figures and trial.figures[name] != value:
+            told = numbers.significant(value), numbers.significant(trial.figures[name])
+            words = f"the output says {told[0]}, not {told[1]}: leave the figure out, or the output"
+            raise InvalidSpec([FieldError(f"trials.{number}.figures.{name}", words)])
+    read.figures |= parsed.figures
+    read.tables = parsed.tables
+
+
+def _contradicted(described: Measured, number: int, name: str, ran: int, told: Any) -> FieldError:
+    """Where a run was described as another one than its own output says: it would stand at a wrong place of every curve."""
+    trial = described.trials[number]
+    at = f"trials.{number}.output"
+    if name in trial.parameters:
+        at = f"trials.{number}.parameters.{name}"
+    elif name in described.parameters:
+        at = f"parameters.{name}"
+    how = "" if name in {**described.parameters, **trial.parameters} else ", which is hosts times ranks_per_host"
+    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {told}{how}")
+
+
+def _origin(described: Measured, place: Path, digest: str, owner: Any) -> dict[str, Any]:
+    return {
+        "kind": "description",
+        "file": place.name,
+        "source": described.source,
+        "licence": described.licence,
+        "sha256": digest,
+        "imported_at": timezone.now().isoformat(),
+        "imported_by": owner.get_username() if owner is not None else "the command line",
+    }
+
+
+def _store(
+    described: Measured,
+    points: Sequence[dict[str, Any]],
+    read: Sequence[_Read],
+    uid: uuid.UUID,
+    origin: Mapping[str, Any],
+    project: Project,
+    owner: Any,
+) -> Experiment:
+    cluster = _cluster(described.cluster)
+    specification = _specification(described, points, cluster)
+    digest = configuration_hash(described.workload, specification)
+    experiment = Experiment.objects.create(
+        uid=uid,
+        project=project,
+        owner=owner,
+        slug=free_slug(slugify(described.name) or "imported", project),
+        name=storable(described.name),
+        workload=described.workload,
+        cluster=cluster,
+        specification=specification,
+        specification_hash=digest,
+        tags=described.tags,
+        origin=storable(dict(origin)),
+    )
+    experiment.versions.create(number=1, specification=specification, hash=digest, author=owner)
+    hashes = [configuration_hash(described.workload, point) for point in points]
+    rows: dict[str, Configuration] = {}
+    repetitions: Counter[str] = Counter()
+    for number, (trial, key, point) in enumerate(zip(described.trials, hashes, points, strict=True), start=1):
+        if key not in rows:
+            told = {"parameters": storable(dict(point)), "hosts": point["hosts"], "ranks": ranks_of(point)}
+            rows[key] = experiment.configurations.create(hash=key, position=len(rows), **told)
+        repetitions[key] += 1
+        _store_trial(experiment, rows[key], trial, read[number - 1], repetitions[key], number)
+    experiment.note_imported()
+    return experiment
+
+
+def _specification(described: Measured, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
+    """What was varied and what was not, in the shape of a specification; nobody runs it."""
+    names = list(dict.fromkeys(name for point in points for name in point))
+    values = {name: list(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
+    return storable(  # type: ignore[no-any-return]
+        {
+            "name": described.name,
+            "workload": described.workload,
+            "parameters": {name: each[0] for name, each in values.items() if len(each) == 1},
+            "sweep": {name: each for name, each in values.items() if len(each) > 1},
+            "cluster": cluster.slug,
+            "tags": described.tags,
+        }
+    )
+
+
+def _store_trial(
+    experiment: Experiment,
+    configuration: Configuration,
+    trial: MeasuredTrial,
+    read: _Read,
+    repetition: int,
+    position: int,
+) -> None:
+    row = Trial.objects.create(
+        experiment=experiment,
+        configuration=configuration,
+        cluster=experiment.cluster,
+        repetition=repetition,
+        position=position,
+        state=State.FINISHED,
+        ended_at=trial.ended_at,
+        command=storable(trial.command),
+        trust=read.trust,
+        trust_reasons=list(read.trust_reasons),
+        not_available={name: why for name, why in read.not_available.items() if name not in read.figures},
+        tables=storable(dict(read.tables)),
+    )
+    Measurement.objects.bulk_create(
+        Measurement(trial=row, scope=scope, metric=metric, value=value)
+        for scope, values in (("all", read.figures), ("mpi", read.of_mpi))
+        for metric, value in values.items()
+    )
+
+
+def _cluster(name: str) -> Cluster:
+    """The row that stands for a cluster that nothing here can reach: real hosts, of which nothing else is known."""
+    slug = f"{slugify(name)[:60] or 'cluster'}-elsewhere"
+    told = {"name": storable(name), "kind": "ssh", "enabled": False, "elsewhere": True}
+    row, _ = Cluster.objects.get_or_create(slug=slug, defaults=told)
+    if not row.elsewhere:
+        raise BadBundle(f"A cluster of this installation is called {slug}: give the other one another name.")
+    return row
+
+
+def _place_files(
+    experiment: Experiment, described: Measured, read: Sequence[_Read], directory: Path, scratch: Path
+) -> None:
+    """Copy the files of every trial to where they wait for their move, with the analysis of its capture, and store their rows."""
+    kinds = {"output": Artifact.Kind.STDOUT, "capture": Artifact.Kind.CAPTURE}
+    rows: list[Artifact] = []
+    for trial, told, result in zip(experiment.trials.order_by("position"), described.trials, read, strict=True):
+        waiting, final = place_of(trial, scratch)
+        for field_name, file in told.places:
+            target = waiting / file.rpartition("/")[2]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with plain_files.opened(directory / file) as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy, _PIECE)
+            rows.append(_moved(trial, kinds.get(field_name, Artifact.Kind.OTHER), target, final))
+        if result.capture is not None:
+            write_analysis(waiting / ANALYSIS_NAME, {**result.capture.to_dict(), "legacy_2011": None})
+            rows.append(_moved(trial, Artifact.Kind.ANALYSIS, waiting / ANALYSIS_NAME, final))
+    Artifact.objects.bulk_create(rows)
+
+
+def _moved(trial: Trial, kind: str, file: Path, final: str) -> Artifact:
+    """The row of a file as it will be after its move."""
+    row = Artifact.describe(trial.pk, kind, file)
+    row.path = f"{final}/{file.name}"
+    return row

@@ -1,0 +1,372 @@
+"""Bringing a bundle in: looked at as a whole first, stored in one transaction, its files moved to their places last.
+
+An experiment keeps its identity (``Experiment.uid``), so that what is here already is not stored twice: of an experiment that was
+imported before, the trials that are new come in; of one that was measured here, nothing does.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import zstandard
+from django.utils import timezone
+from django.utils.text import slugify
+
+from analysis.numbers import plural
+from experiments.common.storable import storable
+from experiments.errors import BadBundle
+from experiments.exchange.archive import Archive
+from experiments.exchange.bundle import CONTENTS
+from experiments.exchange.file_moves import files_with_rows, place_of
+from experiments.exchange.incoming import checked, digest_of, experiment_of, trials_of
+from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord
+from experiments.models import (
+    Artifact,
+    Cluster,
+    Configuration,
+    Environment,
+    Experiment,
+    ExperimentVersion,
+    Measurement,
+    Project,
+    Trial,
+)
+from experiments.models.experiment import free_slug
+from experiments.selectors.diagnosis import forget_diagnosis
+
+_UNPACKED_BYTES: Final = 1 << 30
+"""What a compressed analysis, profile or trace may become when a page reads it."""
+_PIECE: Final = 1 << 20
+_AS_IT_IS: Final = (
+    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
+    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
+    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
+)
+
+
+@dataclass(slots=True)
+class ImportPlan:
+    """What a bundle would bring, or brought, of one experiment."""
+
+    name: str
+    uid: uuid.UUID
+    note: str = ""
+    """Why nothing of it comes in, or what of it is here already."""
+    trials: int = 0
+    """New ones."""
+    files: int = 0
+    size_bytes: int = 0
+    existing: Experiment | None = None
+    stored: Experiment | None = None
+
+    @property
+    def words(self) -> str:
+        """The same as a sentence."""
+        if not self.trials:
+            return f"{self.name}: {self.note or 'nothing in it is new'}."
+        what = f"{plural(self.trials, 'trial')} with {plural(self.files, 'file')}"
+        return f"{self.name}: {what}{f'; {self.note}' if self.note else ''}."
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What a whole file came to: a bundle, or (``kind``) what was measured without Rankwire."""
+
+    installation: str
+    """Of a bundle; of anything else what it is from: a file, a tool."""
+    written_at: Any
+    """None where the file does not say it."""
+    written_by: str
+    licence: str
+    arrivals: list[ImportPlan] = field(default_factory=list)
+    kind: str = "bundle"
+    """``bundle``, ``description`` (a table too) or ``report``, of another tool."""
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each run or figure of a report that does not come in."""
+
+    @property
+    def trials(self) -> int:
+        return sum(each.trials for each in self.arrivals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    archive: Archive
+    contents: Contents
+    sha256: str
+    name: str
+
+
+def import_bundle(
+    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
+) -> ImportResult:
+    """Import the bundle at ``place`` into ``project``; with ``dry_run`` only say what that would come to.
+
+    Every file is held against its hash before anything is stored. Raise BadBundle, or OSError where the file is not there.
+    """
+    with Archive.opened(place) as archive:
+        archive.verify()
+        contents = checked(Contents, archive.json(CONTENTS), CONTENTS)
+        bundle = _Bundle(archive, contents, digest_of(place), name or place.name)
+        brought = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
+        records = [experiment_of(archive, directory) for directory in contents.experiments]
+        if len({record.uid for record in records}) < len(records):
+            raise BadBundle("An experiment is in the bundle twice.")
+        for record in records:
+            brought.arrivals.append(_compared(archive, record, project))
+        if not dry_run and brought.trials:
+            _store_all(bundle, records, brought, project, owner)
+    return brought
+
+
+def _key(trial: TrialRecord) -> tuple[str, str, int, int]:
+    return trial.configuration, trial.kind, trial.repetition, trial.attempt
+
+
+def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
+    return set(experiment.trials.values_list("configuration__hash", "kind", "repetition", "attempt"))
+
+
+def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> ImportPlan:
+    """What of an experiment is new here."""
+    arrival = ImportPlan(record.name, record.uid)
+    arrival.existing = existing = Experiment.objects.filter(uid=record.uid).first()
+    blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk)
+    if existing is not None and not existing.is_imported:
+        arrival.note = "it was measured here, and nothing of it comes back"
+    elif existing is not None and blocked:
+        arrival.note = "another project of this installation has it already"
+    known = _known_trials(existing) if existing is not None else set()
+    seen: set[tuple[str, str, int, int]] = set()
+    here = 0
+    for _, trial in trials_of(archive, record):
+        if _key(trial) in seen:
+            raise BadBundle(f"{record.name}: a trial is in the bundle twice.")
+        seen.add(_key(trial))
+        if blocked:
+            continue
+        if _key(trial) in known:
+            here += 1
+            continue
+        arrival.trials += 1
+        arrival.files += sum(not file.left_out for file in trial.files)
+        arrival.size_bytes += sum(file.size_bytes for file in trial.files if not file.left_out)
+    if here:
+        arrival.note = f"{plural(here, 'trial')} of it {'is' if here == 1 else 'are'} here already"
+    return arrival
+
+
+def _store_all(
+    bundle: _Bundle, records: Sequence[ExperimentRecord], brought: ImportResult, project: Project, owner: Any
+) -> None:
+    with files_with_rows() as scratch:
+        for record, arrival in zip(records, brought.arrivals, strict=True):
+            if arrival.trials:
+                _store(bundle, record, arrival, project, owner, scratch)
+    for arrival in brought.arrivals:
+        if arrival.stored is not None:
+            forget_diagnosis(arrival.stored)
+
+
+def _store(
+    bundle: _Bundle, record: ExperimentRecord, arrival: ImportPlan, project: Project, owner: Any, scratch: Path
+) -> None:
+    experiment = arrival.existing
+    if experiment is not None:
+        experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
+    clusters = {each.slug: _cluster(each, bundle.contents) for each in record.clusters}
+    cluster = clusters[record.cluster] if record.cluster is not None else None
+    origin = _origin(bundle, record, owner)
+    if experiment is None:
+        experiment = Experiment(uid=record.uid, project=project, owner=owner, slug=_free_slug(record.slug, project))
+        _describe(experiment, record, cluster, origin)
+        experiment.save(force_insert=True)
+        Experiment.objects.filter(pk=experiment.pk).update(created_at=record.created_at)
+    elif record.version >= experiment.version:
+        _describe(experiment, record, cluster, origin)
+        experiment.save()
+    newest = record.version >= experiment.version
+    _versions(experiment, record)
+    configurations = _configurations(experiment, record, newest=newest)
+    known = _known_trials(experiment)
+    for directory, trial in trials_of(bundle.archive, record):
+        if _key(trial) in known:
+            if newest:
+                same = {"configuration": configurations[trial.configuration], "kind": trial.kind}
+                alike = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
+                alike.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
+            continue
+        row = _trial(bundle.archive, experiment, trial, configurations, clusters)
+        _files(bundle.archive, f"{directory}/files", row, trial, scratch)
+    arrival.stored = experiment
+    experiment.note_imported()
+
+
+def _free_slug(wanted: str, project: Project) -> str:
+    # Without the project's name that another installation put before it.
+    return free_slug(slugify(wanted.rpartition("--")[2]) or "imported", project)
+
+
+def _describe(
+    experiment: Experiment, record: ExperimentRecord, cluster: Cluster | None, origin: Mapping[str, Any]
+) -> None:
+    experiment.name, experiment.workload, experiment.cluster = storable(record.name), storable(record.workload), cluster
+    experiment.version, experiment.tags = record.version, storable(record.tags)
+    experiment.specification = storable(record.specification)
+    experiment.specification_hash = record.specification_hash
+    experiment.source, experiment.origin = storable(record.source), storable(origin)
+
+
+def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, Any]:
+    """Where it came from: kept with the experiment and shown on its page; what the bundle said of it before stays below."""
+    contents = bundle.contents
+    return {
+        "kind": "bundle",
+        "installation": contents.installation.name,
+        "installation_uid": str(contents.installation.uid),
+        "slug": record.slug,
+        "owner": record.owner,
+        "written_at": contents.written_at.isoformat(),
+        "written_by": contents.written_by,
+        "licence": contents.licence,
+        "captures": contents.captures,
+        "anonymised": contents.anonymised,
+        "imported_at": timezone.now().isoformat(),
+        "imported_by": owner.get_username() if owner is not None else "the command line",
+        "file": bundle.name,
+        "sha256": bundle.sha256,
+        **({"before": record.origin} if record.origin else {}),
+    }
+
+
+def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
+    """The row that stands for a cluster of another installation; one that is this installation's own stays another row."""
+    if record.elsewhere:
+        slug, name = record.slug, record.name
+    else:
+        known = f"{contents.installation.uid.hex[:8]}"
+        slug, name = f"{record.slug[:70]}-{known}", f"{record.name} of {contents.installation.name}"
+    row, made = Cluster.objects.get_or_create(
+        slug=slug,
+        defaults={
+            "name": storable(name)[:120],
+            "kind": record.kind,
+            "facts": storable(record.facts),
+            "enabled": False,
+            "elsewhere": True,
+        },
+    )
+    if not made and not row.elsewhere:
+        raise BadBundle(f"A cluster of this installation is called {slug}, as that of the bundle is: rename it first.")
+    return row
+
+
+def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
+    known = set(experiment.versions.values_list("number", flat=True))
+    numbers = [each.number for each in record.versions]
+    if len(set(numbers)) < len(numbers):
+        raise BadBundle(f"{record.name}: a version is in the bundle twice.")
+    for each in record.versions:
+        if each.number not in known:
+            row = experiment.versions.create(
+                number=each.number, specification=storable(each.specification), hash=each.hash
+            )
+            ExperimentVersion.objects.filter(pk=row.pk).update(created_at=each.created_at)
+
+
+def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:
+    known = {row.hash: row for row in experiment.configurations.all()}
+    new = [
+        Configuration(
+            experiment=experiment,
+            hash=each.hash,
+            parameters=storable(each.parameters),
+            hosts=each.hosts,
+            ranks=each.ranks,
+            position=each.position,
+            in_design=each.in_design,
+        )
+        for each in record.configurations
+        if each.hash not in known
+    ]
+    Configuration.objects.bulk_create(new, batch_size=2000)
+    if newest:
+        for each in record.configurations:
+            if (row := known.get(each.hash)) is not None:
+                row.position, row.in_design = each.position, each.in_design
+        Configuration.objects.bulk_update(known.values(), ["position", "in_design"], batch_size=2000)
+    return dict(experiment.configurations.values_list("hash", "pk"))
+
+
+def _trial(
+    archive: Archive,
+    experiment: Experiment,
+    record: TrialRecord,
+    configurations: Mapping[str, int],
+    clusters: Mapping[str, Cluster],
+) -> Trial:
+    row = Trial.objects.create(
+        experiment=experiment,
+        configuration_id=configurations[record.configuration],
+        cluster=clusters[record.cluster] if record.cluster is not None else None,
+        environment=_environment(archive, record),
+        **{name: storable(getattr(record, name)) for name in _AS_IT_IS},
+    )
+    Measurement.objects.bulk_create(
+        Measurement(trial=row, scope=scope, metric=metric, value=value)
+        for scope, values in record.measurements.items()
+        for metric, value in values.items()
+    )
+    return row
+
+
+def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
+    if record.environment is None:
+        return None
+    facts = archive.json(f"environments/{record.environment}.json")
+    if not isinstance(facts, dict):
+        raise BadBundle(f"environments/{record.environment}.json is not as it should be.")
+    return Environment.store(storable(facts))
+
+
+def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
+    """Unpack the files of a trial where they wait for their move, and store their rows."""
+    waiting, place_in_store = place_of(trial, scratch)
+    rows = []
+    for file in record.files:
+        if file.left_out:
+            continue
+        target = waiting / file.path
+        archive.unpack(f"{place}/{file.path}", target)
+        _require_readable(target, f"{place}/{file.path}", file)
+        path = f"{place_in_store}/{file.path}"
+        told = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
+        rows.append(Artifact(trial=trial, kind=file.kind, path=path, **told))
+    names = [row.name for row in rows]
+    if len(set(names)) < len(names):
+        raise BadBundle(f"{place} has two files of one name.")
+    Artifact.objects.bulk_create(rows)
+
+
+def _require_readable(target: Path, name: str, file: FileRecord) -> None:
+    """What pages unpack in memory must not become a flood there: a few bytes can hold gigabytes of zeros."""
+    if not file.path.endswith(".zst") or file.kind == "capture":
+        return
+    size, last = 0, b""
+    try:
+        with target.open("rb") as stream, zstandard.ZstdDecompressor().stream_reader(stream) as reader:
+            while piece := reader.read(_PIECE):
+                size += len(piece)
+                if size > _UNPACKED_BYTES:
+                    raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
+                if size <= 64 * _PIECE:
+                    last += piece
+        if file.kind == "analysis" and (size > 64 * _PIECE or not isinstance(json.loads(last), dict)):
+            raise BadBundle(f"{name} is no analysis of a capture.")
+    except (zstandard.ZstdError, ValueError, RecursionError) as error:
+        raise BadBundle(f"{name} cannot be read: {error}.") from None

@@ -1,0 +1,148 @@
+"""The results of Ramble, which Benchpark runs (``ramble workspace analyze --formats json``). Pure.
+
+The experiments of a workload are one experiment here; what differs between them is what was varied. Figures of a context have its name
+before theirs. Of an experiment with repeats each repeat is a trial, and the statistics that Ramble makes of them are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any, Final
+
+from pydantic import Field
+
+from experiments.errors import BadBundle
+from experiments.exchange.importers.report import (
+    RESERVED,
+    ForeignReport,
+    Lenient,
+    checked,
+    keep_figure,
+    parameters,
+    workload_named,
+)
+
+_TOOL: Final = "ramble"
+_DONE: Final = "SUCCESS"
+_NOT_VARIED: Final = re.compile(
+    r".*(_dir|_path|_name|_namespace|_hash|_status|_file|_index)|(n_nodes|n_ranks|processes_per_node|command|batch_submit|repeat_index|experiment_.*|execute_.*)"
+)
+_LONGEST: Final = 80
+
+
+class _Fom(Lenient):
+    name: str
+    value: Any
+    units: str = ""
+    origin_type: str = ""
+
+
+class _Context(Lenient):
+    name: str
+    display_name: str = ""
+    foms: list[_Fom]
+
+
+class _Experiment(Lenient):
+    name: str
+    status: str = Field(alias="RAMBLE_STATUS")
+    application_name: str
+    workload_name: str
+    variables: dict[str, Any] = Field(alias="RAMBLE_VARIABLES")
+    contexts: list[_Context] = Field([], alias="CONTEXTS")
+
+    def count(self, name: str) -> int | None:
+        """A count, which Ramble writes as a number or as its text, beside the variables or among them."""
+        told = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
+        return int(told) if re.fullmatch(r"[1-9][0-9]{0,5}", told) else None
+
+
+class _Results(Lenient):
+    experiments: list[_Experiment]
+    workspace_name: str = ""
+
+
+def recognises(data: dict[str, Any]) -> bool:
+    listed = data.get("experiments")
+    return isinstance(listed, list) and (
+        "workspace_name" in data or any("RAMBLE_STATUS" in e for e in listed if isinstance(e, dict))
+    )
+
+
+def read(data: dict[str, Any]) -> ForeignReport:
+    """Return the experiments that succeeded as trials. Raise BadBundle for what no Ramble of today wrote."""
+    results = checked(_Results, data, "Ramble")
+    if not results.experiments:
+        raise BadBundle("There is no experiment in these results of Ramble.")
+    told = ForeignReport("Ramble", [])
+    grouped: dict[str, list[_Experiment]] = defaultdict(list)
+    for experiment in results.experiments:
+        if why := _why_not(experiment):
+            told.left_out.append(f"{experiment.name[:120]}: {why}")
+        else:
+            grouped[f"{experiment.application_name}.{experiment.workload_name}"].append(experiment)
+    for name, experiments in grouped.items():
+        varied = _varied(experiments)
+        trials = [trial for each in experiments if (trial := _trial(each, varied, told.left_out)) is not None]
+        if trials:
+            told.sets.append(_described(name, results.workspace_name, trials))
+    return told
+
+
+def _described(name: str, workspace: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": f"{name}{f' of {workspace}' if workspace else ''}"[:120],
+        "workload": workload_named(name, _TOOL),
+        "cluster": (workspace or "Ramble")[:60],
+        "source": f"Ramble{f', workspace {workspace}' if workspace else ''}"[:300],
+        "trials": trials,
+    }
+
+
+def _why_not(experiment: _Experiment) -> str:
+    if experiment.status != _DONE:
+        return f"its status is {experiment.status[:40]}"
+    if any(fom.origin_type.startswith("summary") for context in experiment.contexts for fom in context.foms):
+        return "it holds the statistics of repeats, which come in one by one"
+    if experiment.count("n_nodes") is None:
+        return "it does not say on how many nodes it ran"
+    return ""
+
+
+def _varied(experiments: list[_Experiment]) -> list[str]:
+    """Names of the variables that tell these experiments apart, without places, names and the number of a repeat."""
+    names = dict.fromkeys(name for each in experiments for name in each.variables)
+    return [
+        name
+        for name in names
+        if not _NOT_VARIED.fullmatch(name)
+        and name not in RESERVED
+        and len({str(each.variables.get(name)) for each in experiments}) > 1
+    ]
+
+
+def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> dict[str, Any] | None:
+    figures: dict[str, float] = {}
+    for context in experiment.contexts:
+        for fom in context.foms:
+            name = fom.name if context.name == "null" else f"{context.display_name or context.name} {fom.name}"
+            try:
+                keep_figure(figures, _TOOL, name, fom.value, fom.units)
+            except ValueError as error:
+                left_out.append(f"{experiment.name[:120]}: the figure {name[:_LONGEST]}: {error}")
+    if not figures:
+        left_out.append(f"{experiment.name[:120]}: no figure of it can be read")
+        return None
+    own = {name: _plain(experiment.variables[name]) for name in varied if name in experiment.variables}
+    ranks = experiment.count("n_ranks")
+    counts = {"hosts": experiment.count("n_nodes"), **({"ranks": ranks} if ranks else {})}
+    return {"parameters": {**parameters(own, _TOOL), **counts}, "figures": figures}
+
+
+def _plain(value: Any) -> Any:
+    """Variables are expanded to text: numbers of them are numbers again."""
+    text = str(value)
+    if re.fullmatch(r"-?[0-9]{1,15}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?[0-9]{1,15}\.[0-9]{1,15}", text) else value

@@ -1,0 +1,177 @@
+"""The run report of ReFrame 4 (https://reframe-hpc.readthedocs.io, ``--report-file``; data versions 4.x). Pure.
+
+A test on a partition is an experiment, its parameters and the environment are what was varied, a test case that ended is a trial. The
+hosts are those of the job's list of nodes. A case that only missed its reference was measured as any other.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from experiments.errors import BadBundle
+from experiments.exchange.importers.report import (
+    ForeignReport,
+    Lenient,
+    checked,
+    keep_figure,
+    moment,
+    parameters,
+    workload_named,
+)
+
+_TOOL: Final = "reframe"
+_PAIR: Final = " %"
+_MAJOR: Final = "4."
+
+
+class _Session(Lenient):
+    data_version: str
+    version: str = ""
+    hostname: str = ""
+    user: str = ""
+
+
+class _Case(Lenient):
+    name: str
+    display_name: str = ""
+    system: str
+    partition: str
+    environ: str
+    result: str
+    fail_phase: str | None = None
+    fail_reason: str | None = None
+    fixture: bool = False
+    num_tasks: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    num_tasks_per_node: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    job_nodelist: list[str] | None = None
+    job_completion_time_unix: float | None = None
+    time_run: float | None = None
+    executable: str | None = None
+    executable_opts: tuple[str, ...] = ()
+    perfvalues: dict[str, list[Any]] | None = None
+
+    @property
+    def shown(self) -> str:
+        return self.display_name or self.name
+
+    @property
+    def hosts(self) -> int | None:
+        if self.job_nodelist:
+            return len(set(self.job_nodelist))
+        if self.num_tasks and self.num_tasks_per_node:
+            return math.ceil(self.num_tasks / self.num_tasks_per_node)
+        return None
+
+
+class _Run(Lenient):
+    testcases: list[_Case]
+
+
+class _Report(Lenient):
+    session_info: _Session
+    runs: list[_Run]
+
+
+def recognises(data: dict[str, Any]) -> bool:
+    return isinstance(data.get("session_info"), dict) and "runs" in data
+
+
+def read(data: dict[str, Any]) -> ForeignReport:
+    """Return the test cases as trials. Raise BadBundle for another version, or what no ReFrame wrote."""
+    version = data["session_info"].get("data_version")
+    if not isinstance(version, str) or not version.startswith(_MAJOR):
+        raise BadBundle(
+            f"Reports of ReFrame are read in the data versions {_MAJOR}x; this one is {str(version)[:20]!r}."
+        )
+    report = checked(_Report, data, "ReFrame")
+    session = report.session_info
+    told = ForeignReport(f"ReFrame {session.version}".strip(), [])
+    source = f"{told.tool}{f' on {session.hostname}' if session.hostname else ''}"
+    sets: dict[tuple[str, str], dict[str, Any]] = {}
+    for number, run in enumerate(report.runs, start=1):
+        for case in run.testcases:
+            where = f"{case.shown} on {case.system}:{case.partition} with {case.environ}"
+            where += f", run {number}" if len(report.runs) > 1 else ""
+            trial = _trial(case, where, told.left_out)
+            if trial is None:
+                continue
+            base = _base_name(case)
+            key = (base, f"{case.system}:{case.partition}")
+            described = sets.setdefault(key, _described(*key, source))
+            described["trials"].append(trial)
+    told.sets = list(sets.values())
+    return told
+
+
+def _described(test: str, cluster: str, source: str) -> dict[str, Any]:
+    return {
+        "name": f"{test} on {cluster}"[:120],
+        "workload": workload_named(test, _TOOL),
+        "cluster": cluster[:60],
+        "source": source[:300],
+        "trials": [],
+    }
+
+
+def _base_name(case: _Case) -> str:
+    return case.shown.partition(_PAIR)[0].strip() or case.name
+
+
+def _trial(case: _Case, where: str, left_out: list[str]) -> dict[str, Any] | None:
+    """The case as a trial, or None with the reason in ``left_out``."""
+    if why := _why_not(case):
+        left_out.append(f"{where}: {why}")
+        return None
+    figures: dict[str, float] = {}
+    for name, told in (case.perfvalues or {}).items():
+        try:
+            _keep(figures, name.rpartition(":")[2], told)
+        except ValueError as error:
+            left_out.append(f"{where}: the figure {name.rpartition(':')[2][:80]}: {error}")
+    if case.time_run is not None and math.isfinite(case.time_run):
+        figures["reframe.run_stage_s"] = case.time_run
+    if not figures:
+        left_out.append(f"{where}: no figure of it can be read")
+        return None
+    varied = {"environ": case.environ, **_own_parameters(case)}
+    counts = {"hosts": case.hosts, **({"ranks": case.num_tasks} if case.num_tasks else {})}
+    return {
+        "parameters": {**parameters(varied, _TOOL), **counts},
+        "figures": figures,
+        "command": [case.executable, *case.executable_opts] if case.executable else [],
+        "ended_at": moment(case.job_completion_time_unix),
+    }
+
+
+def _why_not(case: _Case) -> str:
+    reason = (case.fail_reason or "it does not say why").partition("\n")[0][:200]
+    if case.fixture:
+        return "it is a fixture of other tests"
+    if case.result == "fail" and case.fail_phase != "performance":
+        return f"it failed in the phase {case.fail_phase or 'that it does not name'}: {reason}"
+    if case.result not in ("pass", "fail", "xpass", "xfail"):
+        return f"it was not run to its end ({case.result[:40]})"
+    if case.hosts is None:
+        return "it says neither its nodes nor how many tasks there are on each"
+    return ""
+
+
+def _keep(figures: dict[str, float], name: str, told: list[Any]) -> None:
+    """Add the performance variable, written as (value, reference, lower, upper, unit, ...). Raise ValueError."""
+    if len(told) < 5 or not isinstance(told[4], str | None) or isinstance(told[0], str):
+        raise ValueError("its value and unit are not where ReFrame writes them")
+    keep_figure(figures, _TOOL, name, told[0], told[4] or "")
+
+
+def _own_parameters(case: _Case) -> dict[str, Any]:
+    """The test's parameters, which its display name tells as ``%NAME=VALUE``; the record has them with their types."""
+    own: dict[str, Any] = {}
+    for pair in case.shown.split(_PAIR)[1:]:
+        name, equals, text = pair.partition("=")
+        if equals:
+            typed = (case.model_extra or {}).get(name)
+            own[name] = typed if isinstance(typed, int | float | str) and str(typed) == text else text
+    return own

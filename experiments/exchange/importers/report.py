@@ -1,0 +1,93 @@
+"""What the readers of other tools' files have in common. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from experiments import workloads
+from experiments.common import external_figures
+from experiments.common.storable import is_storable_text
+from experiments.errors import BadBundle
+
+RESERVED: Final = ("hosts", "ranks", "ranks_per_host")
+_LONGEST_TEXT: Final = 200
+_R = TypeVar("_R", bound=BaseModel)
+
+
+class Lenient(BaseModel):
+    """A record of another tool: what is read of it is checked, what else stands in it is not looked at."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+@dataclass(slots=True)
+class ForeignReport:
+    """What a result file came to. ``sets`` are descriptions as ``measured`` takes them, each of one program on one cluster."""
+
+    tool: str
+    """With its version where the file says it."""
+    sets: list[dict[str, Any]]
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each run or figure that does not come in."""
+
+
+def checked(kind: type[_R], data: Any, tool: str) -> _R:
+    """Return the record. Raise BadBundle with the path of what is not as ``tool`` writes it."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadBundle(f"It is not as {tool} writes it: {where or 'as a whole'}: {first['msg']}.") from None
+
+
+def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:
+    """Add a figure under its identifier here. Raise ValueError where it is no number, has no unit that is known, or is there already."""
+    try:
+        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{str(value)[:40]!r} is no number")
+    identifier, kept = external_figures.named(tool, name, number, unit)
+    if identifier in figures:
+        raise ValueError(f"another figure of it is called {identifier} here")
+    if not math.isfinite(kept):
+        raise ValueError(f"{str(value)[:40]!r} is no number in the unit that it is kept in")
+    figures[identifier] = kept
+
+
+def workload_named(name: str, tool: str) -> str:
+    """Return a name for a program of another tool that is none of the workloads here, whose parameters are other ones."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:60] or tool
+    return f"{tool}-{plain}" if workloads.find(plain, {}) is not None else plain
+
+
+def parameters(told: Mapping[str, Any], tool: str) -> dict[str, Any]:
+    """Return what can be a parameter here: numbers and texts; a name that means something else here has ``tool`` before it."""
+    kept: dict[str, Any] = {}
+    for name, value in told.items():
+        if isinstance(value, bool):
+            value = str(value).lower()
+        if isinstance(value, float) and not math.isfinite(value):
+            continue
+        if isinstance(value, str) and not (is_storable_text(value) and len(value) <= _LONGEST_TEXT):
+            continue
+        if isinstance(value, int | float | str) and is_storable_text(name) and len(name) <= 80:
+            kept[f"{tool}_{name}" if name in RESERVED else name] = value
+    return kept
+
+
+def moment(seconds: float | None) -> str | None:
+    """Return a time of Unix as text with its zone; None for one that no calendar has."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,118 @@
+"""Tests of clusters: whether trials could run on the hosts as they are set up. The last one of each cluster is kept."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.db import IntegrityError, models, transaction
+from django.db.models.functions import Now
+
+from experiments.common.storable import storable
+from experiments.models.cluster import Cluster, Lease
+
+LONGEST: Final = datetime.timedelta(minutes=15)
+"""A test without an end after so long has nobody who works on it."""
+OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
+"""What a step can be found to be."""
+
+Step = Mapping[str, Any]
+"""``name``, ``state``, ``value`` (a few words), ``seen`` and ``remedy`` (sentences), ``commands`` (to copy)."""
+
+
+class ClusterTest(models.Model):
+    """The last test of a cluster. It waits for a worker, runs, and is over."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="test")
+    asked_at = models.DateTimeField()
+    begun_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    worker = models.CharField(max_length=120, blank=True)
+    trying = models.CharField(max_length=200, blank=True, help_text="What is being tried now.")
+    steps: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
+    of_settings = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"test of {self.cluster}"
+
+    @classmethod
+    def ask(cls, cluster: Cluster) -> bool:
+        """Note that a test is wanted, in the place of the last one; return False while one waits or runs."""
+        with transaction.atomic():
+            Cluster.objects.select_for_update().get(pk=cluster.pk)
+            kept = cls.objects.filter(cluster=cluster).first()
+            if kept is not None and not kept.is_over:
+                return False
+            fresh: dict[str, Any] = {
+                "begun_at": None,
+                "ended_at": None,
+                "worker": "",
+                "trying": "",
+                "steps": [],
+                "of_settings": "",
+            }
+            cls.objects.update_or_create(cluster=cluster, defaults={"asked_at": Now(), **fresh})
+        return True
+
+    @classmethod
+    def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
+        """Take the test that is asked for on; None when there is none. It has no hosts yet: see ``take_hosts``."""
+        mine = cls.objects.filter(cluster=cluster, begun_at=None, ended_at=None)
+        told = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
+        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**told) else None
+
+    def take_hosts(self) -> bool:
+        """Take what a trial would, so that neither disturbs the other; False where one has them."""
+        try:
+            with transaction.atomic():
+                Lease.objects.bulk_create(Lease(resource=resource, test=self) for resource in self.cluster.resources())
+        except IntegrityError:
+            return False
+        return True
+
+    def tell(self, trying: str, steps: Sequence[Step]) -> None:
+        """Show how far it is."""
+        self._mine().update(trying=trying[:200], steps=storable(list(steps)))
+
+    def end(self, steps: Sequence[Step]) -> None:
+        """Keep what was found and give the hosts back."""
+        with transaction.atomic():
+            self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps)))
+            self.leases.all().delete()
+        self.refresh_from_db()
+
+    def give_up(self, reason: str) -> None:
+        """End a test that nobody works on any more."""
+        step = {"name": "Test", "state": PROBLEM, "value": "Not ended", "seen": reason, "remedy": "Test again."}
+        self.end([*self.steps, {**step, "commands": []}])
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended_at is not None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it should have ended long ago, by the database's clock."""
+        return type(self).objects.filter(pk=self.pk, ended_at=None, asked_at__lt=Now() - LONGEST).exists()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the settings have changed since."""
+        return bool(self.of_settings) and self.of_settings != digest_of(self.cluster)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Steps by what they were found to be, those that there are."""
+        states = [step["state"] for step in self.steps]
+        return {state: states.count(state) for state in (OK, WARNING, PROBLEM, SKIPPED) if state in states}
+
+    def _mine(self) -> models.QuerySet[ClusterTest]:
+        return type(self).objects.filter(pk=self.pk, worker=self.worker, ended_at=None)
+
+
+def digest_of(cluster: Cluster) -> str:
+    """SHA-256 (hex) of what a test rests on."""
+    return hashlib.sha256(json.dumps([cluster.kind, cluster.settings], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,317 @@
+"""From a specification to its configurations and ordered trials. Pure: the live preview and the stored rows come from the same call."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError
+
+from analysis.numbers import plural
+from experiments import workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.specification import budget
+from experiments.specification.fields import ExperimentSpec
+from experiments.specification.parameters import (
+    CLUSTER_PARAMETERS,
+    LINK_PARAMETERS,
+    MAX_RANKS,
+    RANKS,
+    Link,
+    canonical,
+    sentence,
+)
+
+ETHERNET_HEADER_BYTES = 14
+MOST_WORK: Final = 2_000_000
+"""Nodes of a condition that are evaluated before a specification is judged too large: about a second."""
+Kind = Literal["warmup", "measured", "control", "ideal"]
+
+_FIRST_LINK_PARAMETERS: Final = frozenset(("bandwidth", "delay", "jitter", "loss", "mtu"))
+# Those that came when configurations were already stored: at its default each means the network that ran before it existed.
+_LATER_DEFAULTS: Final = {
+    f"link.{name}": field.default for name, field in Link.model_fields.items() if name not in _FIRST_LINK_PARAMETERS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationPlan:
+    """One point of the sweep. ``parameters`` hold every parameter in base units, defaults included; ``hash`` is canonical."""
+
+    parameters: Mapping[str, Any]
+    hash: str
+
+    @property
+    def hosts(self) -> int:
+        return int(self.parameters["hosts"])
+
+    @property
+    def ranks(self) -> int:
+        return ranks_of(self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """One run: ``configuration`` indexes the design's list, ``repetition`` counts from 1 within its kind."""
+
+    configuration: int
+    kind: Kind
+    repetition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """All configurations, and all trials in the order in which they run."""
+
+    configurations: tuple[ConfigurationPlan, ...]
+    trials: tuple[TrialPlan, ...]
+
+
+def expand(spec: ExperimentSpec) -> Design:
+    """Return the design of a checked specification."""
+    plans = tuple(_plan(spec, values) for values in _points(spec))
+    return Design(plans, tuple(_order(spec, len(plans))))
+
+
+def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
+    """Return the parameters of the first configuration of a checked specification, without making the others."""
+    return next(_points(spec))
+
+
+def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
+    """Return what is wrong with the configurations: too many, none left, or values that do not go together."""
+    per_configuration = spec.repetitions + spec.warmups + spec.control + spec.ideal
+    too_many = FieldError(
+        "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
+    )
+    errors: list[FieldError] = []
+    count = 0
+    sizes: dict[int, list[Any]] = {}
+    try:
+        for values in _points(spec, limit=20 * max_trials):
+            count += 1
+            if count * per_configuration > max_trials:
+                return [too_many]
+            errors.extend(e for e in _joint_problems(spec, values) if e not in errors)
+            if spec.scaling == "weak" and spec.grows_with_hosts is not None:
+                sizes.setdefault(values["hosts"], []).append(values[spec.grows_with_hosts])
+            if len(errors) > 20:
+                break
+    except InvalidSpec as error:
+        return list(error.errors)
+    if not count:
+        return [FieldError("where", "leaves no configuration")]
+    return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
+
+
+def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[FieldError]:
+    """Return why ``sizes``, the values of ``grown`` by number of hosts, are no weak scaling.
+
+    The analysis compares one size of the problem per number of hosts; with several it would compare different problems.
+    """
+
+    def wrong(message: str) -> list[FieldError]:
+        return [FieldError("grows_with_hosts", message)]
+
+    if len(sizes) < 2:
+        return [FieldError("sweep.hosts", "weak scaling needs at least two numbers of hosts")]
+    before: tuple[str, Any] | None = None
+    for hosts, values in sorted(sizes.items()):
+        at = plural(hosts, "host")
+        other = next((value for value in values if value != values[0]), None)
+        if other is not None:
+            both = f"{values[0]} and {other}"
+            return wrong(f"{grown} is {both} at {at}; let it advance with the hosts: zip: [[hosts, {grown}]]")
+        if isinstance(values[0], bool) or not isinstance(values[0], int | float):
+            return wrong(f"{grown} is {values[0]!r} at {at}; only a number can grow")
+        if before is not None and values[0] <= before[1]:
+            return wrong(f"{grown} does not grow: it is {before[1]} at {before[0]} and {values[0]} at {at}")
+        before = at, values[0]
+    return []
+
+
+def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes.
+
+    A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials. How the
+    output is read stays out too: other figures of the same run are no other run.
+    """
+    known = workloads.find(workload, parameters)
+    later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
+    aside = frozenset() if known is None else known.reading
+    said = {
+        name: _plain(value)
+        for name, value in parameters.items()
+        if name not in aside and (name not in later or value != later[name])
+    }
+    canonical_form = {"workload": workload, "parameters": said}
+    return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
+    """Return the workload's own typed parameters out of a configuration's."""
+    model = workloads.get(workload, parameters).parameters_type
+    return model.model_validate({name: parameters[name] for name in model.model_fields if name in parameters})
+
+
+def ranks_of(parameters: Mapping[str, Any]) -> int:
+    """Return on how many ranks a configuration runs."""
+    return int(parameters["hosts"]) * int(parameters["ranks_per_host"])
+
+
+def pinned(spec: ExperimentSpec) -> ExperimentSpec:
+    """Return a checked specification that says what otherwise depends on when it is read: the version of a registered program."""
+    workload = workloads.get(spec.workload, spec.parameters)
+    fields = workload.parameters_type.model_fields
+    missing = {name: fields[name].default for name in workload.pinned if name not in spec.parameters}
+    return spec.model_copy(update={"parameters": {**spec.parameters, **missing}}) if missing else spec
+
+
+def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
+    """Return how many threads each rank of a configuration has; 1 for a workload or parameters of another time."""
+    known = workloads.find(workload, parameters)
+    try:
+        return 1 if known is None else known.threads(workload_parameters(workload, parameters))
+    except ValidationError:
+        return 1
+
+
+def link_of(parameters: Mapping[str, Any]) -> Link:
+    """Return the link that a configuration asks for. One from before a parameter existed has its default."""
+    asked = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
+    return Link.model_validate(asked)
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the swept values of every kept configuration, the last parameter changing fastest."""
+    swept = spec.values()
+    keep = spec.condition()
+    if keep is not None and limit is not None:
+        limit = min(limit, MOST_WORK // keep.size)
+    constants = _constants(spec)
+    axes: list[list[dict[str, Any]]] = []
+    grouped = {name: group for group in spec.zip for name in group}
+    for name, values in swept.items():
+        group = grouped.get(name)
+        if group is None:
+            axes.append([{name: value} for value in values])
+        elif name == group[0]:
+            rows = zip(*(swept[member] for member in group), strict=True)
+            axes.append([dict(zip(group, row, strict=True)) for row in rows])
+    for seen, point in enumerate(itertools.product(*axes)):
+        budget.check()
+        if limit is not None and seen >= limit:
+            shorter = "" if keep is None or limit < MOST_WORK // keep.size else ", or a shorter condition"
+            raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values{shorter}")])
+        values_here = {**constants, **{name: value for part in point for name, value in part.items()}}
+        try:
+            if keep is None or keep(values_here | {RANKS: values_here["hosts"] * values_here["ranks_per_host"]}):
+                yield values_here
+        except ValueError as error:
+            raise InvalidSpec([FieldError("where", str(error))]) from None
+
+
+def _constants(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return defaults and constants of all parameters, in base units."""
+    defaults = workloads.get(spec.workload, spec.parameters).parameters_type.model_construct().model_dump()
+    cluster = {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
+    link = {f"link.{name}": value for name, value in spec.link.model_dump().items()}
+    own = {name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()}
+    return {**cluster, **defaults, **link, **own}
+
+
+def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
+    """Return the largest number of hosts that a trial needs, and the field that asks for it."""
+    field = "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts"
+    return max(point.hosts for point in plan.configurations), field
+
+
+def most_ranks(spec: ExperimentSpec, plan: Design) -> tuple[int, int, str]:
+    """Return hosts and ranks of the trial with most ranks, and the field that asks for them."""
+    largest = max(plan.configurations, key=lambda point: point.ranks)
+    field = "sweep.ranks_per_host" if "ranks_per_host" in spec.sweep else "parameters.ranks_per_host"
+    return largest.hosts, largest.ranks, field
+
+
+def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with values that are each allowed but do not go together."""
+    if values["link.jitter"] > values["link.delay"]:
+        swept = next((name for name in ("link.jitter", "link.delay") if name in spec.sweep), None)
+        path = f"sweep.{swept}" if swept else "link.jitter"
+        yield FieldError(path, "jitter cannot be larger than the delay it varies")
+    yield from _link_problems(spec, values)
+    ranks = values["hosts"] * values["ranks_per_host"]
+    if ranks > MAX_RANKS:
+        yield FieldError(
+            "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts", f"{ranks} ranks; the limit is {MAX_RANKS}"
+        )
+    try:
+        own = workload_parameters(spec.workload, values)
+        workloads.get(spec.workload, values).check(own, ranks=ranks)
+    except workloads.Mismatch as error:
+        yield FieldError(f"{'sweep' if error.parameter in spec.sweep else 'parameters'}.{error.parameter}", str(error))
+    except ValidationError as error:
+        for each in error.errors():
+            name = ".".join(map(str, each["loc"]))
+            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(each))
+
+
+def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what of the link cannot be built, at the parameter that is most easily changed."""
+
+    def at(name: str) -> str:
+        return f"sweep.link.{name}" if f"link.{name}" in spec.sweep else f"link.{name}"
+
+    loss, burst = values["link.loss"], values["link.loss_burst"]
+    if loss and burst > 1 and loss / (1 - loss) / burst > 1:
+        yield FieldError(
+            at("loss_burst"), "this much loss needs longer bursts: between two of them a packet must arrive"
+        )
+    queue = values["link.queue"]
+    if queue is not None and queue < values["link.mtu"] + ETHERNET_HEADER_BYTES:
+        yield FieldError(at("queue"), "a queue must hold at least one packet of the MTU")
+    if queue is not None and values["link.bandwidth"] is None and not values["link.rates"]:
+        yield FieldError(at("queue"), "without a bandwidth no queue builds up; give one")
+    if values["link.topology"] == "two sites" and values["hosts"] < 2 and "hosts" not in spec.sweep:
+        yield FieldError(at("topology"), "two sites need at least two hosts")
+    jitter_ms, delay_ms = 1e3 * values["link.jitter"], 1e3 * values["link.delay"]
+    if values["link.emulator"] == "wirefilter" and (jitter_ms or abs(delay_ms - round(delay_ms)) > 1e-9):
+        yield FieldError(at("emulator"), "wirefilter works in whole milliseconds only, and no finer jitter")
+
+
+def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
+    return ConfigurationPlan(dict(values), configuration_hash(spec.workload, values))
+
+
+def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
+    """Yield the trials in running order. In rounds control runs and twins come right after the first, to meet the same conditions.
+
+    Interleaved rounds alternate their direction: in rounds of one direction the last configuration always runs later than the first, and
+    a drift would look like a difference between them.
+    """
+    kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
+    kinds.append(("measured", 1))
+    if spec.control:
+        kinds.append(("control", 1))
+    if spec.ideal:
+        kinds.append(("ideal", 1))
+    kinds += [("measured", k) for k in range(2, spec.repetitions + 1)]
+    indices = list(range(configurations))
+    if spec.order == "sequential":
+        yield from (TrialPlan(index, kind, k) for index in indices for kind, k in kinds)
+        return
+    shuffle = random.Random(spec.seed).shuffle  # noqa: S311 (a stored seed makes the order repeatable; nothing secret)
+    for kind, k in kinds:
+        if spec.order == "randomised":
+            shuffle(indices)
+        is_backward = spec.order == "interleaved" and kind == "measured" and k % 2 == 0
+        yield from (TrialPlan(index, kind, k) for index in (indices[::-1] if is_backward else indices))

@@ -1,0 +1,61 @@
+"""What a configuration launches on a cluster, resolved once: the preview shows it, and the trial runs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from experiments import workloads
+from experiments.specification.design import link_of, ranks_of, workload_parameters
+from experiments.specification.parameters import Link
+from experiments.workloads import WorkloadDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """The workload, its command and files, and the hosts and the network that they get."""
+
+    workload: WorkloadDefinition
+    parameters: Mapping[str, Any]
+    """Those of the configuration: of the workload, the cluster and the link."""
+    own: Any
+    """The typed parameters of the workload."""
+    hosts: int
+    ranks: int
+    link: Link
+    program: tuple[str, ...]
+    """The argv of one rank's program."""
+    environment: Mapping[str, str]
+    threads: int
+    """Threads of each rank."""
+    files: Mapping[str, str]
+    """Texts of the input files by name."""
+    decks: Mapping[str, str]
+    """Paths of further input files on the first host by name."""
+
+    def inputs(self, decks: Mapping[str, str]) -> dict[str, str]:
+        """Return the texts of all input files, with those of ``decks``. Raise Mismatch for a parameter that changes nothing."""
+        return {**self.files, **self.workload.filled(self.own, decks, ranks=self.ranks)}
+
+
+def plan_launch(
+    workload: str, parameters: Mapping[str, Any], cluster: str = "", *, is_ideal: bool = False
+) -> LaunchPlan:
+    """Return what a configuration launches on a cluster; ``is_ideal``: over a network that costs nothing."""
+    definition = workloads.get(workload, parameters).on(cluster)
+    own, ranks = workload_parameters(workload, parameters), ranks_of(parameters)
+    link, threads = link_of(parameters), definition.threads(own)
+    return LaunchPlan(
+        workload=definition,
+        parameters=parameters,
+        own=own,
+        hosts=int(parameters["hosts"]),
+        ranks=ranks,
+        link=link.ideal() if is_ideal else link,
+        program=definition.command(own, ranks=ranks),
+        environment={**definition.environment(own, ranks=ranks), "OMP_NUM_THREADS": str(threads)},
+        threads=threads,
+        files=definition.files(own, ranks=ranks),
+        decks=definition.decks(own, ranks=ranks),
+    )

@@ -1,0 +1,336 @@
+"""Parameters of a configuration: those of the cluster, of the link and of the workload, with their types, units and limits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from analysis.numbers import binary, grouped
+from experiments import workloads
+from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
+
+MAX_HOSTS: Final = 4096
+MAX_RANKS: Final = 65_536
+
+
+def refuse_bool(value: Any) -> Any:
+    """Return ``value`` unless it is true or false, which Python counts as numbers. Raise ValueError for those."""
+    if isinstance(value, bool):
+        raise ValueError(f"must be a number, not {str(value).lower()}")
+    return value
+
+
+def _bytes(value: Any) -> Any:
+    if not isinstance(value, str):
+        return refuse_bool(value)
+    size = SIZE.parse(value)
+    return int(size) if size.is_integer() else size
+
+
+def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        return None if value is None else dimension.parse(value) if isinstance(value, str | int | float) else value
+
+    return convert
+
+
+def _text(dimension: Dimension) -> Any:
+    return Annotated[str, Field(pattern=dimension.pattern, max_length=60)]
+
+
+def _written(dimension: Dimension) -> Any:
+    """What people may write for a quantity, as JSON schemas say it: a number in the base unit, or text with a unit."""
+    return float | _text(dimension)
+
+
+Bandwidth = Annotated[
+    float, BeforeValidator(_quantity(BANDWIDTH), json_schema_input_type=_written(BANDWIDTH)), Field(gt=0, le=1e12)
+]
+Delay = Annotated[
+    float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION)), Field(ge=0, le=10)
+]
+Duration = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION))]
+Loss = Annotated[
+    float, BeforeValidator(_quantity(FRACTION), json_schema_input_type=_written(FRACTION)), Field(ge=0, lt=1)
+]
+Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | _text(SIZE))]
+Count = Annotated[int, BeforeValidator(refuse_bool)]
+"""A whole number. pydantic alone would read ``repetitions: yes`` as 1."""
+
+
+class Part(BaseModel):
+    """Base of every part of a specification: unknown fields are errors, values are final."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _rates(value: Any) -> Any:
+    """Return ``1 Gbit/s; 100 Mbit/s`` in canonical words from a list or from text with semicolons. Raise ValueError."""
+    if value is None or value == "":
+        return ""
+    items = value if isinstance(value, list | tuple) else value.split(";") if isinstance(value, str) else [value]
+    if not all(isinstance(item, str | int | float) for item in items):
+        raise ValueError("must be bandwidths, as in 1 Gbit/s; 100 Mbit/s")
+    rates = [BANDWIDTH.parse(item) for item in items if not isinstance(item, str) or item.strip()]
+    for rate in rates:
+        if not 0 < rate <= 1e12:
+            raise ValueError(f"{BANDWIDTH.format(rate)} is not a possible rate")
+    return "; ".join(BANDWIDTH.format(rate) for rate in rates)
+
+
+_WrittenRate = float | Annotated[str, Field(pattern=BANDWIDTH.pattern, max_length=60)]
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_WrittenRate])]
+"""Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
+
+
+class Link(Part):
+    """What the network between hosts is asked to be.
+
+    ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu``, ``queue`` and ``tcp_buffer`` in bytes.
+    """
+
+    bandwidth: Bandwidth | None = Field(
+        1e9, description="Rate of every host's port, of the wide-area link with two sites; empty: unlimited."
+    )
+    delay: Delay = Field(0.0, description="One-way delay.")
+    jitter: Delay = Field(0.0, description="Variation of the delay: half of its range, or its standard deviation.")
+    loss: Loss = Field(0.0, description="Share of packets lost at random.")
+    mtu: Annotated[Bytes, Field(ge=576, le=9216)] = Field(1500, description="Largest IP datagram.")
+    distribution: Literal["uniform", "normal"] = Field("uniform", description="Distribution of the jitter.")
+    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = Field(
+        1.0, description="Mean number of packets lost in a row; 1: each by itself."
+    )
+    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = Field(
+        None, description="Longest queue in front of the limited rate; empty: so long that it never drops."
+    )
+    topology: Literal["one site", "two sites", "star"] = Field(
+        "one site",
+        description="All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions.",
+    )
+    rates: Rates = Field(
+        "",
+        description="Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts.",
+    )
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = Field(
+        None, description="TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."
+    )
+    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = Field(
+        None, description="Largest TCP send and receive buffer of a socket; empty: as the machine has it."
+    )
+    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = Field(
+        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is available."
+    )
+
+    def ideal(self) -> Link:
+        """Return the same hosts on a network that costs nothing; frames and TCP stay as they are."""
+        free = {"bandwidth": None, "delay": 0.0, "jitter": 0.0, "loss": 0.0, "loss_burst": 1.0, "queue": None}
+        return self.model_copy(update={**free, "topology": "one site", "rates": "", "emulator": "auto"})
+
+    # That jitter needs at least as much delay is checked per configuration (design.problems), not here: either may be swept.
+
+    @property
+    def bandwidth_bps(self) -> float | None:
+        return self.bandwidth
+
+    @property
+    def delay_s(self) -> float:
+        return self.delay
+
+    @property
+    def jitter_s(self) -> float:
+        return self.jitter
+
+    @property
+    def queue_bytes(self) -> int | None:
+        return self.queue
+
+    @property
+    def tcp_buffer_bytes(self) -> int | None:
+        return self.tcp_buffer
+
+    @property
+    def rates_bps(self) -> tuple[float, ...]:
+        return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
+
+    def describe(self) -> str:
+        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1 500 B``; the rest only where it was asked for."""
+        jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
+        bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
+        parts = [
+            self.topology if self.topology != "one site" else "",
+            BANDWIDTH.format(self.bandwidth) if self.bandwidth else "unlimited rate",
+            f"ports {self.rates}" if self.rates else "",
+            f"{DURATION.format(self.delay)} delay" if self.delay else "no added delay",
+            jitter,
+            f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "no loss",
+            f"MTU {grouped(self.mtu)} B",
+            f"queue {buffer_size(self.queue)}" if self.queue else "",
+            f"TCP {self.congestion_control}" if self.congestion_control else "",
+            f"TCP buffers {buffer_size(self.tcp_buffer)}" if self.tcp_buffer else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+class Capture(Part):
+    """Whether and how the packets of a trial are recorded."""
+
+    enabled: bool = True
+    snap_length: Count = Field(128, ge=96, le=262_144, description="Bytes kept of each packet; 128 hold all headers.")
+    keep: bool = Field(True, description="Keep the compressed capture file after analysis.")
+
+
+RANKS: Final = "ranks"
+"""What a filter may use beside the parameters: hosts times ranks per host."""
+CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
+LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
+_LINK_DIMENSIONS: Final = {
+    "link.bandwidth": BANDWIDTH,
+    "link.delay": DURATION,
+    "link.jitter": DURATION,
+    "link.loss": FRACTION,
+    "link.mtu": SIZE,
+    "link.queue": SIZE,
+    "link.tcp_buffer": SIZE,
+}
+
+
+_BASE_UNITS: Final = {
+    "B": SIZE,
+    "1": FRACTION,
+    **{each.base: each for each in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
+}
+
+
+def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
+    """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
+    own = workloads.get(workload, constants).parameters_type.model_fields
+    return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+
+
+def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
+    """Return the kind of quantity in whose base unit a known parameter is stored; None for counts, words and other units."""
+    if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
+        return _LINK_DIMENSIONS.get(name)
+    return dimension_of_unit(unit_of(workloads.get(workload, constants).parameters_type.model_fields[name]))
+
+
+def unit_of(field: FieldInfo) -> str:
+    """Return the unit that a workload names for its parameter; '' for counts, words and what has none."""
+    extra = field.json_schema_extra
+    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+
+
+def dimension_of_unit(unit: str) -> Dimension | None:
+    """Return the kind of quantity whose base unit this is; None for counts and other units."""
+    return _BASE_UNITS.get(unit)
+
+
+def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
+    """Return whether the values of a parameter are words, which must stay as they are written: ``007`` and ``1.10`` are no numbers.
+
+    False for a parameter or a workload that nobody knows.
+    """
+    if name in LINK_PARAMETERS:
+        return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
+    known = workloads.find(workload, constants)
+    field = None if known is None else known.parameters_type.model_fields.get(name)
+    return field is not None and _holds_words(field.annotation)
+
+
+def _holds_words(annotation: Any) -> bool:
+    """Return whether a type is text, a choice of words, or one of them or nothing."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _holds_words(arguments[0])
+    if origin is Literal:
+        return all(isinstance(word, str) for word in arguments)
+    if origin in (Union, UnionType):
+        return all(_holds_words(each) for each in arguments if each is not NoneType)
+    return annotation is str
+
+
+def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:
+    """Return ``value`` in the base unit and type of parameter ``name``. Raise ValueError with a reader's sentence.
+
+    ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them.
+    """
+    if name in CLUSTER_PARAMETERS:
+        low, high = CLUSTER_PARAMETERS[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError(f"{value!r} is not a whole number")
+        if not low <= value <= high:
+            raise ValueError(f"must be from {low} to {high}, not {value}")
+        return value
+    if name in LINK_PARAMETERS:
+        field = name.removeprefix("link.")
+        try:
+            return getattr(Link.model_validate({field: value}), field)
+        except ValidationError as error:
+            raise ValueError(sentence(error.errors()[0], name)) from None
+    model = workloads.get(workload, constants).parameters_type
+    if model.model_fields[name].annotation in (int, float):
+        refuse_bool(value)
+    try:
+        return getattr(model.__pydantic_validator__.validate_assignment(model.model_construct(), name, value), name)
+    except ValidationError as error:
+        raise ValueError(sentence(error.errors()[0])) from None
+
+
+def shown(name: str, value: Any) -> str:
+    """Return a parameter's canonical value as people write it."""
+    dimension = _LINK_DIMENSIONS.get(name)
+    if dimension is None or value is None:
+        return str(value)
+    return buffer_size(value) if name in ("link.queue", "link.tcp_buffer") else dimension.format(value)
+
+
+def buffer_size(size_bytes: int) -> str:
+    """Return a size in the binary unit that it is a multiple of: 1 MiB, 1500 B."""
+    count, unit = binary(size_bytes)
+    return f"{count} {unit}"
+
+
+_SENTENCES: Final = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a known field",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "dict_type": "must be a mapping of names to values",
+}
+
+
+def sentence(error: Any, name: str = "") -> str:
+    """Return pydantic's error in the words of this product, with the value that was given; limits of the link with their unit.
+
+    ``name`` is the parameter, where the error's own place does not tell it.
+    """
+    kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
+    if kind in _SENTENCES:
+        text = _SENTENCES[kind]
+        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(given)}"
+    if kind == "value_error":
+        return str(context["error"])
+    name = name or ".".join(map(str, error["loc"]))
+    message = str(error["msg"]).replace("Input should", "must")
+    limit = next((context[bound] for bound in ("gt", "ge", "lt", "le") if bound in context), None)
+    if limit is not None and name in _LINK_DIMENSIONS:
+        message = f"{message.rpartition(' ')[0]} {shown(name, limit)}"
+    if name == "link.congestion_control":
+        message = "must be the name of a TCP congestion control such as cubic or reno"
+    return f"{message}, not {_given(given)}" if isinstance(given, int | float | str) else message
+
+
+def _given(value: Any) -> str:
+    """Return what was written, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

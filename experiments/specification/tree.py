@@ -1,0 +1,177 @@
+"""The tree of an expression, and what its names and quantities mean where it is written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from experiments.common.quantities import Dimension
+
+MAX_DEPTH: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A parameter or a metric."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit, until what it is compared with tells the base unit."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    sign: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``left`` against the first of ``tests``, that one against the next: ``2 <= hosts < 8``."""
+
+    left: Node
+    tests: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """``word`` is ``and`` or ``or``."""
+
+    word: str
+    operands: tuple[Node, ...]
+
+
+Node: TypeAlias = Name | Constant | Quantity | Group | Negative | Arithmetic | Comparison | Not | Logic
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the operands of a node."""
+    match node:
+        case Group():
+            return node.items
+        case Negative() | Not():
+            return (node.operand,)
+        case Arithmetic():
+            return (node.left, node.right)
+        case Comparison():
+            return (node.left, *(right for _, right in node.tests))
+        case Logic():
+            return node.operands
+    return ()
+
+
+def walk(tree: Node) -> Iterator[tuple[Node, int]]:
+    """Yield every node with its depth; without recursion, so that any depth can be judged."""
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        waiting.extend((child, depth + 1) for child in children(node))
+
+
+def check_depth(tree: Node) -> None:
+    """Raise ValueError for a tree that a recursion could not walk."""
+    if any(depth > MAX_DEPTH for _, depth in walk(tree)):
+        raise ValueError("nested too deeply")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What names mean where an expression is written."""
+
+    known: Collection[str]
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+    """Of those that are stored in a base unit: they are compared with quantities such as ``2 ms``."""
+    words: Collection[str] = ()
+    """Those that hold words, and nothing else."""
+    numbers: Collection[str] = ()
+    """Those that an open vocabulary knows to hold numbers, and nothing else."""
+    is_open: bool = False
+    """Whether unknown names may be compared with a value: the repository holds parameters that no workload has any more."""
+    as_stored: Callable[[str, str], str] | None = None
+    """How the word that a parameter is compared with would be stored. It raises ValueError for an impossible one."""
+
+
+def negative(operand: Node) -> Node:
+    """Return ``-operand``; of a number the number."""
+    if isinstance(operand, Constant) and isinstance(operand.value, int | float) and not isinstance(operand.value, bool):
+        return Constant(-operand.value)
+    return Negative(operand)
+
+
+def in_base_units(comparison: Comparison, vocabulary: Vocabulary) -> Comparison:
+    """Turn the quantities of a comparison into numbers, by the dimension of the names in it. Raise ValueError."""
+    check_depth(comparison)
+    operands = list(_operands(comparison))
+    dimensions = [vocabulary.dimensions.get(each.name) for each in operands if isinstance(each, Name)]
+    kinds = {dimension.name: dimension for dimension in dimensions if dimension is not None}
+    if len(kinds) == 1:
+        (kind,) = kinds.values()
+        return _with_constants(comparison, kind.parse)
+    quantity = next((each.text for each in operands if isinstance(each, Quantity)), None)
+    if quantity is not None:
+        met = f"a {' and a '.join(kinds)}" if kinds else "nothing that has a unit"
+        raise ValueError(f"{quantity} is compared with {met}; write a number")
+    as_stored, left = vocabulary.as_stored, comparison.left
+    if as_stored is None or not isinstance(left, Name) or left.name not in vocabulary.words:
+        return comparison
+    return _with_constants(comparison, lambda text: as_stored(left.name, text))
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    """Yield what stands in a comparison, without what stands in comparisons inside of it."""
+    for child in children(node):
+        yield child
+        if not isinstance(child, Comparison):
+            yield from _operands(child)
+
+
+def _with_constants(comparison: Comparison, read: Callable[[str], float | str]) -> Comparison:
+    """Return the comparison with its texts and quantities read, without those of comparisons inside of it."""
+
+    def changed(node: Node) -> Node:
+        match node:
+            case Quantity():
+                return Constant(read(node.text))
+            case Constant(str() as text):
+                return Constant(read(text))
+            case Group():
+                return Group(tuple(map(changed, node.items)))
+            case Negative():
+                return negative(changed(node.operand))
+            case Not():
+                return Not(changed(node.operand))
+            case Arithmetic():
+                return Arithmetic(node.sign, changed(node.left), changed(node.right))
+            case Logic():
+                return Logic(node.word, tuple(map(changed, node.operands)))
+        return node
+
+    return Comparison(changed(comparison.left), tuple((sign, changed(right)) for sign, right in comparison.tests))

@@ -1,0 +1,226 @@
+"""The specification of an experiment: the one validator for browser, YAML, REST and command line. Pure: no Django.
+
+``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field;
+``parse_yaml(text)`` adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from experiments import workloads
+from experiments.common.storable import problems as problems_of_plain_data
+from experiments.errors import FieldError, InvalidSpec
+from experiments.metrics import why_not_deciding
+from experiments.specification import design, network_study
+from experiments.specification.fields import ExperimentSpec
+from experiments.specification.parameters import (
+    CLUSTER_PARAMETERS,
+    LINK_PARAMETERS,
+    Capture,
+    Link,
+    canonical,
+    is_text,
+    sentence,
+)
+from experiments.specification.yaml_lines import YamlDocument
+
+__all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
+
+MAX_TRIALS: Final = 10_000
+MOST_ERRORS: Final = 100
+"""That are told at once: nobody reads more, and in YAML each of them looks for its line."""
+
+
+def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
+    """Return the validated specification. Raise InvalidSpec with the errors that can be told at once, 100 at most."""
+    if not isinstance(data, Mapping):
+        raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
+    odd = list(islice(problems_of_plain_data(data), MOST_ERRORS))
+    if odd:
+        raise InvalidSpec(odd)
+    try:
+        spec = ExperimentSpec.model_validate(network_study.expanded(data))
+    except ValidationError as error:
+        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
+    # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
+    errors = list(islice(_check(spec), MOST_ERRORS))
+    errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
+    if errors:
+        raise InvalidSpec(errors)
+    return spec
+
+
+def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
+    """Return a specification that ``parse`` accepted before ``to_dict`` wrote it, without judging its design again.
+
+    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec
+    where another version of Rankwire wrote it, whose fields are not known here.
+    """
+    try:
+        return ExperimentSpec.model_validate(stored)
+    except ValidationError as error:
+        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
+
+
+def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
+    """Return the specification written in YAML (or JSON). Errors carry the line of their field."""
+    document = YamlDocument(text)
+    try:
+        spec = parse(document.data, max_trials=max_trials)
+        changed = list(_changed_words(spec, document))
+        if changed:
+            raise InvalidSpec(changed)
+    except InvalidSpec as error:
+        raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+    return spec
+
+
+def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[FieldError]:
+    """Yield the words that YAML took for numbers and prints in another way: ``1.10`` would be 1.1, and ``010`` would be 8."""
+    for part, fields in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name, read in fields.items():
+            if not is_text(spec.workload, name, spec.parameters):
+                continue
+            path = f"{part}.{name}"
+            values = read if isinstance(read, list) else [read]
+            for word, value in zip(document.words(path), values, strict=True):
+                if isinstance(value, int | float) and str(value) != word:
+                    yield FieldError(path, f"YAML takes {word} for the number {value}; write '{word}' with quotes")
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
+    """Yield what is wrong with the names and values, before any configuration is made."""
+    workload = workloads.find(spec.workload)
+    if workload is None:
+        known = ", ".join(w.slug for w in workloads.registry())
+        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {known}")
+        return
+    known_names = spec.known_parameters()
+    for name, value in spec.parameters.items():
+        yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
+        if name in LINK_PARAMETERS:
+            yield FieldError(f"parameters.{name}", "a constant of the link belongs under link:, not under parameters:")
+    for name in spec.sweep:
+        if name in spec.parameters:
+            yield FieldError(f"sweep.{name}", "is under parameters: too; a parameter is either constant or swept")
+        if name in workload.constants:
+            yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
+            continue
+        try:
+            values = spec.swept(name)
+        except ValueError as error:
+            yield FieldError(f"sweep.{name}", str(error))
+            continue
+        wrong = list(_check_value(spec, known_names, f"sweep.{name}", name, values))
+        in_group = any(name in group for group in spec.zip)
+        yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
+    yield from _check_zip(spec)
+    yield from _check_scaling(spec)
+    if spec.deciding is not None and (wrong_metric := why_not_deciding(spec.deciding, workload.bind(spec.parameters))):
+        yield FieldError("deciding", wrong_metric)
+    try:
+        spec.condition()
+    except ValueError as error:
+        yield FieldError("where", str(error))
+
+
+def _check_value(
+    spec: ExperimentSpec, known: set[str], path: str, name: str, values: list[Any]
+) -> Iterator[FieldError]:
+    if name not in known:
+        yield FieldError(
+            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known))}"
+        )
+        return
+    for value in values:
+        try:
+            canonical(spec.workload, name, value, spec.parameters)
+        except ValueError as error:
+            yield FieldError(path, str(error))
+
+
+def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
+    """What is asked for and reaches nothing would be told as the condition of a trial that never had it."""
+    unused = workloads.get(spec.workload, spec.parameters).unused
+    for part, given in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name in unused.intersection(given):
+            yield FieldError(f"{part}.{name}", f"changes nothing: neither program nor inputs have {{{name}}}")
+
+
+def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
+    """Values that are written differently may mean the same: 1 Gbit/s and 1000 Mbit/s would be one configuration twice."""
+    meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
+    for index, value in enumerate(meant):
+        if value in meant[:index]:
+            first, again = values[meant.index(value)], values[index]
+            same = (
+                f"{first!r} is given more than once"
+                if first == again
+                else f"{first!r} and {again!r} are the same value"
+            )
+            yield FieldError(f"sweep.{name}", same)
+            return
+
+
+def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
+    used: set[str] = set()
+    for position, group in enumerate(spec.zip):
+        path = f"zip.{position}"
+        missing = [name for name in group if name not in spec.sweep]
+        if missing:
+            yield FieldError(path, f"{missing[0]!r} is not swept")
+        elif len(group) < 2 or used & set(group) or len(set(group)) < len(group):
+            yield FieldError(path, "needs two or more swept parameters, each in one group only")
+        else:
+            try:
+                lengths = {name: len(spec.swept(name)) for name in group}
+            except ValueError:
+                continue  # told at the swept parameter itself
+            if len(set(lengths.values())) > 1:
+                counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+                yield FieldError(path, f"parameters that advance together need equally many values: {counts}")
+            else:
+                yield from _check_rows(spec, group, path)
+        used |= set(group)
+
+
+def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iterator[FieldError]:
+    """One parameter may keep its value while another changes, as in a ladder of tuning steps; all of them may not."""
+    known = spec.known_parameters()
+    if not known.issuperset(group):
+        return  # told at the swept parameter itself
+    try:
+        swept = [[canonical(spec.workload, name, v, spec.parameters) for v in spec.swept(name)] for name in group]
+    except ValueError:
+        return
+    rows = list(zip(*swept, strict=True))
+    for index, row in enumerate(rows):
+        if row in rows[:index]:
+            yield FieldError(path, f"steps {rows.index(row) + 1} and {index + 1} are the same")
+            return
+
+
+def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
+    """Judge the names; whether the parameter does grow is told by the configurations (``design.problems``)."""
+    grown = spec.grows_with_hosts
+    if spec.scaling == "weak" and grown is None:
+        yield FieldError("grows_with_hosts", "weak scaling must name the parameter that grows with the hosts")
+    if grown is None:
+        return
+    if grown not in spec.sweep:
+        yield FieldError("grows_with_hosts", f"{grown!r} is not swept")
+    elif spec.scaling == "weak" and (grown in CLUSTER_PARAMETERS or grown in LINK_PARAMETERS):
+        yield FieldError(
+            "grows_with_hosts", f"{grown!r} is not a size of the problem; name a parameter of the workload"
+        )
+    elif spec.scaling == "weak" and "hosts" not in spec.sweep:
+        yield FieldError("sweep", f"weak scaling needs several numbers of hosts: sweep hosts together with {grown}")

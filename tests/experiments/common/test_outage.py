@@ -1,0 +1,75 @@
+"""Which errors belong to an outage of PostgreSQL or Redis, and which do not."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+import pytest
+import redis
+from django.db import InterfaceError, OperationalError, connection
+from kombu.exceptions import OperationalError as BrokerError
+from psycopg import errors
+from structlog.testing import capture_logs
+
+from config.log import Outages
+from experiments.common import outage
+
+CASES = [
+    (psycopg.OperationalError("could not translate host name"), "database"),
+    (errors.AdminShutdown("terminating connection"), "database"),
+    (errors.TooManyConnections("too many clients"), "database"),
+    (errors.DiskFull("could not extend file"), "database"),
+    (psycopg.InterfaceError("the connection is closed"), "database"),
+    (errors.QueryCanceled("statement timeout"), None),
+    (errors.DeadlockDetected("deadlock"), None),
+    (psycopg.InterfaceError("cursor mode"), None),
+    (redis.ConnectionError("refused"), "redis"),
+    (redis.AuthenticationError("invalid password"), "redis"),
+    (redis.TimeoutError("too long"), "redis"),
+    (redis.ResponseError("MISCONF Redis is configured to save"), "redis"),
+    (redis.ResponseError("WRONGTYPE"), None),
+    (BrokerError("refused"), "redis"),
+    (ValueError("wrong"), None),
+]
+
+
+@pytest.mark.parametrize(("error", "dependency"), CASES, ids=lambda case: type(case).__name__ if case else "None")
+@pytest.mark.parametrize("wrapper", [None, OperationalError, InterfaceError, RuntimeError])
+def test_outage_of(error: Exception, dependency: str | None, wrapper: type[Exception] | None) -> None:
+    if wrapper is not None:
+        inner, error = error, wrapper("as Django, Celery and others raise it")
+        error.__cause__ = inner
+    found = outage.outage_of(error)
+    assert (found.dependency if found else None) == dependency
+
+
+def test_the_log_drops_the_errors_of_an_outage_and_keeps_all_others() -> None:
+    def record(error: Exception, *, as_argument: bool) -> logging.LogRecord:
+        information = None if as_argument else (type(error), error, None)
+        return logging.LogRecord("celery", logging.ERROR, "", 1, "%s", (error,) if as_argument else (), information)
+
+    away, wrong = redis.ConnectionError("refused"), ValueError("wrong")
+    outage.REDIS.end()
+    with capture_logs() as lines:
+        kept = [Outages().filter(record(error, as_argument=how)) for error in (away, wrong) for how in (True, False)]
+        outage.REDIS.end()
+        outage.REDIS.end()
+    assert kept == [False, False, True, True]
+    assert [line["event"] for line in lines] == ["redis_lost", "redis_restored"]
+    assert lines[1]["errors"] == 2
+
+
+@pytest.mark.django_db
+def test_postgresql_notices_within_25_seconds_that_a_machine_is_unreachable() -> None:
+    with connection.cursor() as cursor:
+        values = [
+            cursor.execute(f"SHOW {name}").fetchone()[0]
+            for name in (
+                "tcp_keepalives_idle",
+                "tcp_keepalives_interval",
+                "tcp_keepalives_count",
+                "tcp_user_timeout",
+            )
+        ]
+    assert values == ["10", "5", "3", "25000"]

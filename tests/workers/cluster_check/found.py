@@ -1,0 +1,17 @@
+"""What a test of a cluster found, by the name of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workers.cluster_check.run import steps_of
+from workers.cluster_check.step import Step
+
+
+def found(kind: str, settings: Mapping[str, Any]) -> dict[str, Step]:
+    return {step.name: step for step in steps_of(kind, settings, lambda trying, steps: None)}
+
+
+def states(steps: Mapping[str, Step]) -> dict[str, str]:
+    return {name: step.state for name, step in steps.items()}

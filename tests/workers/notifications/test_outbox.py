@@ -1,0 +1,349 @@
+"""From what happens to messages: once each, to whom they are for, whatever dies in between."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.conf import settings as django_settings
+from django.db import connection, transaction
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+
+from experiments.models import Delivery, Event, Experiment, Membership, NoticeChoices, Project, Report, Trial, Webhook
+from experiments.selectors.diagnosis import diagnosis_of
+from tests.experiments import factories
+from tests.workers.notifications.conftest import Receiver, run
+from workers import backlog, tasks
+from workers.notifications import outbox
+
+pytestmark = pytest.mark.django_db
+
+Wants = Callable[..., NoticeChoices]
+
+
+def kinds() -> list[str]:
+    return list(Event.objects.order_by("pk").values_list("kind", flat=True))
+
+
+def test_one_mail_tells_of_an_experiment_that_ended_and_begins_with_its_answer(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    wants(person)
+    run(experiment)
+    outbox.work()
+    outbox.work()
+    [mail] = mails
+    first, second, *rest = mail.body.splitlines()
+    assert first == diagnosis_of(experiment).answer.sentence
+    assert second == f"https://lab.example.org/experiments/{experiment.slug}/"
+    assert mail.to == ["okafor@example.org"]
+    assert mail.extra_headers["List-Unsubscribe"] == "<https://lab.example.org/account/#notices>"
+    assert rest[-1] == "https://lab.example.org/account/#notices"
+    assert Delivery.objects.get().state == "sent"
+
+
+def test_only_the_first_of_many_failures_is_told(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    wants(person)
+    run(experiment, failing=3)
+    outbox.work()
+    assert kinds() == ["failed", "ended"]
+    assert [mail.subject for mail in mails] == [
+        f"Rankwire: First failure: {experiment}",
+        f"Rankwire: Experiment ended: {experiment}",
+    ]
+    assert mails[0].body.splitlines()[0].endswith("the first of its experiment: mpirun ended with status 1")
+
+
+def test_trials_that_are_run_later_make_it_end_once_more(experiment: Experiment) -> None:
+    run(experiment)
+    experiment.add_repetitions(1)
+    assert kinds() == ["ended"]
+    run(experiment)
+    assert kinds() == ["ended", "ended"]
+
+
+def test_an_experiment_ends_by_cancelling_what_is_left_but_not_where_nothing_ran(experiment: Experiment) -> None:
+    other = factories.experiment(name="Another")
+    factories.finished()
+    experiment.cancel()
+    other.cancel()
+    assert list(Event.objects.values_list("kind", "experiment")) == [("ended", experiment.pk)]
+
+
+def test_a_lost_trial_that_is_run_again_is_no_failure(experiment: Experiment) -> None:
+    retried = factories.running().mark_lost("Its worker process ended.")
+    assert retried is not None
+    assert kinds() == []
+
+
+def test_an_experiment_without_a_result_says_so(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    wants(person, ended=True)
+    run(experiment, failing=4)
+    outbox.work()
+    assert [mail.body.splitlines()[0] for mail in mails] == ["It ended, and no trial of it gave a result."]
+
+
+def test_an_event_is_gone_with_the_transaction_of_its_trial(experiment: Experiment) -> None:
+    trial = factories.running()
+    with transaction.atomic():
+        trial.fail("broken")
+        assert kinds() == ["failed"]
+        transaction.set_rollback(True)  # the worker dies
+    assert kinds() == []
+
+
+def test_people_are_told_of_what_they_chose(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    people = {
+        name: factories.person(name, "viewer", email=f"{name}@example.org") for name in ("own", "all", "some", "none")
+    }
+    wants(person, of="own")
+    wants(people["own"], of="own")
+    wants(people["all"], of="all", ended=True)
+    wants(people["some"], of="some").projects.set([experiment.project])
+    wants(people["none"], of="some").projects.set([other])
+    run(experiment)
+    outbox.work()
+    assert {mail.to[0] for mail in mails} == {"okafor@example.org", "all@example.org", "some@example.org"}
+
+
+def test_who_may_not_read_an_experiment_is_never_told(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    stranger = factories.person("eve", email="eve@example.org")
+    wants(stranger)
+    wants(person)
+    run(experiment)
+    outbox.tell(Event.objects.get().pk)
+    assert list(Delivery.objects.values_list("user", flat=True)) == [person.pk]
+    Membership.objects.filter(user=person).delete()  # between the event and the mail
+    outbox.work()
+    assert mails == []
+    left = Delivery.objects.get()
+    assert (left.state, left.result) == ("dropped", "This person may no longer see the experiment.")
+
+
+def test_without_a_mail_server_nothing_waits_and_a_test_says_why(
+    experiment: Experiment, person: Any, wants: Wants, settings: Any, mailoutbox: list[Any]
+) -> None:
+    settings.SENDS_MAIL = False
+    wants(person)
+    run(experiment)
+    outbox.work()
+    assert not Delivery.objects.exists()
+    sent = outbox.test(user=person)
+    assert (sent.state, sent.result, mailoutbox) == ("dropped", outbox.NO_MAIL, [])
+
+
+def test_a_worker_that_dies_between_event_and_sending_loses_and_doubles_nothing(
+    experiment: Experiment, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    run(experiment)
+    assert outbox.is_waiting()
+
+    def die(*_: Any, **__: Any) -> None:
+        raise SystemExit("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(outbox, "_messages", die)  # while the messages are made
+        with pytest.raises(SystemExit):
+            outbox.work()
+    assert not Delivery.objects.exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(outbox, "send", die)  # with a message in its hands
+        with pytest.raises(SystemExit):
+            outbox.work()
+    outbox.work()
+    assert receiver.messages == []  # it is still held by the dead one
+    Delivery.objects.update(due_at=Now())
+    outbox.work()
+    outbox.work()
+    assert len(receiver.messages) == 1
+    assert not outbox.is_waiting()
+
+
+def test_a_message_that_is_refused_is_tried_again_later_and_not_for_ever(
+    experiment: Experiment, receiver: Receiver
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    receiver.statuses = [500, 302, 404, 500, 503]
+    run(experiment)
+    results, waits = [], []
+    for _ in range(7):
+        outbox.work()
+        row = Delivery.objects.get()
+        results.append((row.state, row.result.partition(" answered ")[2]))
+        waits.append(row.due_at - timezone.now())
+        Delivery.objects.update(due_at=Now())
+    assert results[:2] == [("waiting", "500."), ("waiting", "302: redirects are not followed.")]
+    assert results[4:] == [("failed", "503.")] * 3
+    assert waits[:4] == sorted(waits[:4])
+    assert len(receiver.messages) == 5
+
+
+def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
+    experiment: Experiment, receiver: Receiver, settings: Any
+) -> None:
+    settings.PUBLIC_ADDRESS = "https://lab.example.org"
+    webhook = Webhook.objects.create(project=experiment.project, url=receiver.url, ended=False)
+    run(experiment, failing=1)
+    outbox.work()
+    [(headers, body)] = receiver.messages
+    assert _is_genuine(webhook.secret, headers["Rankwire-Signature"], body)
+    assert not _is_genuine("another", headers["Rankwire-Signature"], body)
+    told = json.loads(body)
+    trial = Trial.objects.get(state="failed")
+    assert told["event"] == "failed"
+    assert told["delivery"] == int(headers["Rankwire-Delivery"]) == Delivery.objects.get().pk
+    assert (
+        told["experiment"]["rest"]
+        == f"https://lab.example.org{reverse('api:experiment-detail', args=[experiment.slug])}"
+    )
+    assert told["url"] == told["trial"]["url"] == f"https://lab.example.org/trials/{trial.pk}/"
+
+
+def _is_genuine(secret: str, header: str, body: bytes) -> bool:
+    """The lines that docs/rest.md gives to receivers."""
+    parts = dict(part.split("=", 1) for part in header.split(","))
+    signed = parts["t"].encode() + b"." + body
+    digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(digest, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
+
+
+def test_an_experiment_that_left_the_project_is_not_told_to_its_webhooks(
+    experiment: Experiment, receiver: Receiver
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    run(experiment)
+    outbox.tell(Event.objects.get().pk)
+    experiment.move_to(Project.objects.create(slug="other", name="Other"))
+    outbox.work()
+    assert receiver.messages == []
+    assert Delivery.objects.get().state == "dropped"
+
+
+def test_a_history_that_steps_is_told_once(experiment: Experiment, person: Any, wants: Wants, mails: list[Any]) -> None:
+    wants(person, stepped=True)
+    _at_level(experiment, 1.5, repetitions=6)
+    outbox.work()
+    assert kinds() == ["ended"]
+    again = factories.experiment(name="After the update", owner=person)
+    _at_level(again, 3.0, repetitions=6)
+    outbox.work()
+    assert kinds().count("stepped") == 2  # one for each of the two configurations
+    _at_level(again, 3.0, repetitions=1)
+    outbox.work()
+    assert kinds().count("stepped") == 2
+    assert len(mails) == 2
+    sentence = mails[0].body.splitlines()[0]
+    assert "the median elapsed time is 3.0" in sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert sentence.endswith(": +100\N{NARROW NO-BREAK SPACE}%.")
+    assert "/history/" in mails[0].body.splitlines()[1]
+
+
+def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> None:
+    waiting = experiment.trials.filter(state="queued").count() // 2
+    experiment.add_repetitions(repetitions - waiting if repetitions > waiting else repetitions)
+    for number in range(experiment.trials.filter(state="queued").count()):
+        value = elapsed_s * (1 + 0.01 * (number % 3))
+        trial = factories.analysing()
+        trial.finish(replace(factories.RESULT, measurements={"all": {"elapsed_s": value}}))
+    connection.check_constraints()  # as a commit does: what histories are made of is written then
+
+
+def test_reports_and_imports_are_told_to_nobody_by_mail(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    wants(person)
+    report = Report.write(experiment.project, "Water", "text", {}, by=person)
+    report.revise("Water", "more", {}, by=person, base=1)
+    experiment.note_imported()
+    outbox.work()
+    assert kinds() == ["report", "report", "imported"]
+    assert (mails, outbox.is_waiting()) == ([], False)
+
+
+def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experiment) -> None:
+    """The lock that makes them is held from the look at the other trials to the commit."""
+    run(experiment)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
+        assert cursor.fetchone()[0] == 1
+
+
+def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_told(
+    empty_redis: object, experiment: Experiment, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.sweep()
+    assert backlog.has_listener(current_app, tasks.BACKGROUND_QUEUE)
+    run(experiment)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.sweep()
+    assert not backlog.has_listener(current_app, tasks.BACKGROUND_QUEUE)
+    tasks.send_notices()
+    assert not outbox.is_waiting()
+
+
+_CLAIM = """
+import time
+import django
+django.setup()
+from experiments.models import Delivery, Event
+from workers.notifications import outbox
+outbox.tell(Event.objects.untold().get().pk)
+assert Delivery.claim_next() is not None
+print("claimed", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_in_the_hands_of_a_killed_process_is_sent_once_by_the_next(
+    services: Any, experiment: Experiment, receiver: Receiver
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    run(experiment)
+    database = f"{services.postgres.url.rpartition('/')[0]}/{connection.settings_dict['NAME']}"
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database,
+        "REDIS_URL": services.redis.url,
+        "RANKWIRE_VAR": str(django_settings.VAR),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    argv = [sys.executable, "-c", _CLAIM]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, text=True, env=environment, cwd=django_settings.BASE_DIR
+    ) as one:
+        try:
+            assert one.stdout is not None
+            assert "claimed\n" in one.stdout
+        finally:
+            one.kill()
+    outbox.work()
+    assert receiver.messages == []  # the dead one holds it still
+    assert Delivery.objects.get().state == "waiting"
+    Delivery.objects.update(due_at=Now())
+    outbox.work()
+    outbox.work()
+    assert len(receiver.messages) == 1

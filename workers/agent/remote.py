@@ -1,0 +1,249 @@
+"""The keeper on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
+
+It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that nothing has to be installed but
+Python 3.9. All it writes lies in one scratch directory, which goes when it ends. When the connection ends, or the worker
+falls silent, everything that runs here is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import shutil
+import signal
+import socket
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervisor
+from workers.agent.counters import frames
+from workers.agent.offloads import Offloads
+
+GREETING = b"\0rankwire keeper\0\n"  # what a login script prints before it is passed over
+SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
+SILENCE_S = 900.0
+SWEEP_LIMIT_S = 3.0
+
+
+class RemoteKeeper(supervisor.Keeper):
+    """Programs, files and counters of one host of a real cluster."""
+
+    nothing = b""
+
+    def __init__(self, requests: rpc.Stream) -> None:
+        super().__init__(requests)
+        self.scratch: Path | None = None
+        self.interface = "lo"
+        self.memories: dict[str, int] = {}
+        self.offloads: Offloads | None = None
+        self.answers.update(
+            {
+                "hello": self.hello,
+                "find": self.find,
+                "write": self.write,
+                "read": self.read,
+                "files": self.files,
+                "nested": self.nested,
+                "clear": self.clear,
+                "sweep": self.sweep,
+                "machine": self.machine,
+                "mpi": self.mpi,
+                "watch": self.watch,
+                "clock": self.clock,
+                "offloads": self.switch_offloads,
+            }
+        )
+
+    def silence_limit_s(self) -> float | None:
+        return SILENCE_WITH_JOB_S if any(child.job for child in self.children.values()) else SILENCE_S
+
+    def hello(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Make the scratch directory; several hosts may see the same one. `keeper.pid` tells others on this host that
+        we live."""
+        self.scratch = Path(message["scratch"])
+        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.scratch / f"keeper-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
+        told = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
+        return {**told, "python": platform.python_version()}, b""
+
+    def clock(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """What time it is here."""
+        return {"time_s": time.time()}, b""
+
+    def watch(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """The interface that `sample` counts."""
+        self.interface = message["interface"]
+        if self.interface not in frames():
+            raise supervisor.Refusal(f"there is no network interface {self.interface}")
+        return {}, b""
+
+    def switch_offloads(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Switch off what joins frames until we end; `refusal` says why it cannot be, `off` what was switched."""
+        environment = {"PATH": message["path"], "LC_ALL": "C"}
+        self.offloads = Offloads(message["command"], message["interface"], environment)
+        return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
+
+    def find(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Where a program lies, and whether it is at least there when we may not execute it."""
+        program, path = message["program"], message["path"]
+        name = str(Path(message["directory"], program)) if "/" in program else program
+        executable = shutil.which(name, path=path)
+        there = executable or any(Path(part, program).exists() for part in path.split(":"))
+        return {"found": executable, "there": bool(there)}, b""
+
+    def write(self, message: rpc.Message, beside: bytes) -> supervisor.Answer:
+        path = Path(message["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(beside)
+        path.chmod(message["mode"])
+        return {}, b""
+
+    def read(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """A part of a file or of a program's memory, and the size of the whole."""
+        if message["path"] in self.memories:
+            descriptor, ours = self.memories[message["path"]], False
+        else:
+            # A job may have put a pipe where its output was: that must not hold the keeper.
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor, ours = os.open(message["path"], flags), True
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "Not a plain file")
+            return {"size": os.fstat(descriptor).st_size}, os.pread(descriptor, message["limit"], message["offset"])
+        finally:
+            if ours:
+                os.close(descriptor)
+
+    def files(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """The names of the plain files that lie in a directory; what a link points to is none of them."""
+        try:
+            with os.scandir(message["path"]) as entries:
+                return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
+        except FileNotFoundError:
+            return {"files": []}, b""  # the program removed its own directory
+
+    def nested(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """The names of the plain files that lie below a directory, links not followed."""
+        root, names = Path(message["path"]), []
+        for place, directories, files in os.walk(root):
+            below = Path(place).relative_to(root)
+            if len(below.parts) >= message["depth"] - 1:
+                directories.clear()
+            if below.parts:
+                names += [str(below / name) for name in files if not Path(place, name).is_symlink()]
+            if len(names) >= message["most"]:
+                break
+        return {"files": names[: message["most"]]}, b""
+
+    def clear(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Make a directory empty. Other hosts may do the same to the same one."""
+        path = Path(message["path"])
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return {}, b""
+
+    def mpi(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """The files of the MPI library that a program loads."""
+        return {"loaded": mpi_files.loaded_by(message["program"], message["variables"], message["directory"])}, b""
+
+    def machine(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Facts of this machine and of a program."""
+        return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
+
+    def spawn(self, message: rpc.Message, beside: Any) -> supervisor.Answer:
+        """As on one machine, but `files` say what becomes 0, 1, 2: a path, or the name of a memory."""
+        descriptors = []
+        try:
+            for number, name in enumerate(message["files"]):
+                descriptors.append(self._open(name, number))
+            result, (pidfd,) = super().spawn(message, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        os.close(pidfd)
+        return result, b""
+
+    def _open(self, name: str, number: int) -> int:
+        if name.startswith("memory:"):
+            if name in self.memories:
+                os.close(self.memories.pop(name))
+            self.memories[name] = os.memfd_create(name)
+            return os.dup(self.memories[name])
+        flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        return os.open(name, flags | os.O_CLOEXEC, 0o600)
+
+    def sample(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """A real host is its machine: what the daemons of the MPI library started is not ours, but counts."""
+        sample = self.counters.sample()
+        whole, counted = sample["machine"], frames().get(self.interface, {})
+        sample["hosts"] = [
+            {
+                "host": socket.gethostname(),
+                "cpu_user_s": whole["cpu_user_s"],
+                "cpu_system_s": whole["cpu_system_s"],
+                "memory_bytes": machine.memory_bytes() - whole["memory_available_bytes"],
+                "runnable": whole["runnable"],
+                # The counters are named as a bridge port's host sees them; here they are the host's own.
+                "rx_bytes": counted.get("tx_bytes", 0),
+                "rx_packets": counted.get("tx_packets", 0),
+                "tx_bytes": counted.get("rx_bytes", 0),
+                "tx_packets": counted.get("rx_packets", 0),
+                "drops": counted.get("drops", 0),
+            }
+        ]
+        return sample, b""
+
+    def sweep(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+        """Kill what a job left here. Ranks are children of the MPI library's daemon and not ours, but their working
+        directory or their command line lies in our scratch directory."""
+        deadline = time.monotonic() + SWEEP_LIMIT_S
+        killed: set[int] = set()
+        while (left := self._strangers()) and time.monotonic() < deadline:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            killed.update(left)
+            time.sleep(0.01)
+        return {"killed": len(killed), "left": len(left)}, b""
+
+    def _strangers(self) -> list[int]:
+        if self.scratch is None:
+            return []
+        own = {os.getpid(), *self.children}
+        mark = os.fsencode(self.scratch)
+        return [entry.pid for entry in process_table.entries() if entry.pid not in own and _belongs(entry, mark)]
+
+    def end_all(self) -> None:
+        if self.offloads is not None:
+            self.offloads.restore()
+        super().end_all()
+        if self.scratch is not None:
+            self.sweep({}, b"")
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _belongs(entry: process_table.Entry, mark: bytes) -> bool:
+    if entry.state == "Z":
+        return False
+    try:
+        directory = os.readlink(b"/proc/%d/cwd" % entry.pid)  # noqa: PTH115 - bytes, and a hot path
+        if directory == mark or directory.startswith(mark + b"/"):
+            return True
+        return mark + b"/" in Path(f"/proc/{entry.pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def start() -> None:
+    """Serve the worker at the other end of standard input and output."""
+    reading, writing = (spawn._high(descriptor) for descriptor in (0, 1))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    os.write(writing, GREETING)
+    supervisor.keep(RemoteKeeper(rpc.Stream(reading, writing)))

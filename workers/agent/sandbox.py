@@ -1,0 +1,309 @@
+"""Where a trial's programs run: process ids, mounts and IPC of their own, and of this machine's files what everybody may read.
+
+A cell is made by its first process, PID 1 of the cell's process ids, which then only waits: when it ends, the kernel ends
+everything in the cell at once, and it ends with the keeper. Programs are forked by the keeper itself, so that their end and
+what they used are told to it, and enter the cell before they execute. None of them sees the keeper, the worker, its
+directories or its sockets, and none has a right to leave (`workers.agent.seccomp`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import re
+import signal
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from workers.agent import linux, seccomp
+from workers.agent.cgroup import Group
+
+RUN = Path("/run")
+TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the cell's own
+HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
+"""What programs of this machine share with each other, besides what the plan names."""
+WRITABLE = (*HIDDEN[:2], HIDDEN[3])
+USER_NAME = "trial"
+SMALL_BYTES = 1 << 20
+READY = b"ready"
+ESCAPED = re.compile(r"\\([0-7]{3})")  # of a space, a tab, a newline and a backslash
+READ_ONLY = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID
+OUT_OF_REACH = (errno.EACCES, errno.ENOENT, errno.EINVAL)
+"""Of a mount that lies below a hidden directory, or behind one that nobody here may pass."""
+MOUNT_FLAGS = {
+    "ro": linux.MS_RDONLY, "nosuid": linux.MS_NOSUID, "nodev": linux.MS_NODEV, "noexec": linux.MS_NOEXEC,
+    "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cell is to be. `user`: of the programs, where the keeper can give them one; `writable` belong to it then.
+
+    `hidden` are directories and files that it must not see; `readable` and `writable` are seen although they lie below one.
+    `limits`: processes, open_files, file_bytes, memory_bytes, scratch_bytes (of each temporary directory).
+    """
+
+    user: int
+    hidden: tuple[str, ...]
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    limits: dict[str, int]
+
+
+class Cell:
+    """A made cell. `pid` is its first process, a child of the keeper."""
+
+    def __init__(self, plan: Plan, directories: Sequence[int]) -> None:
+        """`directories` are descriptors of the plan's `writable`. Raises OSError."""
+        self.user = plan.user if _may_become(plan.user) else None
+        self.limits = plan.limits
+        self.group = Group.make(plan.limits)
+        self._own_ids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self.pid = self._make(plan, directories)
+        self._namespaces = {
+            kind: os.open(f"/proc/{self.pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+            for kind, name in ((linux.CLONE_NEWPID, "pid"), (linux.CLONE_NEWIPC, "ipc"), (linux.CLONE_NEWNS, "mnt"))
+        }
+
+    def _make(self, plan: Plan, directories: Sequence[int]) -> int:
+        """Fork the first process; returns when it has made the cell."""
+        report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
+        alive_reader, alive_writer = os.pipe2(os.O_CLOEXEC)
+        linux.unshare(linux.CLONE_NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            os.close(alive_writer)
+            _be_first(plan, self.user, directories, report_writer, alive_reader)
+        linux.enter(self._own_ids, linux.CLONE_NEWPID)
+        os.close(report_writer)
+        os.close(alive_reader)
+        os.write(alive_writer, b".")
+        os.close(alive_writer)
+        with os.fdopen(report_reader, "rb") as reader:
+            report = reader.read()
+        if report == READY:
+            return pid
+        os.waitpid(pid, 0)
+        number, _, what = report.decode(errors="replace").partition(" ")
+        raise OSError(int(number or 0), what or "the first process of the cell ended")
+
+    def variables(self) -> dict[str, str]:
+        """What programs are told of who they are, where that is not who the worker is."""
+        if self.user is None:
+            return {}
+        name = _name_of(self.user) or USER_NAME
+        return {"HOME": str(TEMPORARY), "USER": name, "LOGNAME": name}
+
+    def fork(self) -> int:
+        """As os.fork(); the child is one of the cell's process ids, but not yet in its other namespaces."""
+        linux.enter(self._namespaces[linux.CLONE_NEWPID], linux.CLONE_NEWPID)
+        try:
+            pid = os.fork()
+        except OSError:
+            linux.enter(self._own_ids, linux.CLONE_NEWPID)
+            raise
+        if pid:
+            linux.enter(self._own_ids, linux.CLONE_NEWPID)
+        return pid
+
+    def enter(self) -> None:
+        """In a child: see what the cell sees."""
+        if self.group is not None:
+            self.group.join()
+        for kind in (linux.CLONE_NEWIPC, linux.CLONE_NEWNS):
+            linux.enter(self._namespaces[kind], kind)
+
+    def seal(self) -> None:
+        """In a child, last: give up every right."""
+        seccomp.seal(self.user, self.limits)
+
+    def end(self) -> None:
+        """The kernel ends everything in it; the keeper collects them. Idempotent."""
+        if not self._namespaces:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        for descriptor in (*self._namespaces.values(), self._own_ids):
+            os.close(descriptor)
+        self._namespaces.clear()
+
+
+def _may_become(user: int) -> bool:
+    """Whether this process may be another user: root, in a user namespace that has it."""
+    if os.geteuid() != 0:
+        return False
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(int(first) <= user < int(first) + int(count) for first, _outside, count in ranges)
+
+
+def _name_of(user: int) -> str | None:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return None
+
+
+# The first process
+
+
+def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
+    """In the child: make the cell, say so, and wait to be killed."""
+    try:
+        linux.die_with_parent(signal.SIGKILL)
+        if os.read(alive, 1) != b".":  # the keeper died before the line above could ask for its signal
+            os._exit(1)
+        linux.control(linux.PR_SET_DUMPABLE, 0)  # or programs of the same user could take it over
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGCHLD})  # waited for below
+        os.setsid()
+        linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWIPC)
+        _arrange_files(plan, user, directories)
+        os.write(report, READY)
+        os.closerange(3, max(4096, report + 1))
+        while True:
+            signal.sigwait({signal.SIGCHLD})
+            _collect_orphans()
+    except OSError as error:
+        os.write(report, f"{error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        os.write(report, f"0 {error!r}".encode())
+    os._exit(1)
+
+
+def _collect_orphans() -> None:
+    """Wait for what has ended, so that its processor time counts as the trial's: of ignored children the kernel adds none."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> None:
+    """Everything read-only, what is hidden empty, and what the plan grants in its own place.
+
+    Among what is hidden may be the interpreter's own files: from then on nothing can be imported.
+    """
+    linux.mount("none", Path("/"), flags=linux.MS_REC | linux.MS_PRIVATE)
+    os.chdir("/")
+    os.umask(0o022)
+    granted = _open_granted(plan, directories)
+    passwords = _password_file(user)
+    hidden = _outermost([*HIDDEN, *map(Path, plan.hidden), *(_closed_above(path, user) for path in granted)])
+    for path in hidden:
+        _hide(path, plan.limits["scratch_bytes"])
+    for path, descriptor in granted.items():
+        _show(path, descriptor, hidden, writable=str(path) in plan.writable)
+    if passwords is not None:
+        _show_text(passwords, RUN / "passwd", Path("/etc/passwd"))
+    writable = {*WRITABLE, *map(Path, plan.writable)}
+    _make_read_only(writable)
+    if user is not None:
+        for descriptor in directories:
+            _give(descriptor, user)
+    linux.mount("proc", Path("/proc"), "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    linux.bind(Path("/proc/sys"), Path("/proc/sys"))
+    linux.mount("none", Path("/proc/sys"), flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY)
+
+
+def _open_granted(plan: Plan, directories: Sequence[int]) -> dict[Path, int]:
+    """A descriptor for each granted path, opened among the cell's own mounts. Raises OSError for a directory that is not the
+    one whose descriptor was handed over."""
+    granted = {}
+    for name in (*plan.readable, *plan.writable):
+        granted[Path(name)] = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    for name, handed in zip(plan.writable, directories, strict=True):
+        meant, there = os.fstat(handed), os.fstat(granted[Path(name)])
+        if (meant.st_dev, meant.st_ino) != (there.st_dev, there.st_ino):
+            raise OSError(errno.ESTALE, f"{name} is not the directory that it was")
+    return granted
+
+
+def _closed_above(path: Path, user: int | None) -> Path | None:
+    """The first directory on the way to `path` that `user` may not pass, None where the way is open."""
+    if user is None:
+        return None
+    for parent in reversed(path.parents):
+        status = parent.stat()
+        if not status.st_mode & (stat.S_IXUSR if status.st_uid == user else stat.S_IXOTH):
+            return parent
+    return None
+
+
+def _outermost(paths: Sequence[Path | None]) -> list[Path]:
+    """Those that exist, without links, and without what lies below another of them."""
+    real = {path.resolve() for path in paths if path is not None and path.exists()}
+    return sorted(path for path in real if not real & set(path.parents))
+
+
+def _hide(path: Path, scratch_bytes: int) -> None:
+    """An empty directory, or an empty file, in the place of this one."""
+    if not path.is_dir():
+        linux.bind(Path(os.devnull), path)
+        return
+    shared = path in WRITABLE
+    options = f"mode={'1777' if shared else '755'},size={scratch_bytes if shared else SMALL_BYTES}"
+    linux.mount("tmpfs", path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+
+
+def _show(path: Path, descriptor: int, hidden: Sequence[Path], *, writable: bool) -> None:
+    """The granted file or directory at its own path; what is not hidden needs a mount only to be writable."""
+    below = bool(set(hidden) & {path, *path.parents})
+    if below:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            path.mkdir(exist_ok=True)
+        else:
+            path.touch()
+    if below or writable:
+        linux.bind(Path(f"/proc/self/fd/{descriptor}"), path)
+
+
+def _password_file(user: int | None) -> str | None:
+    """/etc/passwd with a line for a user that this machine does not know; None where none is needed. mpirun refuses to start
+    for a user without a name."""
+    if user is None or _name_of(user) is not None:
+        return None
+    known = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
+    return f"{known.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
+
+
+def _show_text(text: str, file: Path, path: Path) -> None:
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    file.chmod(0o644)
+    linux.bind(file, path)
+
+
+def _make_read_only(writable: set[Path]) -> None:
+    """Every mount but these, each with the flags that it has besides: a user namespace does not let them be taken off."""
+    writable = {path.resolve() for path in writable}
+    for mounted, flags in _mounts():
+        if mounted in writable:
+            continue
+        try:
+            linux.mount("none", mounted, flags=READ_ONLY | flags)
+        except OSError as error:
+            if error.errno not in OUT_OF_REACH:
+                raise
+
+
+def _mounts() -> Iterator[tuple[Path, int]]:
+    """Place and flags of every mount; proc(5), mountinfo."""
+    for line in Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape").splitlines():
+        fields = line.split(" ")
+        place = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        yield Path(place), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
+
+
+def _give(directory: int, user: int) -> None:
+    """Directory and all that lies in it to `user`; links are not followed."""
+    os.fchown(directory, user, user)
+    for _, names, files, descriptor in os.fwalk(".", dir_fd=directory):
+        for name in (*names, *files):
+            os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)

@@ -1,0 +1,111 @@
+"""Starting one program: own session, given descriptors, host, niceness; failure to start comes back as an OSError."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from workers.agent import linux
+
+NETWORKS = Path("/run/netns")
+HOST_NAMES = Path("/run/uts")
+
+
+class Cell(Protocol):
+    """Where a program is confined (`workers.agent.sandbox`): forked into, entered before it looks at files, sealed at the end."""
+
+    def fork(self) -> int: ...
+    def enter(self) -> None: ...
+    def seal(self) -> None: ...
+
+
+@dataclass
+class Order:
+    """What to start. `descriptors` become 0, 1, 2, 3 ... of the program, in order."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    directory: str
+    host: str | None = None
+    niceness: int = 0
+    descriptors: list[int] = field(default_factory=list)
+    cell: Cell | None = None
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any], descriptors: list[int]) -> Order:
+        return cls(
+            argv=message["argv"],
+            environment=message["environment"],
+            directory=message["directory"],
+            host=message.get("host"),
+            niceness=message.get("niceness", 0),
+            descriptors=descriptors,
+        )
+
+
+def start(order: Order) -> int:
+    """Fork and execute; return the pid once execve has succeeded. Raises OSError with the program's own reason."""
+    report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
+    parent = os.getpid()
+    pid = os.fork() if order.cell is None else order.cell.fork()
+    if pid == 0:
+        _become(order, parent, report_writer)
+    os.close(report_writer)
+    with os.fdopen(report_reader, "rb") as reader:
+        report = reader.read()
+    if report:
+        os.waitpid(pid, 0)
+        number, _, what = report.decode(errors="replace").partition(" ")
+        raise OSError(int(number), what)
+    return pid
+
+
+def _become(order: Order, parent: int, report: int) -> NoReturn:
+    """In the child: take on the order's surroundings and execute; never returns."""
+    report = _high(report)
+    try:
+        if order.cell is None:  # what is in a cell ends with it, and sees no parent
+            linux.die_with_parent(signal.SIGKILL)
+            if os.getppid() != parent:  # the keeper died before the line above could ask for its signal
+                os._exit(1)
+        os.setsid()
+        if order.host is not None:
+            linux.setns(NETWORKS / order.host, linux.CLONE_NEWNET)
+            linux.setns(HOST_NAMES / order.host, linux.CLONE_NEWUTS)
+        if order.cell is not None:
+            order.cell.enter()
+        if order.niceness:
+            os.nice(order.niceness)
+        _restore_signals()
+        os.chdir(order.directory)
+        _arrange(order.descriptors)
+        if order.cell is not None:
+            order.cell.seal()
+        os.execvpe(order.argv[0], order.argv, order.environment)  # noqa: S606 - no shell is wanted
+    except OSError as error:
+        os.write(report, f"{error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        os.write(report, f"0 {error!r}".encode())
+    sys.stderr.flush()
+    os._exit(127)
+
+
+def _restore_signals() -> None:
+    """Python ignores SIGPIPE and SIGXFSZ; programs must not inherit that."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _arrange(descriptors: list[int]) -> None:
+    """Move the descriptors to 0, 1, 2 ...; first high out of the way, so that none overwrites another."""
+    for target, descriptor in enumerate([_high(descriptor) for descriptor in descriptors]):
+        os.dup2(descriptor, target, inheritable=True)
+
+
+def _high(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 64)

@@ -1,0 +1,258 @@
+"""The keeper's loop: answer requests, collect ended programs, leave nothing of a job alive.
+
+It knows no cluster and no way of transport: `workers.testbed.agent` speaks with a worker on this machine,
+`workers.agent.remote` with one at the other end of an ssh or srun connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import selectors
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from workers.agent import linux, process_table, rpc, spawn
+from workers.agent.counters import Counters, frames
+from workers.agent.spawn import Order
+
+SWEEP_PATIENCE_S = 1.0  # launch daemons say goodbye within milliseconds of mpirun; a stray rank never does
+TICK_S = 0.005
+
+
+class Refusal(Exception):
+    """A request that cannot be fulfilled; the message is for the reader."""
+
+
+@dataclass
+class Child:
+    """A program started on request. A job's remains are swept when it ends; a tool's session is spared by the sweep."""
+
+    pid: int
+    job: bool
+    started_ns: int
+    ended_ns: int | None = None
+    status: int | None = None
+    kill_at_ns: int | None = None
+
+
+class Channel(Protocol):
+    """Where requests come from and answers go to. What travels beside a message is the channel's own affair."""
+
+    def fileno(self) -> int: ...
+    def receive(self) -> tuple[rpc.Message, Any] | None: ...
+    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
+    def discard(self, beside: Any) -> None: ...
+
+
+Answer = tuple[rpc.Message, Any]
+
+
+class Keeper:
+    """One worker's programs on one cluster."""
+
+    nothing: Any = ()
+    """What travels beside an answer that carries nothing."""
+
+    def __init__(self, requests: Channel, owner: int | None = None) -> None:
+        self.requests = requests
+        self.owner = owner
+        self.children: dict[int, Child] = {}
+        self.counters = Counters()
+        self.selector = selectors.DefaultSelector()
+        self.answers: dict[str, Callable[[rpc.Message, Any], Answer]] = {
+            "spawn": self.spawn,
+            "signal": self.signal,
+            "stop": self.stop,
+            "sample": self.sample,
+            "frames": self.frames,
+        }
+
+    def run(self) -> None:
+        """Serve until the worker is gone or asks us to end."""
+        alarm_reader, alarm_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(alarm_writer)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note)
+        for source in (self.requests, self.owner, alarm_reader):
+            if source is not None:
+                self.selector.register(source, selectors.EVENT_READ)
+        self.ending = False
+        heard = time.monotonic()
+        while not self.ending:
+            busy = any(child.ended_ns is not None or child.kill_at_ns for child in self.children.values())
+            events = self.selector.select(TICK_S if busy else self.silence_limit_s())
+            ready = [key.fileobj for key, _ in events]
+            if alarm_reader in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(alarm_reader, 4096)
+            self.reap()
+            self.report_ended()
+            for key, _ in events:
+                if key.data is not None:
+                    key.data()
+            if self.owner in ready or (self.requests in ready and not self.serve()):
+                break
+            if self.requests in ready:
+                heard = time.monotonic()
+            elif (limit_s := self.silence_limit_s()) is not None and time.monotonic() - heard >= limit_s:
+                break
+
+    def _note(self, number: int, _frame: object) -> None:
+        if number != signal.SIGCHLD:
+            self.ending = True
+
+    def silence_limit_s(self) -> float | None:
+        """End when the worker says nothing for so long; None: the channel tells of its end for certain."""
+        return None
+
+    # Requests: each method answers one; an OSError becomes the answer's "error".
+
+    def serve(self) -> bool:
+        """Answer one request; False when the worker is gone."""
+        received = self.requests.receive()
+        if received is None:
+            return False
+        message, beside = received
+        answer: dict[str, Any] = {"answers": message["sequence"]}
+        passed = self.nothing
+        try:
+            result, passed = self.answers[message["do"]](message, beside)
+            answer.update(result)
+        except (OSError, Refusal) as error:
+            answer["error"] = getattr(error, "strerror", None) or str(error)
+            answer["errno"] = getattr(error, "errno", None)
+        finally:
+            self.requests.discard(beside)
+        try:
+            self.requests.send(answer, passed)
+        except OSError:
+            return False
+        finally:
+            self.requests.discard(passed)
+        return True
+
+    def spawn(self, message: rpc.Message, descriptors: list[int]) -> Answer:
+        return self.start(Order.from_message(message, descriptors), message)
+
+    def start(self, order: Order, message: rpc.Message) -> Answer:
+        """Start what was ordered and keep an eye on it."""
+        started_ns = time.monotonic_ns()
+        pid = spawn.start(order)
+        self.children[pid] = Child(pid, message["job"], started_ns)
+        return {"pid": pid, "started_ns": started_ns}, (os.pidfd_open(pid),)
+
+    def signal(self, message: rpc.Message, _beside: Any) -> Answer:
+        if message["pid"] in self.children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(message["pid"], message["signal"])
+        return {}, self.nothing
+
+    def stop(self, message: rpc.Message, _beside: Any) -> Answer:
+        """TERM now; KILL for it and all it started once the grace is over."""
+        child = self.children.get(message["pid"])
+        if child is not None and child.ended_ns is None and child.kill_at_ns is None:
+            child.kill_at_ns = time.monotonic_ns() + int(message["grace_s"] * 1e9)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+        return {}, self.nothing
+
+    def sample(self, _message: rpc.Message, _beside: Any) -> Answer:
+        return self.counters.sample(), self.nothing
+
+    def frames(self, message: rpc.Message, _beside: Any) -> Answer:
+        counted = frames().get(message["interface"])
+        if counted is None:
+            raise Refusal(f"there is no interface {message['interface']}")
+        sent_too = 0 if message["interface"] == "lo" else counted["tx_packets"]  # what lo sends it receives
+        return {"frames": counted["rx_packets"] + sent_too}, self.nothing
+
+    # The end of programs
+
+    def reap(self) -> bool:
+        """Collect every ended child, ours and adopted ones; False when no child is left at all."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            child = self.children.get(pid)
+            if child is not None:
+                child.ended_ns = time.monotonic_ns()
+                child.status = os.waitstatus_to_exitcode(status)
+                child.kill_at_ns = child.ended_ns + int(SWEEP_PATIENCE_S * 1e9)
+            else:
+                self.adopted_ended(pid, os.waitstatus_to_exitcode(status))
+
+    def adopted_ended(self, pid: int, status: int) -> None:
+        """A child that nobody ordered through a request has ended."""
+
+    def report_ended(self) -> None:
+        """Tell the worker of ended programs, a job only when nothing of it is left; kill what is overdue."""
+        now = time.monotonic_ns()
+        for child in list(self.children.values()):
+            overdue = child.kill_at_ns is not None and now >= child.kill_at_ns
+            if child.ended_ns is None and not overdue:
+                continue
+            remains = self.remains(child)
+            if child.ended_ns is not None and not remains:
+                self.children.pop(child.pid)
+                self.tell(child)
+            elif overdue:
+                self.overdue(child)
+                for entry in remains:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(entry.pid, signal.SIGKILL)
+
+    def overdue(self, child: Child) -> None:
+        """What is left of a job is about to be killed."""
+
+    def remains(self, child: Child) -> list[process_table.Entry]:
+        """What still lives of a job: every descendant of the keeper except the tools. Daemons leave their session and
+        their parent, so neither would tell; but one cluster runs one job at a time."""
+        if not child.job:
+            return [] if child.ended_ns is not None else [entry for entry in [process_table.read(child.pid)] if entry]
+        tools = frozenset(other.pid for other in self.children.values() if not other.job)
+        # A look at /proc misses a process whose parent ends during the look; the second one finds it with us.
+        return process_table.descendants(os.getpid(), tools) or process_table.descendants(os.getpid(), tools)
+
+    def tell(self, child: Child) -> None:
+        with contextlib.suppress(OSError):  # the worker is gone: the loop will see that
+            self.requests.send(
+                {
+                    "ended": child.pid,
+                    "status": child.status,
+                    "ended_ns": child.ended_ns,
+                    "started_ns": child.started_ns,
+                }
+            )
+
+    def end_all(self) -> None:
+        """Kill every descendant until none is left. As PID 1 of a namespace our own end would do; elsewhere not.
+
+        Only "no child" of waitpid is proof: orphans become our children, while a look at /proc misses a process whose
+        parent ends during the look.
+        """
+        while self.reap():
+            for entry in process_table.descendants(os.getpid()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(entry.pid, signal.SIGKILL)
+            time.sleep(0.001)
+
+
+def keep(keeper: Keeper) -> None:
+    """Run it until there is nobody to keep for, and leave nothing of its programs."""
+    linux.adopt_orphans()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crashed rank must not fill the disk
+    gc.freeze()
+    try:
+        keeper.run()
+    finally:
+        keeper.end_all()

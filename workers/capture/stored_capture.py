@@ -1,0 +1,119 @@
+"""Recordings of a trial that has ended: stored, and those of several hosts joined into the capture that is analysed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from analysis.capture.join import Joined
+from analysis.capture.sharding import Recording
+from analysis.errors import CaptureError
+from analysis.numbers import amount, plural
+from workers.capture.dumpcap import Capture, CaptureReport
+from workers.capture.prepared_recordings import DIRECTORY, Shares
+
+NAME: Final = "capture.pcapng.zst"
+CLOCK_CHANGE_S: Final = 1e-3
+"""A clock that moves by more against another during one trial was set, or runs wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What is analysed; ``reasons`` speak against it."""
+
+    report: CaptureReport | None = None
+    file: Path | None = None
+    joined: Joined | None = None
+    reasons: tuple[str, ...] = ()
+
+
+def keep(
+    recordings: Mapping[str, Capture],
+    directory: Path,
+    addresses: Mapping[str, frozenset[str]],
+    hosts: Collection[str],
+    *,
+    quiet_s: float,
+    check: Callable[[], None],
+) -> Recorded:
+    """End every recording and store it; by the name of its host, "" for one that is analysed as it is. Raises TrialFailed.
+
+    ``check`` is asked while other processes help, and may raise to give up.
+    """
+    reports = {host: capture.stop(quiet_s=quiet_s) for host, capture in recordings.items()}
+    first, *others = reports
+    reasons = tuple(reason for host in others for reason in not_recorded(host, reports[host]))
+    if not first:
+        for host, capture in recordings.items():
+            capture.save(directory / (_name(host) if host else NAME))
+        return Recorded(reports[first], directory / NAME, reasons=reasons)
+    try:
+        joined = _joined(recordings, directory, addresses, check)
+    except CaptureError as error:
+        (directory / _name(first)).rename(directory / NAME)
+        told = f"{error}: packets of {first} alone are counted"
+        return Recorded(reports[first], directory / NAME, reasons=(*reasons, told))
+    reasons += (*_unseen(recordings, hosts), *_moved_clocks(joined))
+    return Recorded(_report_of(reports, joined), directory / NAME, joined, reasons)
+
+
+def _name(host: str) -> str:
+    return f"capture-{host}.pcapng.zst"
+
+
+def _joined(
+    recordings: Mapping[str, Capture],
+    directory: Path,
+    addresses: Mapping[str, frozenset[str]],
+    check: Callable[[], None],
+) -> Joined:
+    """Store every recording, and the one capture of all. Raises CaptureError and TrialFailed."""
+    sources = [Recording(host, each.file, addresses.get(host, frozenset())) for host, each in recordings.items()]
+    shares = Shares.begin(directory / DIRECTORY, sources)
+    try:
+        shares.ask_for_help()
+        shares.finish(check)
+        for number, host in enumerate(recordings):
+            shares.keep_packed(number, directory / _name(host))
+        return shares.join(directory / NAME)
+    finally:
+        shutil.rmtree(shares.place, ignore_errors=True)
+
+
+def not_recorded(host: str, report: CaptureReport) -> list[str]:
+    """What the recording of a further host lost, in sentences."""
+    told = {
+        f"the recording on {host} ended before the run did": report.died,
+        f"the recording on {host} reached its limit after {plural(report.captured, 'packet')}": report.limit_reached,
+        f"the recording on {host} dropped {plural(report.dropped, 'packet')}": report.dropped > 0,
+    }
+    return [sentence for sentence, true in told.items() if true]
+
+
+def _report_of(reports: Mapping[str, CaptureReport], joined: Joined) -> CaptureReport:
+    """One report for the joined capture: what any tool lost counts, what was seen twice does not."""
+    first = next(iter(reports.values()))
+    dropped = sum(report.dropped for report in reports.values())
+    never_written = sum(max(report.received - report.captured, 0) for report in reports.values())
+    return replace(first, captured=joined.packets, received=joined.packets + never_written, dropped=dropped)
+
+
+def _unseen(recorded: Collection[str], hosts: Collection[str]) -> list[str]:
+    """Hosts whose frames to each other nobody recorded; what they say to the recorded ones is there."""
+    missing = [host for host in hosts if host not in recorded]
+    if not any(combinations(missing, 2)):
+        return []
+    return [f"packets between {', '.join(missing)} are not counted: none of them was recorded"]
+
+
+def _moved_clocks(joined: Joined) -> list[str]:
+    return [
+        f"the clock of {host} moved by {amount(abs(offset.change_ns) / 1e9, 's')} against that of {joined.hosts[0]} during the "
+        "run: times between connections of different hosts are uncertain"
+        for host, offset in joined.clocks.items()
+        if abs(offset.change_ns) / 1e9 > CLOCK_CHANGE_S + offset.unsure_ns / 1e9
+    ]

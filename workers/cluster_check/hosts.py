@@ -1,0 +1,263 @@
+"""What the hosts say of themselves: launch command, offloads, link, room on disk, clocks."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+
+from analysis.numbers import amount, plural
+from experiments.cluster_kinds.port_speed import port_speed_bps
+from workers.cluster_check.step import Step, ok, problem, skipped, warning
+from workers.hosts.remote_agent import RemoteKeeper
+from workers.launchers import Session
+
+OLDEST_PYTHON: Final = (3, 9)
+LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
+CLOCK_LIMIT_S: Final = 0.005
+PATH_MTU: Final = "Path MTU"
+_SMALLEST_MTU: Final = 576  # what every host must take (RFC 1122, 3.3.3)
+_PING_HEADERS: Final = 28  # of IPv4 and ICMP
+_QUESTIONS: Final = 8
+"""The answer that came back fastest tells best."""
+_JOINING: Final = {
+    "tcp-segmentation-offload": "tso",
+    "generic-segmentation-offload": "gso",
+    "generic-receive-offload": "gro",
+    "large-receive-offload": "lro",
+}
+Interfaces = Mapping[str, Mapping[str, Any]]
+"""By host: what `workers.hosts.environment.interface_facts` says."""
+
+
+def python(versions: Mapping[str, str]) -> Step:
+    """Of every host that could be reached; '' where none answered."""
+    name = "Python"
+    wrong = {host: version or "none" for host, version in versions.items() if _numbers(version) < OLDEST_PYTHON}
+    if wrong:
+        found = ", ".join(f"{host}: {version}" for host, version in wrong.items())
+        return problem(
+            name,
+            f"Missing on {', '.join(wrong)}",
+            f"Python 3.9 or newer is needed; found {found}.",
+            "Install it there, or name its path under “Python”.",
+            "sudo apt install python3",
+        )
+    return ok(name, ", ".join(sorted(set(versions.values()))), f"On {', '.join(versions)}.")
+
+
+def launch_command(session: Session, program: str) -> Step:
+    """Whether every host has it: the first starts ranks, the others must have the library's daemons."""
+    name = "Launch command"
+    without = [
+        host
+        for host, keeper in session.remote_keepers.items()
+        if keeper.ask("find", program=program, path=keeper.search_path(), directory="/")[0]["found"] is None
+    ]
+    if not session.remote_keepers and session.missing(program, Path("/")):
+        without = ["this machine"]
+    if without:
+        return problem(
+            name,
+            f"No {program} on {', '.join(without)}",
+            f"{program} is not in the PATH of the login there, or may not be executed.",
+            "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
+            "sudo apt install openmpi-bin",
+        )
+    first = next(iter(session.remote_keepers.values()), None)
+    told = first.output([program, "--version"]).strip().splitlines()[:1] if first else []
+    return ok(name, program, f"{told[0].strip()}." if told else "")
+
+
+def interfaces(session: Session) -> Interfaces:
+    """What trials on this session would keep of each host's interface."""
+    environment = session.environment()
+    first = environment.get("interface") or {}
+    others = environment.get("other_hosts") or {}
+    return {host: {**first, **(others.get(host, {}).get("interface") or {})} for host in session.hosts}
+
+
+def offloads(found: Interfaces, refused: Mapping[str, str]) -> Step:
+    """Whether cards join packets before a capture sees them; ``refused``: why trials cannot switch that off, by host."""
+    name = "Offloads"
+    if _is_loopback(found):
+        return skipped(name, "One host: nothing goes over a wire.")
+    on = {host: names for host, facts in found.items() if (names := _joined_by(facts))}
+    told = {"offloads": ", ".join(dict.fromkeys(name for names in on.values() for name in names)) or "off"}
+    return dataclasses.replace(_judged_offloads(found, on, refused), facts=told)
+
+
+def _judged_offloads(found: Interfaces, on: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Step:
+    name = "Offloads"
+    if not on:
+        return ok(name, "Off", "Captures hold the frames of the wire.")
+    device = next(iter(found.values())).get("name", "eth0")
+    names = [short for short in _JOINING.values() if any(short in each for each in on.values())]
+    seen = (
+        "The cards join packets before the capture sees them, up to 64 KiB a piece: numbers of packets are estimated then, and "
+        "times between single packets are missing."
+    )
+    command = f"sudo ethtool -K {device} {' '.join(f'{short} off' for short in names)}"
+    if refused:
+        told = "; ".join(f"on {host}: {reason}" for host, reason in refused.items())
+        return warning(
+            name,
+            f"Cannot be switched off on {', '.join(refused)}",
+            f"{seen} Trials were refused to switch it off {told}.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or do it by hand.",
+            command,
+        )
+    return warning(
+        name,
+        f"On, {plural(len(on), 'host')}",
+        seen,
+        f"Choose “off while trials run” under “Offloads”, or run this on {', '.join(on)}.",
+        command,
+    )
+
+
+def link(found: Interfaces) -> Step:
+    """Speed and MTU; unlike MTUs make large messages hang."""
+    name = "Link"
+    if _is_loopback(found):
+        return skipped(name, "One host: nothing goes over a wire.")
+    sizes = {host: facts.get("mtu") for host, facts in found.items()}
+    speeds = {port_speed_bps({"interface": facts}) for facts in found.values()}
+    told = ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "speed not told"
+    device = next(iter(found.values())).get("name", "")
+    words = f"{device}: {told}; MTU {', '.join(f'{host} {size} B' for host, size in sizes.items())}."
+    known = [speed for speed in speeds if speed]
+    facts = {"mtu": min(size for size in sizes.values() if size)} if any(sizes.values()) else {}
+    if known and len(known) == len(speeds):
+        facts["link_bandwidth_bps"] = min(known)
+    return dataclasses.replace(_judged_link(sizes, speeds, told, words), facts=facts)
+
+
+def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], told: str, words: str) -> Step:
+    name = "Link"
+    if len(set(sizes.values())) > 1:
+        return warning(name, "MTU differs", words, "Give all hosts the same MTU, or large messages may hang.")
+    if len(speeds) > 1:
+        return warning(
+            name, "Speed differs", words, "The slowest port limits: is a cable or a switch port worse than others?"
+        )
+    return ok(name, f"{told}, {next(iter(sizes.values()))} B", words)
+
+
+def path_mtu(session: Session, found: Interfaces) -> Step:
+    """Whether packets as long as the interfaces allow get from the first host to the second one whole."""
+    if len(session.remote_keepers) < 2:
+        return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
+    first, second = session.hosts[:2]
+    keeper, mtu = session.remote_keepers[first], found[first].get("mtu") or 0
+    address = keeper.output(["getent", "ahostsv4", second]).split()[:1]
+    if not address or not keeper.output(["ping", "-V"]):
+        return skipped(PATH_MTU, f"ping is not installed on {first}." if address else f"{second} has no IPv4 address.")
+
+    def passes(size: int) -> bool:
+        argv = ["ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", str(size - _PING_HEADERS), *address]
+        return "bytes from" in keeper.output(argv)
+
+    if passes(mtu) or passes(mtu):  # a single one may be lost
+        return ok(PATH_MTU, f"{mtu} B", f"Packets of {mtu} B get from {first} to {second} in one piece.")
+    low, high = _SMALLEST_MTU, mtu
+    if not passes(low):
+        return skipped(PATH_MTU, f"{second} does not answer pings of {first}.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    device = found[first].get("name", "eth0")
+    return warning(
+        PATH_MTU,
+        f"{low} B of {mtu} B",
+        f"From {first} to {second} only packets up to {low} B get through, though the interface is told {mtu} B: large messages may hang.",
+        "Mend what stands between (a switch, a tunnel, the other host's MTU), or give all hosts the smaller one.",
+        f"sudo ip link set dev {device} mtu {low}",
+    )
+
+
+def disk(session: Session, scratch: str) -> Step:
+    """Room for what trials write on hosts, and for their captures on the worker's machine."""
+    name = "Free disk"
+    room = {f"{host}:{scratch}": _room(keeper, scratch) for host, keeper in session.remote_keepers.items()}
+    room["this machine"] = shutil.disk_usage(_existing(Path(settings.VAR))).free
+    known = {place: free for place, free in room.items() if free is not None}
+    words = "; ".join(f"{place} {amount(free, 'B')}" for place, free in known.items()) + "."
+    least = min(known.values())
+    place = min(known, key=lambda each: known[each])
+    if least < LITTLE_BYTES:
+        make = problem if least < TOO_LITTLE_BYTES else warning
+        return make(
+            name, f"{amount(least, 'B')} on {place}", words, "Make room there, or choose another “Scratch directory”."
+        )
+    return ok(name, f"{amount(least, 'B')} or more", words)
+
+
+def clocks(session: Session) -> Step:
+    """How far the hosts' clocks are apart, asked over the keepers' connections."""
+    name = "Clocks"
+    if len(session.remote_keepers) < 2:
+        return skipped(name, "One clock: nothing to compare.")
+    offsets = {host: _offset(keeper) for host, keeper in session.remote_keepers.items()}
+    unsure = max(error for _, error in offsets.values())
+    middle = sorted(offset for offset, _ in offsets.values())[len(offsets) // 2]
+    far = {host: offset - middle for host, (offset, _) in offsets.items()}
+    words = ", ".join(
+        f"{host} {amount(abs(offset), 's')} {'ahead' if offset > 0 else 'behind'}" for host, offset in far.items()
+    )
+    wrong = [host for host, offset in far.items() if abs(offset) > CLOCK_LIMIT_S + unsure]
+    seen = f"Against the one in the middle, to {amount(unsure, 's')}: {words}."
+    if wrong:
+        return warning(
+            name,
+            f"{', '.join(wrong)}: up to {amount(max(abs(far[host]) for host in wrong), 's')} off",
+            f"{seen} Recordings are joined by the frames that two hosts have both seen; times between hosts stay less certain.",
+            f"Let the clock be kept on {', '.join(wrong)}.",
+            "sudo apt install chrony",
+        )
+    return ok(name, f"Within {amount(max(abs(offset) for offset in far.values()) + unsure, 's')}", seen)
+
+
+def _joined_by(facts: Mapping[str, Any]) -> list[str]:
+    """What joins frames on an interface, in ethtool's short words; GRO that is bounded to a frame joins none."""
+    told, limit = facts.get("offloads") or {}, facts.get("gro_max_size")
+    bounded = isinstance(limit, int) and limit <= (facts.get("mtu") or 0)
+    on = [short for long, short in _JOINING.items() if told.get(long) == "on"]
+    return [short for short in on if not (short == "gro" and bounded)]
+
+
+def _is_loopback(found: Interfaces) -> bool:
+    return all(facts.get("name") == "lo" for facts in found.values())
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the directory in which it will be made."""
+    return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _room(keeper: RemoteKeeper, path: str) -> int | None:
+    """Bytes that `df` says are free; None where it says nothing."""
+    words = keeper.output(["df", "-Pk", path]).splitlines()[-1:]
+    parts: Sequence[str] = words[0].split() if words else ()
+    return 1024 * int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else None
+
+
+def _offset(keeper: RemoteKeeper) -> tuple[float, float]:
+    """(the host's clock minus ours, half the time the question took), s."""
+    answers = []
+    for _ in range(_QUESTIONS):
+        before, asked = time.time(), time.monotonic()
+        there = keeper.ask("clock")[0]["time_s"]
+        took = time.monotonic() - asked
+        answers.append((took / 2, there - before - took / 2))
+    error, offset = min(answers)
+    return offset, error

@@ -1,0 +1,181 @@
+"""A test from the top to the bottom; what a step needs and did not get makes it "not tried", with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+
+from analysis.numbers import amount, plural
+from experiments.cluster_kinds.settings import HostSettings
+from experiments.models import Cluster, ClusterTest
+from experiments.specification import Link
+from workers import launchers
+from workers.cluster_check import hosts, world
+from workers.cluster_check.step import Step, ok, problem, skipped
+from workers.errors import ClusterUnavailable, TrialFailed
+from workers.launchers import Launcher, Session
+from workers.worker_identity import identity
+
+ON_HOSTS: Final = (
+    "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", "Offloads",
+    "Link", hosts.PATH_MTU, "Free disk", "Clocks",
+)  # fmt: skip
+Tell = Callable[[str, Sequence[Step]], None]
+
+log = structlog.get_logger()
+
+
+def run_asked(cluster: Cluster) -> bool:
+    """Run the test that is asked for; False when there is none. What is found is stored, whatever happens."""
+    test = ClusterTest.begin(cluster, identity())
+    if test is None:
+        return False
+    if not test.take_hosts():
+        seen = "A trial has the hosts now, or another test; both would disturb each other."
+        test.end([problem("Hosts free", "Taken", seen, "Test again when it has ended.").to_dict()])
+        return True
+    told: list[Step] = []
+
+    def tell(trying: str, steps: Sequence[Step]) -> None:
+        told[:] = steps
+        test.tell(trying, [step.to_dict() for step in steps])
+
+    try:
+        steps = steps_of(cluster.kind, cluster.settings, tell)
+    except Exception as error:  # the page must not wait for ever, and the next test must be possible
+        log.exception("cluster_test_errored", cluster=cluster.slug)
+        steps = [
+            *told,
+            problem("Test", "Not ended", f"{type(error).__name__}: {error}", "This is a fault of Rankwire."),
+        ]
+    test.end([step.to_dict() for step in steps])
+    if not cluster.traits.on_this_machine:
+        cluster.fill_in({name: value for step in steps for name, value in step.facts.items()})
+    return True
+
+
+def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
+    """What a test of such a cluster finds. ``tell`` hears what is tried next and what is known so far."""
+    steps: list[Step] = []
+    tell("the settings", steps)
+    try:
+        launcher = launchers.get(kind, settings)
+    except ClusterUnavailable as error:
+        return [
+            problem("Settings", "Wrong", str(error), "Change them in the form."),
+            *_untried("the settings are wrong"),
+        ]
+    steps.append(ok("Settings", "Complete"))
+    if missing := launcher.probe():
+        steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
+        return [*steps, *_untried("the worker's machine is not ready")]
+    tell("to reach the hosts", steps)
+    answered: list[str] = []
+    steps += _reached(launcher, answered)
+    if answered == [] and any(step.state == "problem" for step in steps):
+        return [*steps, *_untried("no host can be used")]
+    tell("to start on the hosts", steps)
+    for_test, count = launcher.for_test(answered)
+    try:
+        with for_test.open(host_count=count, link=Link.model_validate({})) as session:
+            steps += _versions(session, known={step.name for step in steps})
+            steps.append(
+                ok("Start", plural(len(session.hosts), "host"), f"A trial could begin on {', '.join(session.hosts)}.")
+            )
+            return _on_hosts(session, steps, tell)
+    except (ClusterUnavailable, OSError) as error:
+        steps.append(problem("Start", "Failed", str(error)))
+    done = {step.name for step in steps}
+    return [*steps, *(step for step in _untried("the hosts could not be kept ready") if step.name not in done)]
+
+
+def _untried(because: str) -> list[Step]:
+    return [skipped(name, f"Because {because}.") for name in ON_HOSTS]
+
+
+def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
+    """The steps "Reach" and "Python"; ``answered`` is filled with the hosts that can be used."""
+    found = launcher.reach()
+    if not found:
+        return []
+    failed = [each for each in found if each.problem]
+    reached = [each for each in found if not each.problem]
+    slowest = max((each.took_s for each in reached), default=0.0)
+    if failed:
+        commands = [command for each in failed for command in each.commands]
+        steps = [
+            problem(
+                "Reach",
+                f"{len(failed)} of {len(found)} failed",
+                " ".join(each.problem for each in failed),
+                " ".join(dict.fromkeys(each.remedy for each in failed if each.remedy)),
+                *dict.fromkeys(commands),
+            )
+        ]
+    else:
+        steps = [
+            ok(
+                "Reach",
+                f"{len(found)} of {len(found)}",
+                f"{', '.join(each.host for each in found)}; slowest {amount(slowest, 's')}.",
+            )
+        ]
+    if not launcher.python_is_told or not reached:
+        answered += [each.host for each in reached]
+        return steps
+    versions = {each.host: each.python for each in reached}
+    steps.append(hosts.python(versions))
+    answered += [host for host in versions if hosts.python({host: versions[host]}).state == "ok"]
+    return steps
+
+
+def _versions(session: Session, known: set[str]) -> list[Step]:
+    """Python of hosts that could not be asked before they were allotted."""
+    versions = {host: keeper.python for host, keeper in session.remote_keepers.items()}
+    return [hosts.python(versions)] if versions and "Python" not in known else []
+
+
+def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
+    launcher = session.launcher
+    own = launcher.settings if isinstance(launcher.settings, HostSettings) else None
+    tell("the launch command", steps)
+    steps.append(hosts.launch_command(session, session.usual_launch.program))
+    hello_can_run = steps[-1].state == "ok"
+    steps += _worlds(session, launcher, steps, tell) if hello_can_run else [
+        skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:5]
+    ]  # fmt: skip
+    tell("the network", steps)
+    found = hosts.interfaces(session)
+    steps += [hosts.offloads(found, session.offloads_left), hosts.link(found), hosts.path_mtu(session, found)]
+    tell("disks and clocks", steps)
+    return [*steps, hosts.disk(session, own.scratch if own else "/"), hosts.clocks(session)]
+
+
+def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell) -> list[Step]:
+    """The MPI hello across two hosts, and across all of them where there are more; both are recorded."""
+    two, everyone = session.hosts[:2], session.hosts
+
+    def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:
+        tell(f"the {name}", steps)
+        try:
+            greeting = world.greet(session, those, launcher.python)
+        except TrialFailed as error:
+            return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
+        met = world.judged(name, greeting, those, session.usual_launch.program)
+        if met.state != "ok":
+            return met, skipped(world.PING_PONG, "Because the ranks did not meet.")
+        return met, world.ping_pong(greeting, those)
+
+    def both() -> list[Step]:
+        first = hello(ON_HOSTS[1] if len(two) > 1 else "MPI hello on one host", two)
+        if len(everyone) <= len(two):
+            return [*first]
+        wanted = first[0].state == "ok"
+        return [
+            *first,
+            hello(ON_HOSTS[3], everyone)[0] if wanted else skipped(ON_HOSTS[3], "Because it failed on two."),
+        ]
+
+    return world.recorded(session, both)

@@ -1,0 +1,196 @@
+"""The MPI hello: real ranks join a world, and whether it is the one that was asked for is checked, not believed."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.numbers import amount, plural
+from workers.capture.dumpcap import CaptureReport
+from workers.capture.options import CaptureOptions
+from workers.cluster_check.hello import LARGE_BYTES
+from workers.cluster_check.step import Step, ok, problem, skipped, warning
+from workers.errors import CaptureUnavailable, TrialFailed
+from workers.launchers import Job, Session
+
+HELLO: Final = Path(__file__).with_name("hello.py")
+LIMIT_S: Final = 60.0
+PING_PONG: Final = "Ping-pong between two hosts"
+_SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """How a launch of the hello ended. ``status`` None: it did not, within the limit."""
+
+    status: int | None
+    ranks: list[dict[str, Any]]
+    complaint: str
+    elapsed_s: float
+
+
+def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
+    """Run one rank on each of ``hosts``. Raises TrialFailed where the launch command cannot be started."""
+    with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
+        directory = Path(name)
+        (directory / "work").mkdir()
+        (directory / "work" / "hello.py").write_bytes(HELLO.read_bytes())
+        job = Job(
+            program=(python, "-I", "-S", "hello.py", session.usual_launch.program),
+            ranks=len(hosts),
+            ranks_per_host=1,
+            hosts=tuple(hosts),
+            launch=session.usual_launch,
+            workdir=directory / "work",
+            report_dir=directory / "ranks",
+        )
+        out, err = directory / "stdout", directory / "stderr"
+        process = session.launch(job, stdout=out, stderr=err)
+        try:
+            status = process.wait(LIMIT_S)
+        finally:
+            process.terminate(2.0)
+        return Greeting(status, _told(out.read_text(errors="replace")), _words(err), process.elapsed_s)
+
+
+def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
+    """Whether the ranks were one world on these hosts, and else why not."""
+    if greeting.status is None:
+        return problem(
+            name,
+            "Did not end",
+            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quoted(greeting.complaint)}",
+            "Usually a firewall between the hosts: MPI needs TCP ports 20000 to 21015 open among them, or another “Interface”.",
+        )
+    if greeting.status != 0:
+        refused = [line for line in greeting.complaint.splitlines() if _SSH_BETWEEN.search(line)]
+        seen = f"{mpirun} ended with status {greeting.status}.{_quoted(refused[0] if refused else greeting.complaint)}"
+        if refused:
+            remedy = "The first host must be able to log in to the others without being asked; try this there."
+            return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
+        return problem(name, "Failed", seen, "Those are words of the MPI library on the first host.")
+    return _world(name, greeting, hosts, mpirun)
+
+
+def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
+    asked, told = len(hosts), greeting.ranks
+    missing = [rank["error"] for rank in told if "error" in rank]
+    if missing:
+        return problem(
+            name, "No MPI library", f"The ranks started, but no MPI library could be loaded there: {missing[0]}.",
+            "Install the library on every host, or name its directory in LD_LIBRARY_PATH under “Environment”.",
+        )  # fmt: skip
+    if len(told) != asked:
+        return problem(name, f"{len(told)} of {asked} ranks", f"Only {len(told)} of {plural(asked, 'rank')} answered.")
+    library = told[0]["library"]
+    if any(rank["size"] != asked or rank["sum"] != asked for rank in told):
+        sizes = sorted({rank["size"] for rank in told})
+        return problem(
+            name,
+            "Not one world",
+            f"{plural(asked, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
+            f"{mpirun} and the library of the hosts ({library}) do not belong together.",
+            "Choose the “MPI library” and the “Launch command” of one and the same library.",
+        )
+    places = {rank["host"] for rank in told}
+    if len(places) != asked and asked > 1:
+        return problem(
+            name,
+            f"{len(places)} of {asked} hosts",
+            f"All ranks ran on {', '.join(sorted(places))}, though {', '.join(hosts)} were asked for.",
+            "Two names may mean one machine.",
+        )
+    return ok(
+        name,
+        f"{plural(asked, 'rank')}, {amount(greeting.elapsed_s, 's')}",
+        f"{library} on {', '.join(hosts)}: every rank met all others.",
+    )
+
+
+def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
+    """How long a small and a large message took between two hosts that have met."""
+    times = next((rank for rank in greeting.ranks if "small_s" in rank), None)
+    if times is None:
+        return skipped(
+            PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not meet."
+        )
+    rate = amount(8 * LARGE_BYTES / times["large_s"], "bit/s")
+    return ok(
+        PING_PONG,
+        f"{amount(times['small_s'], 's')}, {rate}",
+        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of few.",
+    )
+
+
+def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
+    """The steps that ``run`` gives, and what was recorded of their packets on every host that trials record."""
+    failures: dict[str, str] = {}
+    reports: dict[str, CaptureReport] = {}
+    with ExitStack() as stack:
+        captures = {}
+        for host in session.recorded_hosts:
+            try:
+                captures[host] = stack.enter_context(session.capture(CaptureOptions(host=host)))
+            except CaptureUnavailable as error:
+                failures[host or "this machine"] = str(error)
+        steps = run()
+        for host, capture in captures.items():
+            try:
+                reports[host or "all hosts"] = capture.stop()
+            except TrialFailed as error:
+                failures[host or "this machine"] = str(error)
+    went_over_the_wire = len(session.hosts) > 1 and all(step.state == "ok" for step in steps)
+    return [*steps, _permission(failures, reports, went_over_the_wire=went_over_the_wire)]
+
+
+def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, went_over_the_wire: bool) -> Step:
+    name = "Capture permission"
+    if failures:
+        return warning(
+            name,
+            f"Missing on {', '.join(failures)}",
+            f"{'; '.join(dict.fromkeys(failures.values()))}. Trials run, but packets of these hosts are not recorded.",
+            "Give the account the right to record on these hosts, then test again.",
+            "sudo setcap cap_net_raw,cap_net_admin+eip $(command -v dumpcap)",
+        )
+    silent = [host for host, report in reports.items() if not report.captured]
+    if silent and went_over_the_wire:
+        return warning(
+            name,
+            f"Nothing on {', '.join(silent)}",
+            "Recording is permitted, but none of the packets of the MPI hello was seen.",
+            "Is “Interface” the one between the hosts, and “Capture filter” not too narrow?",
+        )
+    if not reports:
+        return skipped(name, "Nothing is recorded on this cluster.")
+    counts = ", ".join(f"{host} {plural(report.captured, 'packet')}" for host, report in reports.items())
+    return ok(name, plural(len(reports), "recording"), f"Packets of the MPI hello were recorded: {counts}.")
+
+
+def _told(text: str) -> list[dict[str, Any]]:
+    ranks = []
+    for line in text.splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue  # what a login script prints
+        if isinstance(told, dict) and ("error" in told or {"rank", "size", "sum", "host", "library"} <= told.keys()):
+            ranks.append(told)
+    return ranks
+
+
+def _words(path: Path) -> str:
+    """Lines with words in them: libraries draw frames."""
+    lines = path.read_text(errors="replace")[-20_000:].splitlines()
+    return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
+
+
+def _quoted(complaint: str, lines: int = 3) -> str:
+    last = " ".join(complaint.splitlines()[-lines:])[-400:]
+    return f" It said: {last}" if last else ""

@@ -1,0 +1,221 @@
+"""The worker's side of a keeper on another machine: carry it there, start it, speak with it.
+
+Nothing has to be installed on the host but Python 3.9: the keeper travels as a zip archive over the connection that it
+then serves, an `ssh` or `srun` process of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import shlex
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from analysis.numbers import amount
+from workers.agent import rpc
+from workers.agent.remote import GREETING
+from workers.errors import ClusterUnavailable, LaunchFailed
+from workers.hosts.processes import ROOT, Keeper, Process, end_all
+
+CONNECT_LIMIT_S = 60.0
+CHUNK_BYTES = 1 << 20
+PARTS = ("workers/__init__.py", *(f"workers/agent/{name}.py" for name in (
+    "__init__", "counters", "disturbance", "linux", "loop", "machine", "mpi_files", "offloads", "ranks", "remote", "spawn", "table", "wire",
+)))  # fmt: skip
+# The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
+BOOTSTRAP = """\
+import os, sys
+def read(count):
+    data = b""
+    while len(data) < count:
+        part = os.read(0, count - len(data))
+        if not part:
+            sys.exit(1)
+        data += part
+    return data
+archive = os.memfd_create("keeper")
+os.write(archive, read(int(read(8))))
+sys.path.insert(0, "/proc/self/fd/%d" % archive)
+from workers.agent.remote import start
+start()
+"""
+
+
+def archive() -> bytes:
+    """The keeper's modules as a zip file; equal for equal sources."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in PARTS:
+            packed.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes())
+    return buffer.getvalue()
+
+
+def start_argv(python: str) -> list[str]:
+    """What is run on the host."""
+    return [python, "-I", "-S", "-c", BOOTSTRAP]
+
+
+def in_shell(argv: Sequence[str]) -> str:
+    """The same as one word for `ssh`, which hands it to the login shell of the host."""
+    return "exec " + shlex.join(argv)
+
+
+class RemoteKeeper(Keeper):
+    """A keeper at the other end of a connection. `connect` finishes what the constructor began, so that the hosts of a
+    cluster can start side by side."""
+
+    def __init__(self, host: str, connection: Sequence[str]) -> None:
+        """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
+        self.host = host
+        self.name = ""
+        """What the host calls itself; known when it is connected."""
+        self.home: Mapping[str, str] = {}
+        self.python = ""
+        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        reading, theirs_out = os.pipe2(os.O_CLOEXEC)
+        theirs_in, writing = os.pipe2(os.O_CLOEXEC)
+        channel = rpc.Stream(reading, writing)
+        try:
+            process = subprocess.Popen(
+                connection, stdin=theirs_in, stdout=theirs_out, stderr=complaints, start_new_session=True
+            )
+        except OSError as error:
+            channel.close()
+            raise ClusterUnavailable(f"{connection[0]} cannot be started: {error.strerror}.") from error
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        super().__init__(channel, process, complaints)
+        self._stream = channel
+
+    def connect(self, scratch: Path) -> rpc.Message:
+        """Hand the keeper over and let it make its scratch directory; returns what it says of its host.
+
+        Raises ClusterUnavailable with the host and the reason.
+        """
+        packed = archive()
+        try:
+            rpc.write(self._stream.writing, b"%08d" % len(packed) + packed)
+        except OSError:
+            self._lost()
+        self._await_greeting()
+        try:
+            told, _ = self.ask("hello", scratch=str(scratch))
+        except OSError as error:
+            raise ClusterUnavailable(f"{self.host}: {error.strerror} ({scratch}).") from error
+        self.name, self.home, self.python = told["host"], told["variables"], told["python"]
+        return told
+
+    def _await_greeting(self) -> None:
+        """Pass over what a login script prints."""
+        said = b""
+        deadline = time.monotonic() + CONNECT_LIMIT_S
+        while not said.endswith(GREETING):
+            ready, _, _ = select.select([self._stream], [], [], max(deadline - time.monotonic(), 0.0))
+            if not ready:
+                self._process.kill()
+                raise ClusterUnavailable(f"{self.host} did not answer within {amount(CONNECT_LIMIT_S, 's')}.")
+            if not (byte := os.read(self._stream.reading, 1)):
+                self._lost()
+            said = (said + byte)[-4096:]
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        directory: Path,
+        files: Sequence[str],
+        job: bool = False,
+        niceness: int = 0,
+    ) -> Process:
+        """Start a program on the host; `files` become its 0, 1, 2: a path there, or "memory:NAME". Raises LaunchFailed."""
+        try:
+            answer, _ = self.ask(
+                "spawn",
+                argv=list(argv),
+                environment=dict(environment),
+                directory=str(directory),
+                files=list(files),
+                job=job,
+                niceness=niceness,
+            )
+        except OSError as error:
+            raise LaunchFailed(f"{argv[0]} cannot be started on {self.host}: {error.strerror}.") from error
+        return Process(self, answer["pid"], answer["started_ns"])
+
+    def write(self, path: Path, content: bytes, mode: int = 0o600) -> None:
+        """Put a file on the host. Raises OSError as the host does."""
+        self.ask("write", content, path=str(path), mode=mode)
+
+    def size(self, path: str) -> int:
+        """Bytes of a file or a memory on the host so far. Raises OSError."""
+        size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
+        return size
+
+    def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
+        """The content of a file or memory on the host from `offset` to its present end, or `most` bytes of it. Raises OSError."""
+        end = None if most is None else offset + most
+        while end is None or offset < end:
+            limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)
+            _, part = self.ask("read", path=path, offset=offset, limit=limit)
+            if not part:
+                return
+            yield part
+            offset += len(part)
+
+    def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
+        names = [f"memory:answer-{number}" for number in range(len(commands))]
+        running = {}
+        for argv, name in zip(commands, names, strict=True):
+            with contextlib.suppress(LaunchFailed):
+                running[name] = self.spawn(
+                    argv,
+                    environment={"PATH": self.search_path(), "LC_ALL": "C"},
+                    directory=Path("/"),
+                    files=(os.devnull, name, os.devnull),
+                )
+        end_all(list(running.values()))
+        return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
+
+    def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+        told, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
+        facts: dict[str, Any] = told["facts"]
+        return facts
+
+    def search_path(self) -> str:
+        """PATH of the host's login with the system's own directories at its end."""
+        parts = self.home.get("PATH", "").split(":")
+        return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
+
+    def last_words(self) -> str:
+        """What the connection's own program said on its standard error."""
+        if self._complaints.closed:
+            return ""
+        self._complaints.seek(0)
+        return self._complaints.read().decode(errors="replace").strip()
+
+    def close(self) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            super().close()
+
+    def _note_end(self, pid: int) -> None:
+        pass
+
+    def _kill_orphans(self) -> None:
+        """The connection's process ends with its keeper; make sure of it."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def exit_report(self) -> str:
+        words = [line for line in self.last_words().splitlines() if line.strip()]
+        return f"The connection to {self.host} ended" + (f": {words[-1].strip().rstrip('.')}." if words else ".")

@@ -1,0 +1,182 @@
+"""What programs of a trial may see and take on this machine; `workers.agent.sandbox` makes it so."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.numbers import plural, size
+from workers.agent.machine import memory_bytes
+
+NO_USER = 65530
+"""Of no account: systemd leaves 65520 to 65533 free, and Debian gives them to nobody."""
+OPEN_FILES = 1 << 16
+SCRATCH_BYTES = 1 << 30
+"""Of /tmp and the other temporary directories, which are memory."""
+MEMORY_SHARE = 0.9
+FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
+FULL = 0.9  # the kernel counts also processes of the keeper that have the same user
+KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
+"""What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
+MIB = 1 << 20
+MOST_TEXT_BYTES = 1 << 20
+"""Of an input file that is read where a trial runs."""
+BLOCK_BYTES = 512  # of stat(2)
+CONTAINER = "apptainer exec "
+NO_CONTAINER = (
+    "Apptainer cannot run here: programs of trials on this machine are confined and can make no namespaces, which containers are "
+    "made of. Run it on hosts of ssh or Slurm, without a container here (“clusters” of the program), or on the cluster of this "
+    "machine with “Confine programs” switched off."
+)
+
+
+def refused_container(program: Sequence[str]) -> str | None:
+    """Why a program, as an argv that may hold shell text, cannot run confined, as a sentence; None where nothing is against it."""
+    return NO_CONTAINER if CONTAINER in " ".join(program) else None
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see,
+    besides the worker's temporary files.
+
+    `memory_bytes` None: most of the machine's. `disk_bytes`: of all that a trial writes in its directory.
+    """
+
+    user: int = NO_USER
+    hidden: tuple[Path, ...] = ()
+    processes: int = 4096
+    memory_bytes: int | None = None
+    disk_bytes: int = 16 << 30
+
+    @property
+    def most_memory_bytes(self) -> int:
+        """Of all programs together, and of each."""
+        return self.memory_bytes or whole_mib(memory_bytes() * MEMORY_SHARE)
+
+    def plan(self, *, readable: Iterable[Path], writable: Iterable[Path]) -> dict[str, Any]:
+        """`workers.agent.sandbox.Plan` as a message."""
+        return {
+            "user": self.user,
+            "hidden": [tempfile.gettempdir(), *map(str, self.hidden)],
+            "readable": [str(path) for path in readable],
+            "writable": [str(path) for path in writable],
+            "limits": {
+                "processes": self.processes,
+                "open_files": OPEN_FILES,
+                "file_bytes": self.disk_bytes,
+                "memory_bytes": self.most_memory_bytes,
+                "scratch_bytes": SCRATCH_BYTES,
+            },
+        }
+
+    def refusal(self, program: Path) -> str:
+        """Why programs of a trial cannot be this file of the machine, as a sentence; empty where they can."""
+        if {program, *program.parents} & {path.resolve() for path in self.hidden}:
+            return f"The program {program} lies where programs of trials see nothing: install it elsewhere."
+        if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
+            return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
+        return ""
+
+    def read_text(self, path: str) -> str:
+        """A file of this machine as programs of trials would read it. Raises OSError where they could not."""
+        return read_text(path, allowed=self._may_read)
+
+    def _may_read(self, descriptor: int) -> bool:
+        """By what was really opened, whatever links led there."""
+        file = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if {file, *file.parents} & {path.resolve() for path in (*self.hidden, Path(tempfile.gettempdir()))}:
+            return False
+        return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
+
+    def file_too_long(self) -> str:
+        """What SIGXFSZ means, as a sentence."""
+        return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
+
+    def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
+        """Which limit a trial has reached, as a sentence; empty for none. `use` is the keeper's answer."""
+        refused = use["refused"]
+        if use["processes"] >= FULL * self.processes or refused.get("processes"):
+            return (
+                f"It started all of the {plural(self.processes, 'process', 'processes')} that a trial may have at once."
+            )
+        if use["memory_bytes"] > self.most_memory_bytes or refused.get("memory"):
+            return (
+                f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have: "
+                "RANKWIRE_TRIAL_MEMORY_MIB sets this."
+            )
+        if disk_bytes > self.disk_bytes:
+            return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
+        return ""
+
+
+def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:
+    """The text of a plain file, bounded. Raises OSError for anything else, and where its descriptor is not `allowed`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
+        if not allowed(descriptor):
+            raise OSError(errno.EACCES, "programs of trials may not read it")
+        return as_text(stream.read(MOST_TEXT_BYTES + 1))
+
+
+def as_text(content: bytes) -> str:
+    """Raises OSError for what is no text of a bearable length."""
+    if len(content) > MOST_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"it is longer than {size(MOST_TEXT_BYTES)}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise OSError(errno.EINVAL, "it is no text in UTF-8") from None
+
+
+def whole_mib(size_bytes: float) -> int:
+    """So much at most, as a size that reads well."""
+    return int(size_bytes) // MIB * MIB
+
+
+def private_files(home: Path) -> list[Path]:
+    """What of the worker's home no program of a trial needs to see, where it runs as the same user."""
+    try:
+        return [path for path in home.iterdir() if path.name.startswith(".") and path.name not in KEPT_OF_HOME]
+    except OSError:
+        return []
+
+
+def disk_use_bytes(directory: Path) -> int:
+    """What the files in a directory take. It is asked for while programs make and remove them: what is gone counts nothing."""
+    total = 0
+    for _, _, files, descriptor in os.fwalk(directory, onerror=None):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * BLOCK_BYTES
+    return total
+
+
+def open_path(path: str) -> str:
+    """PATH without the directories that programs of trials cannot enter, as a user of their own: what is found there would be
+    described, and something else run."""
+    if os.geteuid() != 0:
+        return path
+    return ":".join(part for part in path.split(":") if _open_to_others(Path(part)))
+
+
+def _open_to_others(directory: Path) -> bool:
+    try:
+        return all(each.stat().st_mode & stat.S_IXOTH for each in (directory, *directory.parents))
+    except OSError:
+        return False
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Without what lies in another of them."""
+    resolved = {path.resolve() for path in paths}
+    return sorted(path for path in resolved if not resolved & set(path.parents))

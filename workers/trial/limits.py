@@ -1,0 +1,55 @@
+"""The bounds of this installation for programs of trials on its own machine, and the disk that a long output does not need."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from experiments.common import plain_files
+from experiments.models import Cluster
+from workers.agent import linux
+from workers.launchers.limits import Confinement, private_files, whole_mib
+
+_LEAST_DISK_BYTES: Final = 64 << 20
+"""Of a trial on a disk that is nearly full: what does not fit there is told by the disk."""
+_HOLE: Final = 1 << 20
+"""Less is not worth a call."""
+
+
+def confinement() -> Confinement:
+    """Return what a trial that begins now may see and take."""
+    free = shutil.disk_usage(settings.VAR).free
+    keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
+    return Confinement(
+        user=settings.TRIAL_USER,
+        hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
+        processes=settings.TRIAL_PROCESSES,
+        memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
+        disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
+    )
+
+
+def thin_out(file: Path, *, limit_bytes: int) -> None:
+    """Give back the disk under the middle of a long output that is still being written: only its ends will be kept."""
+    with plain_files.opened(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        length = size - limit_bytes - _HOLE
+        if length < _HOLE:
+            return
+        descriptor = os.open(f"/proc/self/fd/{stream.fileno()}", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            linux.punch_hole(descriptor, limit_bytes // 2 + _HOLE // 2, length)
+        finally:
+            os.close(descriptor)
+
+
+def _files_named(cluster_settings: object) -> list[str]:
+    """Private keys and configurations of ssh that a cluster's settings name."""
+    if not isinstance(cluster_settings, dict):
+        return []
+    values = [cluster_settings.get(name) for name in ("key", "config")]
+    return [value for value in values if isinstance(value, str) and value.startswith("/")]
