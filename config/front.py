@@ -6,7 +6,9 @@ request that is there as a whole, and is free again when its answer is in the bu
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import resource
 import socket
 import sys
@@ -22,10 +24,12 @@ from gunicorn.workers.base import Worker
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import RequestEntityTooLarge
+
+from dashboard.middleware.front import limit_bytes
 
 HEALTH: Final = "/healthz"
 POLL_S: Final = 0.5
@@ -43,15 +47,41 @@ MOST_BUFFERED_BYTES: Final = 1 << 30
 """Of one answer, on disk, before its thread waits for a slow reader."""
 
 
-class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request with a body beyond the limit reaches the application without it, which refuses it in its own words."""
+_FOLDED: Final = re.compile(rb"\r\n[ \t]")
 
+
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """A request whose body exceeds the limit of its path reaches the application without it and is refused there.
+
+    Its connection is closed after the answer: what follows is the rest of the body and must never be read as a request.
+    """
+
+    adj: Any
     error: Any
+    path = ""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Refuse framings that proxies and servers read in different ways (RFC 9112, 5.2 and 6.1)."""
+        if _FOLDED.search(header_plus):
+            raise ParsingError("a header continues on a second line")
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:  # of an address or a number
+            raise ParsingError("the request line or a number cannot be read") from error
+        if self.version not in ("1.0", "1.1"):
+            raise ParsingError("the version of HTTP is neither 1.0 nor 1.1")
+        has_length, is_encoded = "CONTENT_LENGTH" in self.headers, "TRANSFER_ENCODING" in self.headers
+        if (self.chunked and has_length) or (self.version == "1.0" and is_encoded):
+            raise ParsingError("the length of the body is given twice or by an encoding that HTTP/1.0 does not have")
+        if self.chunked or self.content_length > settings.MAX_BODY_BYTES:
+            self.adj = copy.copy(self.adj)
+            self.adj.max_request_body_size = limit_bytes(self.path.removeprefix(settings.PREFIX)) + 1
 
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         if isinstance(self.error, RequestEntityTooLarge):
-            self.error, self.connection_close = None, True
+            self.error = None
+            self.headers["CONNECTION"] = "close"
             self.headers["CONTENT_LENGTH"] = str(max(self.content_length, self.body_bytes_received))
         return consumed
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
@@ -73,7 +73,8 @@ class FrontMiddleware:
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        if _body_bytes(request) > (limit := _limit_bytes(request)):
+        size = _body_bytes(request)
+        if size and size > (limit := limit_bytes(request.path_info)):
             most = plural(limit >> 20, "MiB", "MiB")
             return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
@@ -94,9 +95,16 @@ def locked_out(request: HttpRequest, original: HttpResponse | None, credentials:
     return _refusal(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
 
 
-def _limit_bytes(request: HttpRequest) -> int:
-    """Bundles are larger than anything else that is sent; they are written to disk as they come."""
-    return int(settings.IMPORT_LIMIT_BYTES) if request.path in map(reverse, _BUNDLES) else settings.MAX_BODY_BYTES
+def limit_bytes(path_info: str) -> int:
+    """Return the most bytes that the body of a request to this path may have.
+
+    Bundles are larger than anything else that is sent; they are written to disk as they arrive.
+    """
+    try:
+        name = resolve(path_info).view_name
+    except Resolver404:
+        name = ""
+    return int(settings.IMPORT_LIMIT_BYTES) if name in _BUNDLES else settings.MAX_BODY_BYTES
 
 
 def _body_bytes(request: HttpRequest) -> int:
