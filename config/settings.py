@@ -143,13 +143,8 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates", BASE_DIR / "templates" / "people"],  # the second for names that allauth gives
+        "APP_DIRS": True,
         "OPTIONS": {
-            "loaders": [
-                (
-                    "django.template.loaders.cached.Loader",
-                    ["config.template_sources.Loader", "django.template.loaders.app_directories.Loader"],
-                )
-            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

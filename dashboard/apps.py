@@ -7,5 +7,5 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        for listener in ("groups", "lockouts", "seen"):  # to people who sign in, or fail to
+        for listener in ("backends", "groups", "lockouts"):  # to people who sign in, or fail to
             import_module(f"dashboard.people.{listener}")

@@ -27,31 +27,31 @@ class Programs:
     They must not be older than the server: the newest ones of this machine are taken.
     """
 
-    def __init__(self, database: Mapping[str, Any], server_major: int, binaries: Path | None = None) -> None:
+    def __init__(self, database: Mapping[str, Any], server_major: int) -> None:
         try:
-            self._directory = binaries or find_binaries()
+            self._directory = find_binaries()
         except ServiceError as error:
             raise KeepingError(str(error)) from None
         self._database = database
         answer = subprocess.run(
             [str(self._directory / "pg_dump"), "--version"], capture_output=True, text=True, check=True
         ).stdout
-        self.major = int(re.search(r"\) (\d+)", answer)[1])  # type: ignore[index]
-        if self.major < server_major:
+        major = int(re.search(r"\) (\d+)", answer)[1])  # type: ignore[index]
+        if major < server_major:
             raise KeepingError(
-                f"pg_dump of PostgreSQL {self.major} cannot read a server of version {server_major}; "
+                f"pg_dump of PostgreSQL {major} cannot read a server of version {server_major}; "
                 f"install the package postgresql-client-{server_major}"
             )
 
     def dump(self, file: Path, snapshot: str = "") -> None:
         """Write a dump of what the snapshot sees; without one, of now."""
         seen = [f"--snapshot={snapshot}"] if snapshot else []
-        self._run("pg_dump", "--format=custom", *seen, f"--file={file}", self._address())
+        self._run("pg_dump", "--format=custom", *seen, f"--file={file}", self._address(self._database["NAME"]))
 
     def load(self, file: Path, name: str) -> None:
         """Load a dump into the empty database `name` of the same server."""
         options = ["--exit-on-error", "--no-owner", "--no-privileges", "--no-comments", "--jobs=2"]
-        self._run("pg_restore", *options, self._address(name, option=True), str(file))
+        self._run("pg_restore", *options, f"--dbname={self._address(name)}", str(file))
 
     def read_through(self, file: Path) -> None:
         """Read all of a dump. Raise ChangedBackup where it cannot be."""
@@ -81,11 +81,11 @@ class Programs:
         if process.returncode != 0 or columns is None:
             raise ChangedBackup(f"{file} names no files of trials")
 
-    def _address(self, name: str = "", *, option: bool = False) -> str:
+    def _address(self, name: str) -> str:
         entry = self._database
-        values = {"host": entry["HOST"], "port": entry["PORT"], "user": entry["USER"], "dbname": name or entry["NAME"]}
-        conninfo = make_conninfo(**{key: value for key, value in values.items() if value}, **_of_libpq(entry))
-        return f"--dbname={conninfo}" if option else conninfo
+        values = {"host": entry["HOST"], "port": entry["PORT"], "user": entry["USER"], "dbname": name}
+        options = {key: value for key, value in entry["OPTIONS"].items() if isinstance(value, str)}
+        return make_conninfo(**{key: value for key, value in values.items() if value}, **options)
 
     def _run(self, program: str, *arguments: str) -> None:
         # Locale and password by the environment: nothing of them stands in the list of processes.
@@ -95,10 +95,6 @@ class Programs:
             lines = [line for line in done.stderr.splitlines() if line.strip()]
             telling = [line for line in lines if "error:" in line.lower()]
             raise KeepingError((telling or lines or [f"{program} failed"])[0])
-
-
-def _of_libpq(database: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in database["OPTIONS"].items() if isinstance(value, str)}
 
 
 def _environment(database: Mapping[str, Any]) -> dict[str, str]:

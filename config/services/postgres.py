@@ -31,12 +31,9 @@ class Postgres(Service):
     death_signal = signal.SIGINT  # "fast": sessions are ended, data is written
     stop_ladder = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))
 
-    def __init__(
-        self, directory: Path, *, password: str, log: Path, durable: bool = True, binaries: Path | None = None
-    ) -> None:
+    def __init__(self, directory: Path, *, password: str, log: Path, durable: bool = True) -> None:
         super().__init__(directory, log=log, durable=durable)
         self.password = password
-        self._chosen = binaries
 
     @property
     def url(self) -> str:
@@ -45,7 +42,7 @@ class Postgres(Service):
     def prepare(self) -> None:
         if data_major(self.directory) is None:
             self._initialise()
-        self.binaries = self._chosen or binaries_of(self.directory)
+        self.binaries = binaries_of(self.directory)
 
     def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
         settings = {
@@ -111,7 +108,7 @@ class Postgres(Service):
         arguments = [f"--pgdata=/proc/self/fd/{directory_fd}", f"--pwfile=/proc/self/fd/{password_fd}"]
         arguments += [f"--username={USER}", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
         process = start(
-            [str((self._chosen or find_binaries()) / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
+            [str(find_binaries() / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
             log=self.log,
             death_signal=signal.SIGKILL,
             account=account,
@@ -143,9 +140,8 @@ def binaries_of(directory: Path) -> Path:
         return installed[major]
     newest = f"is not installed, only {max(installed)}" if installed else "is not installed"
     raise ServiceError(
-        f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}; "
-        "script/upgrade-postgres then moves the data to the newest version that is installed. Where there is no such package, put back "
-        "a backup: docs/administrator.md, Another PostgreSQL version"
+        f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}, "
+        "or put back a backup (docs/administrator.md, Another PostgreSQL version)"
     )
 
 

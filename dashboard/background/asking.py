@@ -12,6 +12,10 @@ from experiments.models import BackgroundTask, Experiment
 from workers import queue
 
 
+class Withdrawn(Exception):
+    """The task was cancelled, or another worker has taken it on."""
+
+
 def ask(
     user: Any,
     kind: BackgroundTask.Kind,

@@ -9,8 +9,7 @@ from auditlog.context import set_actor
 from django.db import transaction
 
 from analysis.numbers import plural
-from dashboard.background.asking import ask
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn, ask
 from experiments.access import limited_to, may_run_more
 from experiments.errors import ReadOnly
 from experiments.models import BackgroundTask, Experiment

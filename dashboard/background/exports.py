@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn
 from dashboard.requests import concurrency_limits
 from dashboard.requests.explore import ROWS, Rows, ask, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects

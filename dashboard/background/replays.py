@@ -13,7 +13,7 @@ from analysis.replay.errors import NotReplayable
 from analysis.replay.predicted import Check, Replayed
 from analysis.sensitivity import Link
 from dashboard.background import asking
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn
 from dashboard.panels.network.predictions import network_words
 from experiments.access import limited_to, may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, ReadOnly

@@ -9,7 +9,7 @@ import structlog
 from celery import shared_task
 
 from dashboard.background import bundles, changes, exports, replays
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
 from workers import queue

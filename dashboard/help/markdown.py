@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
 from django.utils.html import escape
@@ -57,42 +58,28 @@ def read(text: str, resolve: Resolve) -> Page:
 
 def _anchor(tokens: list[Token]) -> list[Section]:
     """Give headings and defining rows their anchors, and return what stands below each."""
-    found: list[tuple[int, str, str, list[str]]] = []
-    taken: set[str] = set()
-    heading = 0
+    found: dict[str, tuple[int, str, list[str]]] = {}
+    heading = here = ""
+    tables = 0
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             title = plain(tokens[number + 1])
-            anchor = _unlike(slug(title), taken)
-            token.attrSet("id", anchor)
-            heading = len(found)
-            found.append((int(token.tag[1:]), title, anchor, []))
+            heading = here = _unlike(slug(title), found)
+            token.attrSet("id", here)
+            found[here] = (int(token.tag[1:]), title, [])
         elif token.type == "table_open":
-            token.meta["label"] = f"Table {sum(each.type == 'table_open' for each in tokens[: number + 1])}"
-        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in taken:
-            taken.add(identifier)
+            tables += 1
+            token.meta["label"] = f"Table {tables}"
+        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in found:
+            here = identifier
             token.attrSet("id", identifier)
             label = plain(tokens[number + 5])
-            found.append((0, f"{label} ({identifier})" if len(label) < 80 else identifier, identifier, []))
-        elif token.type == "tr_close" and found and not found[-1][0]:
-            found.append(_continued(found[heading]))
-        elif found and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
-            found[-1][3].append(plain(token) if token.type == "inline" else token.content)
-    return _merged(found)
-
-
-def _continued(heading: tuple[int, str, str, list[str]]) -> tuple[int, str, str, list[str]]:
-    return heading[0], heading[1], heading[2], []
-
-
-def _merged(found: Sequence[tuple[int, str, str, list[str]]]) -> list[Section]:
-    """One section for each anchor, in the order in which they begin."""
-    texts: dict[str, list[str]] = {}
-    kept: dict[str, tuple[int, str]] = {}
-    for level, title, anchor, parts in found:
-        kept.setdefault(anchor, (level, title))
-        texts.setdefault(anchor, []).extend(parts)
-    return [Section(level, title, anchor, " ".join(texts[anchor])) for anchor, (level, title) in kept.items()]
+            found[here] = (0, f"{label} ({identifier})" if len(label) < 80 else identifier, [])
+        elif token.type == "tr_close":
+            here = heading
+        elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
+            found[here][2].append(plain(token) if token.type == "inline" else token.content)
+    return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in found.items()]
 
 
 def _defined(tokens: Sequence[Token], row: int) -> str:
@@ -104,14 +91,9 @@ def _defined(tokens: Sequence[Token], row: int) -> str:
     return cell[0].content if is_code else ""
 
 
-def _unlike(anchor: str, taken: set[str]) -> str:
+def _unlike(anchor: str, taken: Container[str]) -> str:
     """The anchor, numbered where an earlier heading has it, as the site that hosts the repository does."""
-    numbered, number = anchor, 0
-    while numbered in taken:
-        number += 1
-        numbered = f"{anchor}-{number}"
-    taken.add(numbered)
-    return numbered
+    return next(name for number in count() if (name := f"{anchor}-{number}" if number else anchor) not in taken)
 
 
 def slug(title: str) -> str:
@@ -127,24 +109,18 @@ def plain(token: Token) -> str:
 def _linked(children: Sequence[Token], resolve: Resolve) -> list[Token]:
     """Links and pictures with addresses of the application; the words alone where there is no page behind a link."""
     kept: list[Token] = []
-    without_page = False
+    closing = True
     for token in children:
-        if token.type == "link_open":
-            address = resolve(str(token.attrs["href"]))
-            without_page = address is None
-            if address is None:
-                continue
-            token.attrSet("href", address)
-        elif token.type == "link_close" and without_page:
-            without_page = False
-            continue
+        name = {"link_open": "href", "image": "src"}.get(token.type)
+        address = resolve(str(token.attrs[name])) if name else None
+        if name and address is not None:
+            token.attrSet(name, address)
         elif token.type == "image":
-            picture = resolve(str(token.attrs["src"]))
-            if picture is None:
-                kept.append(Token("text", "", 0, content=token.content))
-                continue
-            token.attrSet("src", picture)
-        kept.append(token)
+            token = Token("text", "", 0, content=token.content)
+        if token.type == "link_open":
+            closing = address is not None
+        if closing or token.type not in ("link_open", "link_close"):
+            kept.append(token)
     return kept
 
 

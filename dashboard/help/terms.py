@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from analysis.catalogue import METRICS
 from dashboard.help.guides import guides
+from dashboard.help.markdown import Section
 from experiments.metrics import find, is_metric
 
 _TERMS: Final = "terms"
@@ -46,11 +47,7 @@ def words_of(name: str) -> str:
 @cache
 def _words() -> dict[str, str]:
     """The second column of docs/terms.md by the first."""
-    return {
-        section.anchor: section.title.removesuffix(f" ({section.anchor})")
-        for section in guides()[_TERMS].page.sections
-        if not section.level
-    }
+    return {section.anchor: section.title.removesuffix(f" ({section.anchor})") for section in _rows()}
 
 
 @cache
@@ -62,19 +59,15 @@ def _by_label() -> dict[str, str]:
 @cache
 def _meanings() -> dict[str, str]:
     """The last column of docs/terms.md by the first."""
-    found = {}
-    for section in guides()[_TERMS].page.sections:
-        if not section.level:
-            words = section.title.removesuffix(f" ({section.anchor})")
-            found[section.anchor] = section.text.removeprefix(f"{section.anchor} {words} ")
-    return found
+    return {row.anchor: row.text.removeprefix(f"{row.anchor} {_words()[row.anchor]} ") for row in _rows()}
 
 
 @cache
 def _by_words() -> dict[str, str]:
     """Ids by the words that pages show; states and trusts, whose words are shared, go by their ids alone."""
-    return {
-        section.title.removesuffix(f" ({section.anchor})").casefold(): section.anchor
-        for section in guides()[_TERMS].page.sections
-        if not section.level and not section.anchor.startswith(("state.", "trust.", "finding."))
-    }
+    shared = ("state.", "trust.", "finding.")
+    return {words.casefold(): anchor for anchor, words in _words().items() if not anchor.startswith(shared)}
+
+
+def _rows() -> list[Section]:
+    return [section for section in guides()[_TERMS].page.sections if not section.level]

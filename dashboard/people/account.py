@@ -7,16 +7,20 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.people.notification_settings import of_account
+from dashboard.people.notification_settings import ChoicesForm, of_account, say
 from dashboard.people.preferences import PreferencesForm
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
+from workers.notifications import outbox
 
 _MAY: Final = {
     ApiToken.Scope.READ: "read",
@@ -46,6 +50,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@cache_control(private=True, no_store=True)
 @sensitive_variables("key")
 def issue(request: HttpRequest) -> HttpResponse:
     """Make a token. Its key stands in this one answer and nowhere else, which is why no redirect follows."""
@@ -56,9 +61,7 @@ def issue(request: HttpRequest) -> HttpResponse:
     token, key = ApiToken.issue(
         request.user, asked["name"], scope=asked["scope"], project=asked["project"], days=asked["days"]
     )
-    response = account_page(request, issued=token, key=key)
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return account_page(request, issued=token, key=key)
 
 
 @require_POST
@@ -89,6 +92,25 @@ def theme(request: HttpRequest) -> HttpResponse:
         raise BadRequest(f"There is no theme {chosen!r}.")
     Preferences.keep_theme(request.user, chosen)
     return HttpResponse(status=204)
+
+
+@require_POST
+def choose_notices(request: HttpRequest) -> HttpResponse:
+    """Keep what the reader wants mail of."""
+    form = ChoicesForm(request.user, request.POST)
+    if not form.is_valid():
+        return account_page(request, status=422, notices=form)
+    with transaction.atomic():
+        form.save()
+    messages.success(request, "Your choice of mails is kept.", extra_tags="ok")
+    return redirect(f"{reverse('account')}#notices")
+
+
+@require_POST
+def test_notices(request: HttpRequest) -> HttpResponse:
+    """Send the reader a mail now, and say how that went."""
+    say(request, outbox.test(user=request.user))
+    return redirect(f"{reverse('account')}#notices")
 
 
 def account_page(

@@ -13,16 +13,19 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.people.notification_settings import of_project
+from dashboard.people.notification_settings import WebhookForm, of_project, say
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import Invitation, Membership, Project
+from experiments.models import Invitation, Membership, Project, Webhook
 from experiments.models.people.invitation import DAYS
+from experiments.models.people.notifications import MOST_WEBHOOKS
 from experiments.models.people.project import DEFAULT_PROJECT
+from workers.notifications import outbox
 
 Role = Membership.Role
 
@@ -166,6 +169,7 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
+@cache_control(private=True, no_store=True)
 @sensitive_variables("key")
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     """Make an invitation. Its link stands in this one answer and nowhere else, which is why no redirect follows."""
@@ -175,9 +179,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     wanted = form.cleaned_data
     _, key = Invitation.issue(project, wanted["role"], by=request.user, whom=wanted["whom"], days=wanted["days"])
     link = request.build_absolute_uri(reverse("invitation-come", args=[key]))
-    response = project_page(request, project, link=link)
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return project_page(request, project, link=link)
 
 
 @require_POST
@@ -187,6 +189,40 @@ def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     get_object_or_404(project.invitations.open(), pk=pk).delete()
     messages.success(request, "The invitation is withdrawn.", extra_tags="ok")
     return redirect("project", project.slug)
+
+
+@require_POST
+@cache_control(private=True, no_store=True)
+def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
+    """Set one up. Its secret stands in this one answer and nowhere else, which is why no redirect follows."""
+    project, form = managed(request, slug), WebhookForm(request.POST, prefix="webhook")
+    if form.is_valid() and project.webhooks.count() >= MOST_WEBHOOKS:
+        form.add_error("url", f"A project has at most {MOST_WEBHOOKS} webhooks.")
+    if not form.is_valid():
+        return project_page(request, project, status=422, webhook_form=form)
+    webhook = form.save(commit=False)
+    webhook.project, webhook.made_by = project, request.user
+    webhook.save()
+    return project_page(request, project, new_webhook=webhook, secret=webhook.secret)
+
+
+@require_POST
+def test_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Send a test now, and say how that went."""
+    say(request, outbox.test(webhook=_webhook(request, slug, pk)))
+    return redirect(f"{reverse('project', args=[slug])}#webhooks")
+
+
+@require_POST
+def end_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Remove one, and what still waits for it."""
+    _webhook(request, slug, pk).delete()
+    messages.success(request, "The webhook is removed.", extra_tags="ok")
+    return redirect(f"{reverse('project', args=[slug])}#webhooks")
+
+
+def _webhook(request: HttpRequest, slug: str, pk: int) -> Webhook:
+    return get_object_or_404(managed(request, slug).webhooks, pk=pk)
 
 
 def _changed(request: HttpRequest, project: Project, user: Any, role: str | None) -> HttpResponse:

@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, activity_feed, changes, invitations, notifications, people, projects, webhooks
+from dashboard.people import account, activity_feed, changes, invitations, people, projects
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -32,16 +32,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
     path("projects/<slug:slug>/invitations/<int:pk>/end/", projects.withdraw, name="invitation-end"),
-    path("projects/<slug:slug>/webhooks/", webhooks.new, name="webhook-new"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/test/", webhooks.test, name="webhook-test"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/end/", webhooks.end, name="webhook-end"),
+    path("projects/<slug:slug>/webhooks/", projects.new_webhook, name="webhook-new"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/test/", projects.test_webhook, name="webhook-test"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/end/", projects.end_webhook, name="webhook-end"),
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
     path("account/display/", account.display, name="display"),
     path("account/theme/", account.theme, name="theme"),
-    path("account/notices/", notifications.choose, name="notices"),
-    path("account/notices/test/", notifications.test, name="notices-test"),
+    path("account/notices/", account.choose_notices, name="notices"),
+    path("account/notices/test/", account.test_notices, name="notices-test"),
     path("events/seen/", activity_feed.seen, name="events-seen"),
     path("account/inactive/", views.account_inactive, name="account_inactive"),
     path("account/again/", views.reauthenticate, name="account_reauthenticate"),
