@@ -31,7 +31,7 @@ def run(arguments: list[str]) -> int:
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
     with embedded_services(installation) as lease:
-        environment = child_environment(installation, lease)
+        environment = child_environment(installation, lease.state)
         run_to_end(manage("set_up", "--no-demo"), environment)
         with Supervisor(installation, environment) as supervisor:
             supervisor.ensure_worker()
@@ -50,7 +50,7 @@ def with_services(arguments: list[str]) -> int:
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
     with embedded_services(installation) as lease:
-        environment = child_environment(installation, lease)
+        environment = child_environment(installation, lease.state)
         if lease.fresh:
             run_to_end(manage("set_up", "--no-demo"), environment)
         process = start(

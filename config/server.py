@@ -88,7 +88,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def web_environment(installation: Installation, lease: Lease, host: str) -> dict[str, str]:
     """The children's environment. Who opens the server to others means it to be called by this machine's names."""
-    environment = child_environment(installation, lease)
+    environment = child_environment(installation, lease.state)
     settings = Environment.load(ROOT / ".env")
     if not _is_loopback(host):
         known = settings.RANKWIRE_ALLOWED_HOSTS

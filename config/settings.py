@@ -16,7 +16,7 @@ from config.accounts import directory, group_roles, identity_provider, mail, ori
 from config.environment import Environment, database, redis_address, with_password
 from config.log import configure_logging
 from config.secrets import read_or_create_secret
-from config.services.state import read_state
+from config.services.lease import read_state
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Environment.load(BASE_DIR / ".env")
@@ -149,7 +149,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.people.context.accounts",
+                "dashboard.people.preferences.accounts",
             ],
         },
     }

@@ -68,7 +68,6 @@ def guide() -> str:
 
 
 def _text(default: Any) -> str:
-    """Return a default as it is written in the environment."""
     return (
         ",".join(default) if isinstance(default, list) else str(int(default) if isinstance(default, bool) else default)
     )

@@ -15,8 +15,7 @@ from types import FrameType
 from config.environment import Environment
 from config.services.children import start, stop
 from config.services.errors import ServiceError
-from config.services.lease import ROOT, Installation, Lease, Lock, join_or_start, keeper_runs
-from config.services.state import State
+from config.services.lease import ROOT, Installation, Lock, State, join_or_start, keeper_runs
 
 POLL_S = 0.2
 STEADY_S = 10.0
@@ -45,19 +44,17 @@ def interrupt_on_stop_signals() -> None:
         signal.signal(number, interrupt)
 
 
-def child_environment(installation: Installation, lease: Lease) -> dict[str, str]:
+def child_environment(installation: Installation, state: State) -> dict[str, str]:
     """Our environment with the addresses of the services that this program holds.
 
     Models solve thousands of tiny systems: threads of BLAS double their time, and would take the cores of a trial's ranks.
     """
     own = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
-    return with_addresses(own, installation, lease.state)
+    return {**own, **_addresses(installation, state)}
 
 
-def with_addresses(environment: Mapping[str, str], installation: Installation, state: State) -> dict[str, str]:
-    """Return `environment` with the addresses of the services."""
+def _addresses(installation: Installation, state: State) -> dict[str, str]:
     return {
-        **environment,
         "DATABASE_URL": installation.database_url or state.database_url,
         "REDIS_URL": installation.redis_url or state.redis_url,
     }
@@ -171,9 +168,9 @@ class Supervisor:
             self._services_pause_s = min(2 * self._services_pause_s + 1.0, LONGEST_PAUSE_S)
             return
         self._services_pause_s = 0.0
-        addresses = with_addresses(self.environment, self.installation, state)
-        if addresses != self.environment:
-            self.environment = addresses
+        environment = {**self.environment, **_addresses(self.installation, state)}
+        if environment != self.environment:
+            self.environment = environment
             for program in self.programs:
                 if program.process is not None:
                     stop(program.process, program.stop_ladder)
@@ -212,34 +209,25 @@ def _report(sentence: str) -> None:
 
 def background_worker(var: Path) -> Program:
     """The worker of what people wait for, exports and changes of many trials: one process, which gives way to trials."""
-    argv = [
-        "nice",
-        "-n",
-        "10",
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "config",
-        "worker",
-        "--pool=solo",
-        "--loglevel=INFO",
-    ]
-    argv += ["--queues=background", "--without-mingle", "--without-gossip", "--hostname=background@%h"]
+    argv = ["nice", "-n", "10", *_celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")]
     # What it leaves undone is taken up again by the next one.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]
     return Program(name="background", argv=argv, log=var / "log" / "background.log", stop_ladder=ladder)
 
 
 def _worker(var: Path) -> Program:
-    argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--loglevel=INFO"]
-    argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
     # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
     seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
+    argv = _celery("worker", "--hostname=rankwire@%h")
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)
 
 
 def _beat(var: Path) -> Program:
-    argv = [sys.executable, "-m", "celery", "-A", "config", "beat", "--loglevel=INFO", "--pidfile="]
+    argv = _celery("beat", "--pidfile=")
     return Program(name="beat", argv=argv, log=var / "log" / "beat.log", stop_ladder=[(signal.SIGTERM, 5.0)])
+
+
+def _celery(program: str, *options: str) -> list[str]:
+    quiet = ["--without-mingle", "--without-gossip"] if program == "worker" else []
+    return [sys.executable, "-m", "celery", "-A", "config", program, "--loglevel=INFO", *quiet, *options]

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -25,22 +25,23 @@ from django.db.migrations.recorder import MigrationRecorder
 from analysis.numbers import amount, plural
 from config.backup import settings_file
 from config.backup.dump import Programs
-from config.backup.errors import ChangedBackup, KeepingError
+from config.backup.errors import KeepingError
 from config.backup.layout import (
     DATABASE,
     FILES,
     NAME_PREFIX,
     PART_PREFIX,
     About,
+    Progress,
     Stored,
     copy_pieces,
     hash_file,
+    sync,
+    sync_tree,
     verify,
     whole_backups,
     write_sums,
 )
-from config.backup.on_disk import sync_directory, sync_tree
-from config.backup.progress import Progress
 from experiments import store
 from experiments.errors import NotPlain
 from experiments.models import Artifact, Trial
@@ -61,22 +62,13 @@ class Snapshot:
     database_bytes: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Taken:
-    """What of the files lies in the backup already, by path: hash and length; which are shared with the backup before."""
+    """A file that lies in the backup already; ``linked``: shared with the backup before."""
 
-    hashes: dict[str, str] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    linked: set[str] = field(default_factory=set)
-
-    @property
-    def bytes(self) -> int:
-        return sum(self.sizes.values())
-
-    def forget(self, path: str) -> None:
-        self.hashes.pop(path, None)
-        self.sizes.pop(path, None)
-        self.linked.discard(path)
+    sha256: str
+    size_bytes: int
+    linked: bool
 
 
 def make(
@@ -101,7 +93,7 @@ def make(
             about.write(directory)
             sync_tree(directory)
             directory.rename(final)
-            sync_directory(above)
+            sync(above)
         except OSError as error:
             raise KeepingError(
                 f"the backup was not made: {error.strerror or error} ({error.filename or above})"
@@ -120,10 +112,10 @@ def _fill(
     tell: Callable[[str], object],
 ) -> About:
     """Write all of a backup but `backup.json`, and check it."""
-    taken, damaged = Taken(), list[Stored]()
+    taken, damaged = dict[str, Taken](), list[Stored]()
     for _round in range(ROUNDS):
-        snapshot = _dump(directory / DATABASE, programs, tell, again=bool(taken.hashes))
-        if not taken.hashes:
+        snapshot = _dump(directory / DATABASE, programs, tell, again=bool(taken))
+        if not taken:
             _require_room(directory, snapshot, earlier)
         changed = _take_files(directory, snapshot.files, taken, earlier, tell)
         damaged = [file for file in changed if _is_named_still(file)]
@@ -137,38 +129,40 @@ def _fill(
             f"{damaged[0].path}{more} is gone or not what its trial left; script/manage store check --hashes names all; "
             "--accept-damaged makes the backup all the same"
         )
-    _drop_unnamed(directory, snapshot.files, taken)
+    for path in taken.keys() - {file.path for file in snapshot.files}:  # of an earlier round
+        (directory / FILES / path).unlink()
+        del taken[path]
     names = settings_file.store(directory, secrets=secrets)
     sync_tree(directory)
     tell("reading the backup back")
     programs.read_through(directory / DATABASE)
-    missing = {file.path for file in damaged} - taken.hashes.keys()
-    _require_same(programs.stored_files(directory / DATABASE), snapshot.files, directory)
+    missing = {file.path for file in damaged} - taken.keys()
+    size_bytes = sum(file.size_bytes for file in taken.values())
     sums = [(hash_file(directory / name)[0], name) for name in (DATABASE, *names)]
-    sums += [(digest, f"{FILES}/{path}") for path, digest in sorted(taken.hashes.items())]
+    sums += [(file.sha256, f"{FILES}/{path}") for path, file in sorted(taken.items())]
     about = About(
         made_at=made_at.isoformat(timespec="seconds"),
         installation=settings.INSTALLATION_NAME,
         postgresql=str(server_major()),
         database_bytes=snapshot.database_bytes,
         migrations=snapshot.migrations,
-        files=len(taken.hashes),
-        file_bytes=taken.bytes,
+        files=len(taken),
+        file_bytes=size_bytes,
         active_trials=snapshot.active_trials,
         secrets=secrets,
         damaged=sorted({file.path for file in damaged}),
         sums=write_sums(directory, sums),
     )
-    verify(directory, about, Progress(tell, "checking", files=len(sums), size_bytes=taken.bytes))
-    linked = f", {plural(len(taken.linked), 'file')} shared with the backup before" if taken.linked else ""
-    tell(f"the database, {plural(len(taken.hashes), 'file')} of trials ({amount(taken.bytes, 'B')}){linked}")
+    verify(directory, about, Progress(tell, "checking", files=len(sums), size_bytes=size_bytes))
+    shared = sum(file.linked for file in taken.values())
+    linked = f", {plural(shared, 'file')} shared with the backup before" if shared else ""
+    tell(f"the database, {plural(len(taken), 'file')} of trials ({amount(size_bytes, 'B')}){linked}")
     if missing:
         tell(f"not in it, since they are gone: {', '.join(sorted(missing))}")
     return about
 
 
 def _dump(file: Path, programs: Programs, tell: Callable[[str], object], *, again: bool) -> Snapshot:
-    """Dump what a snapshot sees, and read from the same snapshot which files there must be."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot(), pg_database_size(current_database())")
@@ -194,10 +188,14 @@ def migrations(alias: str = "default") -> dict[str, str]:
 
 
 def _take_files(
-    directory: Path, files: Iterable[Stored], taken: Taken, earlier: Path | None, tell: Callable[[str], object]
+    directory: Path,
+    files: Iterable[Stored],
+    taken: dict[str, Taken],
+    earlier: Path | None,
+    tell: Callable[[str], object],
 ) -> list[Stored]:
     """Copy or link what is not there yet; return what could not be taken as the database has it."""
-    open_ones = [file for file in files if taken.hashes.get(file.path) != file.sha256]
+    open_ones = [file for file in files if file.path not in taken or taken[file.path].sha256 != file.sha256]
     progress = Progress(
         tell, "files of trials", files=len(open_ones), size_bytes=sum(file.size_bytes for file in open_ones)
     )
@@ -212,26 +210,23 @@ def _take_files(
     return changed
 
 
-def _take(directory: Path, file: Stored, taken: Taken, earlier: Path | None) -> bool:
+def _take(directory: Path, file: Stored, taken: dict[str, Taken], earlier: Path | None) -> bool:
     target = directory / FILES / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    taken.forget(file.path)
+    taken.pop(file.path, None)
     if earlier is not None and _link(earlier / FILES / file.path, target, file):
-        taken.linked.add(file.path)
-        digest, size_bytes = file.sha256, file.size_bytes
-    else:
-        try:
-            digest, size_bytes = copy_pieces(store.current().pieces(file.path), target)
-        except (FileNotFoundError, NotADirectoryError, NotPlain):
-            return False
-    taken.hashes[file.path] = digest
-    taken.sizes[file.path] = size_bytes
+        taken[file.path] = Taken(file.sha256, file.size_bytes, linked=True)
+        return True
+    try:
+        digest, size_bytes = copy_pieces(store.current().pieces(file.path), target)
+    except (FileNotFoundError, NotADirectoryError, NotPlain):
+        return False
+    taken[file.path] = Taken(digest, size_bytes, linked=False)
     return digest == file.sha256
 
 
 def _link(old: Path, target: Path, file: Stored) -> bool:
-    """Share a file with the backup before, once its content there is known to be right."""
     try:
         if old.stat().st_size != file.size_bytes or hash_file(old)[0] != file.sha256:
             return False
@@ -243,34 +238,14 @@ def _link(old: Path, target: Path, file: Stored) -> bool:
 
 def _is_named_still(file: Stored) -> bool:
     """Whether a row still says of a file what the snapshot said: then it is damaged, else it was changed by right."""
-    rows = Artifact.objects.filter(path=file.path, sha256=file.sha256, removed_at=None)
-    return rows.exists()
-
-
-def _drop_unnamed(directory: Path, files: Iterable[Stored], taken: Taken) -> None:
-    """What an earlier round took and the last dump no longer names."""
-    for path in taken.hashes.keys() - {file.path for file in files}:
-        (directory / FILES / path).unlink()
-        taken.forget(path)
-
-
-def _require_same(dumped: Iterable[Stored], wanted: list[Stored], directory: Path) -> None:
-    def order(file: Stored) -> tuple[str, str]:
-        return file.path, file.sha256
-
-    if sorted(dumped, key=order) != sorted(wanted, key=order):
-        raise ChangedBackup(f"{directory / DATABASE} does not name the files that were taken")
+    return Artifact.objects.filter(path=file.path, sha256=file.sha256, removed_at=None).exists()
 
 
 def _require_room(directory: Path, snapshot: Snapshot, earlier: Path | None) -> None:
-    """Refuse before files are copied. What the backup before has may be shared with it."""
-    linkable = earlier is not None and earlier.stat().st_dev == directory.stat().st_dev
-    new = sum(
-        file.size_bytes
-        for file in snapshot.files
-        if not (linkable and earlier is not None and (earlier / FILES / file.path).exists())
-    )
-    _require(directory, new)
+    if earlier is not None and earlier.stat().st_dev != directory.stat().st_dev:
+        earlier = None
+    new = [file for file in snapshot.files if earlier is None or not (earlier / FILES / file.path).exists()]
+    _require(directory, sum(file.size_bytes for file in new))
 
 
 def _require(directory: Path, size_bytes: int) -> None:

@@ -10,17 +10,21 @@ backup.json       what it is of, the hash of SHA256SUMS, and its own hash
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from analysis.numbers import amount
 from config.backup.errors import ChangedBackup, KeepingError
-from config.backup.progress import Progress
 from experiments.common import plain_files
 from experiments.errors import NotPlain
 
@@ -30,6 +34,29 @@ SUMS, ABOUT = "SHA256SUMS", "backup.json"
 NAME_PREFIX: Final = "rankwire-"
 PART_PREFIX: Final = ".part-"
 _PIECE: Final = 1 << 20
+_PROGRESS_S: Final = 5.0
+_CANNOT_SYNC: Final = (errno.EINVAL, errno.EOPNOTSUPP)
+"""Some file systems of networks cannot be asked."""
+
+
+class Progress:
+    """Tells a line at the beginning and every few seconds, however much there is to do."""
+
+    def __init__(self, tell: Callable[[str], object], what: str, *, files: int, size_bytes: int) -> None:
+        self._tell, self._what = tell, what
+        self._files, self._bytes = files, size_bytes
+        self._done_files = self._done_bytes = 0
+        self._last = time.monotonic()
+        self._tell(f"{what}: {files} files, {amount(size_bytes, 'B')}")
+
+    def add(self, size_bytes: int) -> None:
+        """Count one more file."""
+        self._done_files += 1
+        self._done_bytes += size_bytes
+        if time.monotonic() - self._last >= _PROGRESS_S:
+            self._last = time.monotonic()
+            done = f"{self._done_files} of {self._files} files, {amount(self._done_bytes, 'B')}"
+            self._tell(f"{self._what}: {done} of {amount(self._bytes, 'B')}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +215,24 @@ def _files_below(directory: Path) -> Iterator[str]:
     for above, _directories, names in os.walk(directory):
         for name in names:
             yield str((Path(above) / name).relative_to(directory))
+
+
+def sync_tree(directory: Path) -> None:
+    """Wait until every file below ``directory``, and every name, is on the disk. Raise OSError where one could not be written."""
+    with ThreadPoolExecutor(8) as pool:  # a journal commits what waits for it together
+        for above, _directories, names in os.walk(directory, topdown=False):
+            files = (path for name in names if stat.S_ISREG((path := Path(above) / name).lstat().st_mode))
+            list(pool.map(sync, files))
+            sync(Path(above))
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+    finally:
+        os.close(descriptor)

@@ -59,10 +59,9 @@ def heal() -> None:
     Raise KeepingError while a backup is being put back.
     """
     places = Places.here()
-    if not places.new_files.exists() and not places.old_files.exists():
-        return
-    with lock():
-        put_in_order()
+    if places.new_files.exists() or places.old_files.exists():
+        with lock():
+            put_in_order()
 
 
 @contextmanager
@@ -95,17 +94,14 @@ def put_in_order() -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def address(name: str) -> dict[str, Any]:
-    """What psycopg needs to connect to another database of the same server."""
-    given = {**connection.get_connection_params(), "dbname": name}
-    return {key: value for key, value in given.items() if key not in ("cursor_factory", "context")}
-
-
 @contextmanager
 def maintenance() -> Iterator[psycopg.Connection[Any]]:
     """A connection to the server, in none of the databases that are renamed."""
     connections.close_all()
-    with closing(psycopg.connect(**address("postgres"), autocommit=True)) as server:
+    parameters: dict[str, Any] = {**connection.get_connection_params(), "dbname": "postgres", "autocommit": True}
+    for name in ("cursor_factory", "context"):  # Django's own
+        parameters.pop(name, None)
+    with closing(psycopg.connect(**parameters)) as server:
         yield server
 
 

@@ -25,19 +25,27 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.models import QuerySet
 from kombu.exceptions import OperationalError
 from psycopg import sql
 
 from analysis.numbers import amount, plural
 from config.backup import settings_file
 from config.backup.backup import SPARE_BYTES, server_major
-from config.backup.bucket_files import sent
 from config.backup.dump import Programs
 from config.backup.errors import ChangedBackup, KeepingError
-from config.backup.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
-from config.backup.on_disk import sync_tree
-from config.backup.places import Places, address, change_places, drop, lock, maintenance, put_in_order
-from config.backup.progress import Progress
+from config.backup.layout import (
+    DATABASE,
+    FILES,
+    SECRETS,
+    About,
+    Progress,
+    copy_file,
+    sync_tree,
+    verify,
+    whole_backups,
+)
+from config.backup.places import Places, change_places, drop, lock, maintenance, put_in_order
 from config.celery import app as celery_app
 from config.services.lease import Lock
 from experiments import cluster_kinds, store
@@ -123,7 +131,6 @@ def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], ob
                 programs.load(directory / DATABASE, places.new_database)
                 _bring_up_to_date(places.new_database, about)
                 with _files_put(directory, places, about, sums, tell):
-                    _require_loaded(places.new_database, about)
                     change_places(places, maintenance)
         except psycopg.errors.InsufficientPrivilege:
             user = connection.settings_dict["USER"]
@@ -152,24 +159,19 @@ def what_is_there() -> list[str]:
 
 
 def _own_rows() -> list[str]:
-    counted = (
-        (Experiment.objects.filter(published=False).count(), "experiment"),
-        (get_user_model().objects.exclude(username="admin").count(), "account"),
-        (Project.objects.exclude(slug__in=(DEFAULT_PROJECT, PUBLISHED_PROJECT)).count(), "project"),
-        (
-            Cluster.objects.exclude(
-                slug__in=[kind.name for kind in cluster_kinds.registry() if kind.exists_everywhere]
-            ).count(),
-            "cluster",
-        ),
-        (Program.objects.count(), "program"),
-        (Report.objects.count(), "report"),
-    )
-    return [plural(count, one) for count, one in counted if count > 0]
+    everywhere = [kind.name for kind in cluster_kinds.registry() if kind.exists_everywhere]
+    rows: dict[str, QuerySet[Any]] = {
+        "experiment": Experiment.objects.filter(published=False),
+        "account": get_user_model().objects.exclude(username="admin"),
+        "project": Project.objects.exclude(slug__in=(DEFAULT_PROJECT, PUBLISHED_PROJECT)),
+        "cluster": Cluster.objects.exclude(slug__in=everywhere),
+        "program": Program.objects.all(),
+        "report": Report.objects.all(),
+    }
+    return [plural(count, one) for one, found in rows.items() if (count := found.count())]
 
 
 def _require_known(about: About) -> None:
-    """Refuse a backup of a newer version, whose tables this one cannot read."""
     known = {key for key in MigrationLoader(None).disk_migrations}  # noqa: C416 - a view would keep the loader
     for app, name in about.migrations.items():
         ours = {migration for of, migration in known if of == app}
@@ -178,7 +180,6 @@ def _require_known(about: About) -> None:
 
 
 def _require_files(directory: Path, about: About, sums: dict[str, str], programs: Programs) -> None:
-    """Refuse a dump that names other files than the backup has."""
     tolerated = set(about.damaged)
     for file in programs.stored_files(directory / DATABASE):
         if sums.get(f"{FILES}/{file.checked().path}") != file.sha256 and file.path not in tolerated:
@@ -223,7 +224,6 @@ def _workers_answer() -> bool:
 
 @contextmanager
 def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
-    """An empty database, gone again unless it took the place of the old one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT datcollate, datctype FROM pg_database WHERE datname = current_database()")
         collate, ctype = cursor.fetchone()
@@ -273,22 +273,42 @@ def _files_put(
     directory: Path, places: Places, about: About, sums: dict[str, str], tell: Callable[[str], object]
 ) -> Iterator[None]:
     """The new files are where the new database has them when it becomes the one that is used."""
+    files = {path.removeprefix(f"{FILES}/"): digest for path, digest in sums.items() if path.startswith(f"{FILES}/")}
+    progress = Progress(tell, "files of trials", files=len(files), size_bytes=about.file_bytes)
     own = store.current()
     if isinstance(own, store.Bucket):
-        with sent(directory, own, sums, about.file_bytes, tell), plain_files.private():
+        with _sent(directory, own, files, progress), plain_files.private():
             places.new_files.mkdir(exist_ok=True)  # nothing in it; it changes places all the same
             yield
     else:
-        _copy_files(directory, places, about, sums, tell)
+        _copy_files(directory, places, files, progress)
         yield
 
 
-def _copy_files(
-    directory: Path, places: Places, about: About, sums: dict[str, str], tell: Callable[[str], object]
-) -> None:
+@contextmanager
+def _sent(directory: Path, bucket: store.Bucket, files: dict[str, str], progress: Progress) -> Iterator[None]:
+    """Send files to the bucket; those that are there must be the same, new ones are taken back where the block ends with an error."""
+    there = {path for path, _, _ in bucket.below(store.TRIALS) if path in files}
+    for path in there:
+        if bucket.hash_of(path) != files[path]:
+            raise KeepingError(
+                f"the bucket has another file at {path}; set RANKWIRE_STORE_PREFIX to a part of it that is empty"
+            )
+    new: list[str] = []
+    try:
+        for path in files.keys() - there:
+            new.append(path)
+            file = directory / FILES / path
+            bucket.put(file, path)
+            progress.add(file.stat().st_size)
+        yield
+    except BaseException:
+        bucket.give_back(new)
+        raise
+
+
+def _copy_files(directory: Path, places: Places, files: dict[str, str], progress: Progress) -> None:
     shutil.rmtree(places.new_files, ignore_errors=True)
-    files = {path.removeprefix(f"{FILES}/"): digest for path, digest in sums.items() if path.startswith(f"{FILES}/")}
-    progress = Progress(tell, "files of trials", files=len(files), size_bytes=about.file_bytes)
     owner = places.var.stat()
     with plain_files.private():
         places.new_files.mkdir()
@@ -304,15 +324,6 @@ def _copy_files(
             for name in (".", *names):
                 os.chown(Path(above) / name, owner.st_uid, owner.st_gid)
     sync_tree(places.new_files)
-
-
-def _require_loaded(name: str, about: About) -> None:
-    """The rows are there that the backup counted."""
-    with closing(psycopg.connect(**address(name))) as loaded:
-        row = loaded.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
-    missing = about.files - int(row[0] if row else 0)
-    if missing > 0:
-        raise KeepingError(f"{plural(missing, 'row')} of files did not arrive in the database")
 
 
 def _after(directory: Path, places: Places, about: About) -> list[str]:

@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 
 from config.secrets import read_or_create_secret
 from config.services.errors import ServiceError
-from config.services.lease import Lock
+from config.services.lease import FILE, Lock, State, read_state, write_state
 from config.services.postgres import Postgres
 from config.services.redis import Redis
 from config.services.service import Service
-from config.services.state import State, clear_state, read_state, write_state
 
 POLL_S = 0.2
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -62,7 +61,7 @@ class Keeper:
                     self._restart(service)
 
     def stop(self) -> None:
-        clear_state(self.var)
+        (self.var / FILE).unlink(missing_ok=True)
         for service in reversed(self.services.values()):
             service.stop()
 

@@ -10,13 +10,14 @@ Three locks under var/locks, which the kernel releases however a process ends:
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -24,9 +25,9 @@ from django.core.exceptions import ImproperlyConfigured
 from config.environment import Environment
 from config.services.children import start
 from config.services.errors import ServiceError
-from config.services.state import State, read_state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+FILE = "services.json"
 POLL_S = 0.05
 STOP_DEADLINE_S = 45.0
 
@@ -89,6 +90,32 @@ class Lock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+@dataclass(frozen=True)
+class State:
+    """Addresses of the services with their passwords; empty where nothing runs."""
+
+    database_url: str = ""
+    redis_url: str = ""
+
+
+def read_state(var: Path) -> State:
+    """The running services' addresses. A file that cannot be understood counts as none: its writer starts anew."""
+    try:
+        values = json.loads((var / FILE).read_text())
+        return State(database_url=str(values["database_url"]), redis_url=str(values["redis_url"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return State()
+
+
+def write_state(var: Path, state: State) -> None:
+    """Replace the file in one step, so that no reader sees half of it; only its owner can read it."""
+    temporary = var / f".{FILE}-{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(asdict(state), file)
+    temporary.replace(var / FILE)
 
 
 @dataclass(frozen=True)
@@ -159,15 +186,9 @@ def _start_keeper(installation: Installation) -> None:
     (installation.var / "log").mkdir(exist_ok=True)
     reader, writer = os.pipe()
     try:
+        arguments = [str(installation.var), str(writer), *installation.embedded]
         process = start(
-            [
-                sys.executable,
-                "-m",
-                "config.services.host_process",
-                str(installation.var),
-                str(writer),
-                *installation.embedded,
-            ],
+            [sys.executable, "-m", "config.services.host_process", *arguments],
             log=installation.var / "log" / "services.log",
             death_signal=None,  # it outlives us when others still use the services
             cwd=ROOT,

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.filters import ReportFilter
-from dashboard.reports.forms import one_ending
+from dashboard.reports.markdown import one_ending
 from dashboard.reports.parts import Source
 from dashboard.reports.rendering import checked, freeze
 from experiments.access import may_write_reports, report_projects, visible_reports

@@ -149,6 +149,5 @@ def may_fetch(user: Any, task: BackgroundTask) -> bool:
 
 
 def _swept_anywhere(matching: QuerySet[Configuration]) -> list[str]:
-    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
     first = matching.order_by("experiment_id", "pk").distinct("experiment_id")
     return swept(first)

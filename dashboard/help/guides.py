@@ -92,7 +92,6 @@ def search(text: str) -> list[Hit]:
 
 
 def _around(text: str, words: list[str]) -> str:
-    """Some of the text, from shortly before the first word that was asked for."""
     flat = " ".join(text.split())
     places = [place for word in words if (place := flat.casefold().find(word)) >= 0]
     start = max(min(places, default=0) - 60, 0)

@@ -52,7 +52,6 @@ def _words() -> dict[str, str]:
 
 @cache
 def _by_label() -> dict[str, str]:
-    """Metrics by what pages call them, as the titles of charts."""
     return {metric.label: name for name, metric in METRICS.items()}
 
 

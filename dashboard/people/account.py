@@ -45,7 +45,6 @@ class TokenForm(forms.Form):
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """The account of the reader."""
     return account_page(request)
 
 

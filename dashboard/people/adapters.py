@@ -14,7 +14,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.people.groups import give_roles
+from dashboard.people.backends import give_roles
 from dashboard.people.invitations import invitation_of
 
 NAME_TAKEN: Final = "Another account has this name."

@@ -19,13 +19,11 @@ PAGE: Final = 100
 
 @require_GET
 def of_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """What was changed in one project."""
     return _page(request, managed(request, slug))
 
 
 @require_GET
 def everything(request: HttpRequest) -> HttpResponse:
-    """What was changed in the installation."""
     if not request.user.is_superuser:
         raise PermissionDenied
     return _page(request, None)

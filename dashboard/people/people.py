@@ -24,7 +24,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from analysis.numbers import plural
 from dashboard.people.adapters import NAME_TAKEN
-from dashboard.people.lockouts import locked, unlock
+from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import asked
 from experiments.errors import AccountAsItIs, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
@@ -81,6 +81,7 @@ class Change:
     button: str
     done: str
     do: Callable[[Any], None]
+    is_possible: Callable[[Any], bool]
     question: str = ""
 
 
@@ -89,6 +90,10 @@ def _forget_second_factor(user: Any) -> None:
         for each in Authenticator.objects.filter(user=user):
             each.delete()
         note(user, "second factor", "reset")
+
+
+def _locks(user: Any) -> list[str]:
+    return locked([user.get_username()]).get(user.get_username(), [])
 
 
 def _unlock(user: Any) -> None:
@@ -100,23 +105,28 @@ CHANGES: Final = {
         "Close account",
         "is closed: nobody signs in with it.",
         accounts.close_account,
+        lambda user: user.is_active,
         "Sessions and tokens end at once. What was started stays, and the account can be opened again.",
     ),
-    "reopen": Change("Open again", "is open again.", accounts.reopen_account),
-    "unlock": Change("Unlock", "may try to sign in again.", _unlock),
+    "reopen": Change("Open again", "is open again.", accounts.reopen_account, lambda user: not user.is_active),
+    "unlock": Change("Unlock", "may try to sign in again.", _unlock, lambda user: bool(_locks(user))),
     "second-factor": Change(
         "Reset second factor",
         "signs in with the password alone, until a second factor is set up again.",
         _forget_second_factor,
+        lambda user: user.factors > 0,
         "Codes, recovery codes and keys of this account are forgotten: make sure that it is this person who asks.",
     ),
     "superuser": Change(
         "Make superuser",
         "is a superuser now.",
         accounts.make_superuser,
+        lambda user: user.is_active and not user.is_superuser,
         "Superusers see and change everything in every project, and what other superusers are.",
     ),
-    "no-superuser": Change("End superuser", "is no superuser any more.", accounts.end_superuser),
+    "no-superuser": Change(
+        "End superuser", "is no superuser any more.", accounts.end_superuser, lambda user: user.is_superuser
+    ),
 }
 
 
@@ -136,7 +146,6 @@ def people(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account."""
     _require_superuser(request)
     return _person(request, get_object_or_404(account_rows(), pk=pk))
 
@@ -172,7 +181,7 @@ def password_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 def do(change: str, user: Any) -> None:
     """Do one of `CHANGES` to an account of `account_rows`. Raise AccountAsItIs, LastSuperuser."""
-    if change not in _possible(user):
+    if change not in CHANGES or not CHANGES[change].is_possible(user):
         raise AccountAsItIs("This cannot be done to the account as it is.")
     CHANGES[change].do(user)
 
@@ -234,21 +243,7 @@ def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **shown
 
 
 def _person(request: HttpRequest, user: Any, **shown: Any) -> HttpResponse:
-    user.locked = locked([user.get_username()]).get(user.get_username(), [])
-    possible = {name: CHANGES[name] for name in _possible(user)}
+    user.locked = _locks(user)
+    possible = {name: change for name, change in CHANGES.items() if change.is_possible(user)}
     context = {"place": "projects", "person": user, "changes": possible}
     return render(request, "people/person.html", context | shown)
-
-
-def _possible(user: Any) -> list[str]:
-    """The names of what can be done to an account as it is."""
-    is_locked = bool(locked([user.get_username()]))
-    possible = {
-        "unlock": is_locked,
-        "close": user.is_active,
-        "reopen": not user.is_active,
-        "second-factor": user.factors > 0,
-        "superuser": user.is_active and not user.is_superuser,
-        "no-superuser": user.is_superuser,
-    }
-    return [name for name, can in possible.items() if can]

@@ -141,7 +141,6 @@ def _projects_page(request: HttpRequest, form: NewProjectForm, *, status: int = 
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One project with its members."""
     return project_page(request, _project(request, slug))
 
 
@@ -226,7 +225,6 @@ def _webhook(request: HttpRequest, slug: str, pk: int) -> Webhook:
 
 
 def _changed(request: HttpRequest, project: Project, user: Any, role: str | None) -> HttpResponse:
-    """Give the role, or end the membership where there is none; say why it cannot be."""
     try:
         if role is None:
             project.dismiss(user)

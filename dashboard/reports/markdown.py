@@ -104,7 +104,6 @@ def _part_rule(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _parts(tokens: Sequence[Token], errors: list[FieldError]) -> Iterator[tuple[int, Part]]:
-    """The places of parts among the tokens, with the parts."""
     for place, token in enumerate(tokens):
         if token.type != "part":
             continue
@@ -179,3 +178,8 @@ def plain(text: Any) -> str:
         return words
     mark = begun[1]
     return f"{mark}\\{words[len(mark) :]}" if mark.isdigit() else f"\\{words}"
+
+
+def one_ending(text: str) -> str:
+    """Text with the line ends of Unix, whatever a browser sent."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -117,15 +117,8 @@ def offered(source: Source, experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _chart(chart: Chart) -> dict[str, Any]:
-    return {
-        "title": chart.title,
-        "subtitle": chart.subtitle,
-        "figure": chart.figure,
-        "views": [[name, figure] for name, figure in chart.views],
-        "published": chart.published,
-        "left_out": chart.left_out,
-        "logarithm": chart.logarithm,
-        "log_first": chart.log_first,
+    return {name: value for name, value in vars(chart).items() if name != "element"} | {
+        "views": [[name, figure] for name, figure in chart.views]
     }
 
 
@@ -178,16 +171,11 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
 def _scaling(source: Source, experiment: Experiment) -> Body:
     diagnosis = diagnosis_of(experiment)
     sizes = shown(diagnosis, source.results(experiment), {})["sizes"]
-    heads = [
-        *sizes["names"],
+    axis, cells = (
         diagnosis.study.axis.capitalize(),
-        "Elapsed time",
-        "Interval",
-        "Speed-up",
-        "Efficiency",
-        "Serial fraction",
-    ]
-    cells = ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt")
+        ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt"),
+    )
+    heads = [*sizes["names"], axis, "Elapsed time", "Interval", "Speed-up", "Efficiency", "Serial fraction"]
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
     note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}."

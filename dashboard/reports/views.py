@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from django.core.paginator import Paginator
@@ -13,15 +14,9 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 
 from dashboard.filters import ReportFilter
-from dashboard.reports.download import one_file
 from dashboard.reports.parts import Source
-from dashboard.reports.rendering import Shown, live_and_frozen, shown
-from experiments.access import (
-    may_delete_report,
-    may_write_reports,
-    report_projects,
-    visible_reports,
-)
+from dashboard.reports.rendering import Shown, live_and_frozen, one_file, shown
+from experiments.access import may_delete_report, may_write_reports, report_projects, visible_reports
 from experiments.models import Report, ReportVersion
 
 PER_PAGE: Final = 25
@@ -51,7 +46,6 @@ def reports(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The newest version."""
     found = find_report(request, pk)
     return _page(request, found, found.current)
 
@@ -85,17 +79,12 @@ def html(request: HttpRequest, pk: int) -> HttpResponse:
 
 def changed_lines(before: str, after: str) -> Iterator[tuple[str, str]]:
     """(sign, line) of a difference with some lines around it: "+", "-", " ", and "…" between places far apart."""
-    old, new = before.splitlines(), after.splitlines()
-    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
-    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
-        if number:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
+    for number, line in enumerate(islice(lines, 2, None)):  # after its two heads
+        if not line.startswith("@@"):
+            yield line[0], line[1:]
+        elif number:
             yield "…", ""
-        for tag, a_from, a_to, b_from, b_to in group:
-            if tag == "equal":
-                yield from ((" ", line) for line in old[a_from:a_to])
-                continue
-            yield from (("-", line) for line in old[a_from:a_to])
-            yield from (("+", line) for line in new[b_from:b_to])
 
 
 def _page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.reports.compose import report_of
-from dashboard.reports.forms import NewReportForm, ReportForm, one_ending
+from dashboard.reports.markdown import one_ending
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import checked, freeze, shown
 from dashboard.reports.views import changed_lines, find_report
@@ -24,6 +25,33 @@ from experiments.models import Experiment, Project, Report
 from experiments.models.report import LONGEST_TEXT, LONGEST_TITLE
 
 _MOST_OFFERED = 20
+
+
+class ReportForm(forms.Form):
+    """A report as it is to be saved. ``base`` is the version that it was written from."""
+
+    title = forms.CharField(max_length=LONGEST_TITLE)
+    text = forms.CharField(max_length=LONGEST_TEXT, required=False, strip=False, widget=forms.Textarea)
+    note = forms.CharField(
+        max_length=LONGEST_TITLE, required=False, label="What was changed", help_text="For the list of versions."
+    )
+    anew = forms.BooleanField(required=False, label="Take the data of frozen parts anew")
+    base = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
+
+    def clean_text(self) -> str:
+        return one_ending(self.cleaned_data["text"])
+
+
+class NewReportForm(ReportForm):
+    """A report that is to be made, in one of the projects that its author may write in."""
+
+    project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", empty_label=None)
+    note = base = anew = None  # type: ignore[assignment]
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        mine: Any = self.fields["project"]
+        mine.queryset = Project.objects.filter(pk__in=[project.pk for project in report_projects(user)])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -198,7 +226,6 @@ def _writable(request: HttpRequest, pk: int) -> Report:
 
 
 def _project(user: Any, experiment: Experiment) -> Project:
-    """Where the report of an experiment goes: into its project, or into the first that its author may write in."""
     projects = report_projects(user)
     if not projects:
         raise PermissionDenied
@@ -222,7 +249,6 @@ def _form(request: HttpRequest, form: ReportForm, report: Report | None = None, 
 
 
 def _conflict(request: HttpRequest, report: Report, wanted: dict[str, Any]) -> HttpResponse:
-    """The form with what was sent, on top of what somebody else saved meanwhile and what that changed."""
     current = report.versions.select_related("author").order_by("-number")[0]
     base = report.versions.filter(number=wanted["base"]).first()
     theirs = list(changed_lines(base.text if base else "", current.text))

@@ -28,7 +28,6 @@ from tests.config.containers import (
     services,
 )
 from tests.config.processes import wait_for
-from workers.testbed.probe import TUN
 
 
 @pytest.mark.parametrize("secrets", [IN_ENV, IN_FILES])
@@ -47,11 +46,6 @@ def test_it_is_accepted_by_the_compose_client() -> None:
     result = run_client(SECRETS)
     assert result.returncode == 0, result.stderr
     assert set(yaml.safe_load(result.stdout)["services"]) == set(services())
-
-
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "postgres", "redis"])
-def test_it_watches_the_health_of_every_lasting_service(name: str) -> None:
-    assert services()[name]["healthcheck"]["test"]
 
 
 def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None:
@@ -148,17 +142,6 @@ def test_its_postgres_can_be_backed_up_by_the_programs_of_the_image() -> None:
     assert services()["postgres"]["image"] == f"postgres:{POSTGRES_OF_DEBIAN[int(debian[1])]}"
 
 
-def test_logs_are_rotated() -> None:
-    for service in services().values():
-        assert service["logging"]["driver"] == "json-file"
-        assert set(service["logging"]["options"]) == {"max-size", "max-file"}
-
-
-def test_the_worker_has_the_device_of_links_with_delay() -> None:
-    assert services()["worker"]["devices"] == [f"{TUN}:{TUN}"]
-    assert not any("devices" in service for name, service in services().items() if name != "worker")
-
-
 def test_compiled_kernels_lie_in_the_volume() -> None:
     text = (ROOT / "Dockerfile").read_text()
     volume = text.partition("VOLUME ")[2].split()[0]
@@ -183,12 +166,6 @@ def test_a_change_of_the_pages_builds_no_library_of_c_again() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
     ours = {place.name for place in ROOT.iterdir() if (place / "__init__.py").is_file()}
     assert ours & set(done.stdout.split()) == ours & copied == {"analysis", "workers"}
-
-
-def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> None:
-    worker = services()["worker"]
-    assert worker["stop_grace_period"] == "1m"
-    assert int(worker["environment"]["RANKWIRE_STOP_SECONDS"]) <= 45
 
 
 @pytest.mark.parametrize("name", [*OURS, "redis"])

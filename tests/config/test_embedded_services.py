@@ -17,6 +17,8 @@ import psycopg
 import pytest
 import redis
 
+from config.services import postgres
+from config.services.errors import ServiceError
 from config.services.lease import ROOT
 from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 
@@ -177,6 +179,21 @@ def test_it_says_which_version_made_the_data_when_that_is_gone(use: Callable[...
         assert "postgresql-12" in use().answer()["error"]
     finally:
         file.write_text(made_by)
+
+
+def test_each_version_is_opened_by_its_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for major in ("9.6", "13", "15", "17"):
+        program = tmp_path / major / "bin" / "postgres"
+        program.parent.mkdir(parents=True)
+        program.touch()
+    monkeypatch.setattr(postgres, "DEBIAN_BINARIES", tmp_path)
+    assert postgres.find_binaries() == tmp_path / "17" / "bin"
+    for text, message in (("13\n", "made by PostgreSQL 13"), ("sixteen\n", "no version of PostgreSQL")):
+        (tmp_path / "PG_VERSION").write_text(text)
+        with pytest.raises(ServiceError, match=message):
+            postgres.binaries_of(tmp_path)
+    (tmp_path / "PG_VERSION").write_text("15\n")
+    assert postgres.binaries_of(tmp_path) == tmp_path / "15" / "bin"
 
 
 def query(url: str, statement: str) -> Any:

@@ -37,13 +37,3 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
 def test_it_starts_a_program_that_is_there() -> None:
     program = ROOT / unit()["Service"]["ExecStart"].removeprefix(f"{PLACE}/")
     assert os.access(program, os.X_OK)
-
-
-def test_the_server_alone_is_told_to_end_and_has_time_to_hand_a_trial_back() -> None:
-    service = unit()["Service"]
-    assert service["KillMode"] == "mixed"
-    assert int(service["TimeoutStopSec"]) >= 30
-
-
-def test_a_trial_without_memory_ends_no_service() -> None:
-    assert unit()["Service"]["OOMPolicy"] == "continue"

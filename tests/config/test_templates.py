@@ -28,4 +28,3 @@ def test_no_line_runs_on(file: Path) -> None:
     attribute = re.compile(r'[\w-]+="[^"]*"')
     lines = [line.strip() for line in file.read_text().splitlines() if len(line) > MOST_CHARACTERS]
     assert [line for line in lines if not attribute.fullmatch(line)] == []
-

@@ -88,7 +88,6 @@ class Command(BaseCommand):
 
 
 def _chart_of(wanted: str) -> tuple[ChartTables, str, str]:
-    """Return the charts among which one is asked for, its name, and its view. Raise CommandError."""
     slug, _, rest = wanted.partition(":")
     if slug == "t":
         number, _, rest = rest.partition(":")

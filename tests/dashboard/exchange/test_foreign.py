@@ -60,15 +60,6 @@ def imported() -> Any:
     return Experiment.objects.exclude(origin={})
 
 
-def test_the_page_says_first_what_a_report_would_create(page: Client) -> None:
-    report = json.dumps(reports.reframe()).encode()
-    page.post("/imports/", sent("report.json", report))
-    assert not imported().exists()
-    page.post("/imports/", sent("report.json", report, **{"import": "1"}))
-    trial = imported().get().trials.earliest("pk")
-    assert "Bandwidth" in text_of(page.get(f"/trials/{trial.pk}/"))
-
-
 def test_a_description_comes_in_with_its_files(page: Client) -> None:
     page.post("/imports/", sent("hawk.zip", with_files()))
     page.post("/imports/", sent("hawk.zip", with_files(), **{"import": "1"}))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.people.groups import give_roles
+from dashboard.people.backends import give_roles
 from experiments.models import Project
 from tests.experiments import factories
 

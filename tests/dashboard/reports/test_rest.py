@@ -59,12 +59,6 @@ def test_it_tells_what_is_wrong_at_its_place(page: Client, given: dict[str, str]
     assert not Report.objects.exists()
 
 
-def test_it_lists_by_words_of_the_newest_text(page: Client, report: Report) -> None:
-    assert page.get(f"{ADDRESS}?text=words").json()["count"] == 1
-    assert page.get(f"{ADDRESS}?text=nowhere").json()["count"] == 0
-    assert page.get(f"{ADDRESS}?words=x").status_code == 400
-
-
 def test_it_shares_a_report(page: Client, report: Report, experiment: Experiment) -> None:
     made = page.post("/api/v1/shares/", {"report": report.pk}, **JSON).json()
     assert (made["report"], made["experiments"]) == (report.pk, [experiment.slug])

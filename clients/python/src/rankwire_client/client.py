@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+import re
+import stat
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import IO, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 from urllib.parse import quote
 
 import httpx
 
 from rankwire_client.errors import NotMade, NotReached, Refused, TimeLimit
-from rankwire_client.part import Part
-from rankwire_client.token import stored_token
 
 ATTEMPTS = 5
 """How often a request is sent before the server counts as not reached."""
 LONGEST_PAUSE_S = 30.0
 PAGE = 200
+_SHA256: Final = re.compile(r'"([0-9a-f]{64})"')
 _NOT_NOW = (502, 503, 504)
+UNFINISHED = ("waiting", "running")
 _KINDS: Final = {
     ".zip": "application/zip",
     ".yaml": "application/yaml",
@@ -37,9 +40,58 @@ Form = Literal["csv", "json", "jsonl", "parquet"]
 Rows = Literal["configurations", "trials", "measurements"]
 
 
+class Part:
+    """A file on its way here: written beside its place under another name, and put there only when it is whole.
+
+    Raises OSError where nothing can be written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a directory: name a file")
+        self.target = target
+        self._etag = ""
+        number, name = tempfile.mkstemp(prefix=".rankwire-", suffix=".part", dir=target.parent)
+        os.close(number)
+        self.path = Path(name)
+
+    def headers(self) -> dict[str, str]:
+        """What asks for the file, or for what is missing of it. Errors come as JSON all the same."""
+        here = self.path.stat().st_size
+        rest = {"Range": f"bytes={here}-", "If-Range": self._etag} if here and self._etag else {}
+        return {"Accept": "*/*", **rest}
+
+    def take(self, answer: httpx.Response) -> None:
+        """Write what ``answer`` brings, as it comes. Raises httpx.TransportError where it breaks off."""
+        goes_on = answer.status_code == 206
+        self._etag = answer.headers.get("ETag", "")
+        with self.path.open("ab" if goes_on else "wb") as stream:
+            for piece in answer.iter_bytes():  # pieces as they come: what is here already need not come again
+                stream.write(piece)
+
+    def finish(self) -> Path:
+        """Put it in its place, with the access that a new file of this person has.
+
+        Raises NotMade where the content is not what the server has the hash of.
+        """
+        hashed = _SHA256.fullmatch(self._etag)
+        if hashed is not None:
+            with self.path.open("rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != hashed[1]:
+                    raise NotMade(f"{self.target.name} did not arrive as the server has it: its hash is another one")
+        mask = os.umask(0)
+        os.umask(mask)
+        self.path.chmod(0o666 & ~mask)
+        return self.path.replace(self.target)
+
+    def abandon(self) -> None:
+        """Remove it where it was not finished."""
+        self.path.unlink(missing_ok=True)
+
+
 class Client:
     """A server at ``url``, asked with ``token``; without them, RANKWIRE_URL and RANKWIRE_TOKEN of the environment, and at
-    last the token that lies in a file of this person alone (``rankwire_client.token``).
+    last the token that a person keeps in a file: ``RANKWIRE_TOKEN_FILE``, otherwise ``~/.config/rankwire/token``.
 
     ``timeout_s`` is how long one request may stay without an answer. ``transport`` replaces the network.
     Raises ValueError where address or token are missing.
@@ -121,17 +173,12 @@ class Client:
 
         It is asked for after 0.5 s, then ever more rarely, at last every 15 s. Raises TimeLimit, Refused, NotReached.
         """
-        ends, pause_s = time.monotonic() + time_limit_s, 0.5
-        while True:
-            told = self.experiment(slug)
+        for told in self._polled(f"experiments/{_part(slug)}/", time_limit_s):
             if progress is not None:
                 progress(told)
-            if is_over(told):
+            if told["status"] not in UNFINISHED:
                 return told
-            if time.monotonic() + pause_s > ends:
-                raise TimeLimit(f"{slug} was not over after {time_limit_s:g} s: {told['status']}")
-            self._sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 15.0)
+        raise TimeLimit(f"{slug} was not over after {time_limit_s:g} s: {told['status']}")
 
     def table(self, path: str | Path, *, form: Form = "csv", rows: Rows = "trials", **filters: Any) -> Path:
         """Store a table of results in a file, as it comes, and return its path.
@@ -150,7 +197,7 @@ class Client:
         Raises ImportError besides what `table` raises.
         """
         read = importlib.import_module(library).read_parquet  # before anything is asked: it may not be there
-        with TemporaryDirectory(prefix="rankwire-") as directory:
+        with tempfile.TemporaryDirectory(prefix="rankwire-") as directory:
             return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
 
     def charts(self, of: str | int) -> list[dict[str, Any]]:
@@ -189,12 +236,8 @@ class Client:
         Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         tokens = [f"e:{_part(of)}"] if isinstance(of, str) else list(of)
-        wanted = {
-            "of": tokens,
-            "captures": captures,
-            "anonymise": anonymise,
-            **({"licence": licence} if licence else {}),
-        }
+        wanted = {"of": tokens, "captures": captures, "anonymise": anonymise}
+        wanted |= {"licence": licence} if licence else {}
         return self._save(Path(path), "POST", "bundles/", json=wanted)
 
     def import_(self, path: str | Path, *, project: str | None = None, dry_run: bool = False) -> dict[str, Any]:
@@ -222,25 +265,32 @@ class Client:
         try:
             answer = self._answer(method, address, part=part, **request)
             if answer.status_code == 202:
-                answer = self._answer("GET", f"tasks/{self._made(answer.json())}/file/", part=part)
+                answer = self._answer("GET", f"tasks/{self._made(int(answer.json()['id']))}/file/", part=part)
             if not answer.is_success:
                 raise Refused.by(answer)
             return part.finish()
         finally:
             part.abandon()
 
-    def _made(self, task: Mapping[str, Any], *, time_limit_s: float = 3600.0) -> int:
+    def _made(self, number: int, *, time_limit_s: float = 3600.0) -> int:
         """Wait for a task in the background and return its number."""
-        ends, pause_s = time.monotonic() + time_limit_s, 0.5
-        while task["state"] in ("waiting", "running"):
-            if time.monotonic() + pause_s > ends:
-                raise TimeLimit(f"{task['title']} was not made after {time_limit_s:g} s")
-            self._sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 15.0)
-            task = self._ask("GET", f"tasks/{int(task['id'])}/")
+        for task in self._polled(f"tasks/{number}/", time_limit_s):
+            if task["state"] not in UNFINISHED:
+                break
+        else:
+            raise TimeLimit(f"{task['title']} was not made after {time_limit_s:g} s")
         if task["state"] != "done":
             raise NotMade(f"{task['title']} was not made: {task['message']}")
-        return int(task["id"])
+        return number
+
+    def _polled(self, address: str, time_limit_s: float) -> Iterator[dict[str, Any]]:
+        """Yield what is at an address after ever longer pauses, until the next one would end too late."""
+        ends, pause_s = time.monotonic() + time_limit_s, 0.5
+        yield self._ask("GET", address)
+        while time.monotonic() + pause_s <= ends:
+            self._sleep(pause_s)
+            pause_s = min(1.5 * pause_s, 15.0)
+            yield self._ask("GET", address)
 
     def _send(
         self, specification: Specification, address: str, project: str | None, headers: dict[str, str]
@@ -291,7 +341,9 @@ class Client:
                 sent = {**(headers or {}), **(part.headers() if part is not None else {})}
                 with (
                     nullcontext() if body is None else body.open("rb") as content,
-                    self._http.stream(method, address, headers=sent, **_with(content, request)) as answer,
+                    self._http.stream(
+                        method, address, headers=sent, **({"content": content} if content else {}), **request
+                    ) as answer,
                 ):
                     if part is not None and answer.status_code in (200, 206):
                         part.take(answer)
@@ -310,18 +362,6 @@ class Client:
         raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {why}")
 
 
-def _with(content: IO[bytes] | None, request: Mapping[str, Any]) -> dict[str, Any]:
-    return {**request} if content is None else {**request, "content": content}
-
-
-def is_over(experiment: Mapping[str, Any]) -> bool:
-    """Whether no trial of it is left to run, as far as the server tells."""
-    return str(experiment["status"]) not in UNFINISHED
-
-
-UNFINISHED = ("waiting", "running")
-
-
 def _place(of: str | int) -> str:
     """Where the parts of an experiment or of a trial are asked for."""
     return f"trials/{of}" if isinstance(of, int) else f"experiments/{_part(of)}"
@@ -332,3 +372,15 @@ def _part(slug: str) -> str:
     if not slug or not all(letter.isalnum() or letter in "-_" for letter in slug):
         raise ValueError(f"{slug!r} is not a short name (slug)")
     return slug
+
+
+def stored_token() -> str | None:
+    """Return the token; None where there is no such file. Raises ValueError where others can read it, OSError where it is none."""
+    named = os.environ.get("RANKWIRE_TOKEN_FILE")
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    path = Path(named) if named else Path(home) / "rankwire" / "token"
+    if not named and not path.is_file():
+        return None
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ValueError(f"others can read the token in {path}: chmod 600 {path}")
+    return path.read_text(encoding="utf-8").strip()

@@ -177,50 +177,44 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 it worked, 1 failed, cancelled or held trials, 2 bad input, 3 server, network or time limit.",
     )
     commands = parser.add_subparsers(dest="what", required=True)
-    submit = commands.add_parser("submit", help="queue the experiment of a YAML file")
-    submit.add_argument("file", metavar="FILE")
-    submit.add_argument("--project", help="slug of the project; otherwise `default`")
+
+    def command(name: str, about: str, *arguments: tuple[str, dict[str, Any]]) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=about)
+        for flag, options in arguments:
+            added.add_argument(flag, **options)
+        return added
+
+    file, slug = ("file", {"metavar": "FILE"}), ("slug", {"metavar": "SLUG"})
+    project = ("--project", {"help": "slug of the project; otherwise `default`"})
+    as_json = ("--json", {"action": "store_true", "help": "all that the server tells"})
+    output: dict[str, Any] = {"metavar": "FILE", "help": "otherwise standard output"}
+    submit = command("submit", "queue the experiment of a YAML file", file, project, as_json)
     submit.add_argument("--wait", action="store_true", help="until it is over")
     submit.add_argument("--time-limit", type=_seconds, default=86_400.0, metavar="SECONDS", help="of --wait (a day)")
-    submit.add_argument("--json", action="store_true", help="all that the server tells")
-    validate = commands.add_parser("validate", help="what the experiment of a YAML file would do, without queueing it")
-    validate.add_argument("file", metavar="FILE")
-    validate.add_argument("--project", help="slug of the project; otherwise `default`")
-    validate.add_argument("--json", action="store_true", help="all that the server tells")
-    status = commands.add_parser("status", help="how far an experiment is")
-    status.add_argument("slug", metavar="SLUG")
-    status.add_argument("--json", action="store_true", help="all that the server tells")
-    result = commands.add_parser("result", help="its answer and everything measured, as JSON")
-    result.add_argument("slug", metavar="SLUG")
-    results = commands.add_parser("results", help="its trials with every parameter and everything measured, as a table")
-    results.add_argument("slug", metavar="SLUG")
-    results.add_argument(
-        "--format", choices=["csv", "json", "jsonl", "parquet"], default="csv", help="csv when left out"
-    )
+    command("validate", "what the experiment of a YAML file would do, without queueing it", file, project, as_json)
+    command("status", "how far an experiment is", slug, as_json)
+    command("result", "its answer and everything measured, as JSON", slug)
+    results = command("results", "its trials with every parameter and everything measured, as a table", slug)
+    results.add_argument("--format", choices=["csv", "json", "jsonl", "parquet"], default="csv", help="otherwise csv")
     results.add_argument("--rows", choices=["trials", "configurations", "measurements"], default="trials")
     results.add_argument("--every", action="store_true", help="also trials that enter no statistics")
-    results.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
-    chart = commands.add_parser("chart", help="the table behind a chart of its page, as CSV")
+    results.add_argument("-o", "--output", **output)
+    chart = command("chart", "the table behind a chart of its page, as CSV")
     chart.add_argument("of", metavar="SLUG", help="of the experiment; t:NUMBER for a trial")
     chart.add_argument("name", nargs="?", metavar="NAME", help="otherwise the charts that there are")
     chart.add_argument("--view", help="one of the chart's views; otherwise that with which it opens")
-    chart.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
-    download = commands.add_parser("download", help="files of a trial, checked against their hashes")
+    chart.add_argument("-o", "--output", **output)
+    download = command("download", "files of a trial, checked against their hashes")
     download.add_argument("trial", type=int, metavar="TRIAL", help="its number")
     download.add_argument("names", nargs="*", metavar="NAME", help="otherwise all")
     download.add_argument("-o", "--output", metavar="DIRECTORY", default=".", help="otherwise where you are")
-    bundle = commands.add_parser("bundle", help="an experiment with its files, for another Rankwire")
-    bundle.add_argument("slug", metavar="SLUG")
+    bundle = command("bundle", "an experiment with its files, for another Rankwire", slug)
     bundle.add_argument("--captures", choices=["all", "headers", "none"], default="all")
     bundle.add_argument("--anonymise", action="store_true", help="other addresses; not with all of the captures")
     bundle.add_argument("-o", "--output", metavar="FILE", help="otherwise SLUG.zip")
-    brought = commands.add_parser(
-        "import", help="a bundle (.zip), a description (.yaml), another tool's report (.json)"
-    )
-    brought.add_argument("file", metavar="FILE")
-    brought.add_argument("--project", help="slug of the project; otherwise `default`")
+    about = "a bundle (.zip), a description (.yaml), another tool's report (.json)"
+    brought = command("import", about, file, project, as_json)
     brought.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
-    brought.add_argument("--json", action="store_true", help="all that the server tells")
     return parser
 
 

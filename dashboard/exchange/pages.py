@@ -1,4 +1,4 @@
-"""Bringing in what was measured elsewhere: first what it would create, then it."""
+"""Results that leave, by the names that comparisons have, and come in: first what they would create, then they."""
 
 from __future__ import annotations
 
@@ -15,17 +15,40 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.exchange.forms import ImportForm
+from dashboard.background.bundles import ask_bundle
+from dashboard.exchange.forms import BundleForm, ImportForm
 from dashboard.requests import concurrency_limits
-from experiments.access import projects_for
-from experiments.errors import BadBundle, InvalidSpec
+from dashboard.requests.lookup import members_asked
+from experiments.access import projects_for, visible_experiments
+from experiments.errors import BadBundle, CannotExport, InvalidSpec
+from experiments.exchange.choice import chosen_by
 from experiments.exchange.import_plan import ImportResult
 from experiments.exchange.intake import take_in_sent
 from experiments.models import Project
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
+def new_bundle(request: HttpRequest) -> HttpResponse:
+    """The form; on POST the task that makes it."""
+    names = members_asked(request)
+    context = {"place": "experiments"}
+    try:
+        chosen = chosen_by(names, visible_experiments(request.user))
+    except CannotExport as error:
+        return render(request, "exchange/bundle.html", {**context, "why": str(error)}, status=400)
+    form = BundleForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            return redirect(ask_bundle(request.user, names, **form.cleaned_data))
+    counts = [(each.experiment, each.rows().count(), bool(each.trials)) for each in chosen]
+    shown = {**context, "form": form, "chosen": counts, "trials": sum(count for _, count, _ in counts)}
+    return render(request, "exchange/bundle.html", shown, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_page(request: HttpRequest) -> HttpResponse:
     """The form; on POST what the file would create, or (``import``) what it did."""
     projects = projects_for(request.user)
     if not projects:
@@ -66,7 +89,6 @@ def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool)
 
 @contextmanager
 def _on_disk(sent: UploadedFile[Any]) -> Iterator[Path]:
-    """Where a file lies that was sent; Django keeps small ones in memory."""
     if isinstance(sent, TemporaryUploadedFile):
         yield Path(sent.temporary_file_path())
         return
@@ -78,12 +100,9 @@ def _on_disk(sent: UploadedFile[Any]) -> Iterator[Path]:
 
 
 def _imported(request: HttpRequest, brought: ImportResult) -> HttpResponse:
-    """Say what came, and lead there where it is one experiment."""
     for arrival in brought.arrivals:
-        tag = "ok" if arrival.trials else "info"
-        messages.add_message(
-            request, messages.SUCCESS if arrival.trials else messages.INFO, arrival.words, extra_tags=tag
-        )
+        say, tag = (messages.success, "ok") if arrival.trials else (messages.info, "info")
+        say(request, arrival.words, extra_tags=tag)
     if brought.left_out:
         messages.info(request, f"Left out: {'; '.join(brought.left_out)}.", extra_tags="info")
     stored = [arrival.stored for arrival in brought.arrivals if arrival.stored is not None]
