@@ -1,4 +1,7 @@
-"""Settings from the environment: one table, checked by pydantic, from which `config.settings_reference` writes the documentation."""
+"""Settings from the environment: the table of all variables, validated by pydantic.
+
+`config.settings_reference` generates the documentation from it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ NOTICES_OUTAGES = {
     "keepalives_count": "2",
     "tcp_user_timeout": "8000",
 }
-"""Options of libpq: a server that has gone without a word is noticed within 8 s, where the system waits for minutes."""
+"""Options of libpq that detect an unreachable server within 8 s instead of minutes."""
 
 
 def _items(text: Any) -> Any:
@@ -65,17 +68,17 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 def setting(default: Any, meaning: str, *, shown: str = "", example: str = "", **limits: Any) -> Any:
-    """Describe a variable. ``shown`` is its default in words, ``example`` the value in `.env.example`."""
+    """Describe a variable; ``shown`` is its default in words, ``example`` the value in `.env.example`."""
     return Field(default, description=meaning, json_schema_extra={"shown": shown, "example": example}, **limits)
 
 
 class Environment(BaseModel):
-    """Every environment variable that is read, with its type, default, limits and meaning."""
+    """All environment variables with type, default, limits and meaning."""
 
     model_config = ConfigDict(frozen=True)
 
     def __repr__(self) -> str:
-        """Show no value: Django's debug page lists settings, and some are secrets."""
+        """Hide values: Django's debug page shows settings, and some are secrets."""
         return f"{type(self).__name__}()"
 
     __str__ = __repr__
@@ -292,9 +295,9 @@ class Environment(BaseModel):
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> Environment:
-        """Check the variables; raise `ImproperlyConfigured` with one line for the first wrong value."""
+        """Validate variables. Raise `ImproperlyConfigured` with one line on the first wrong value."""
         try:
-            return cls.model_validate(given(variables))
+            return cls.model_validate(setting_texts(variables))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             text = (
@@ -307,17 +310,17 @@ class Environment(BaseModel):
 
     @classmethod
     def load(cls, dotenv: Path) -> Environment:
-        """Read the process's environment and, for what it does not set, the file `.env`."""
+        """Read the environment of the process and the file `.env`; the environment has priority."""
         return cls.of(variables_of(dotenv))
 
 
 def variables_of(dotenv: Path) -> dict[str, str]:
-    """Return the variables of the file `.env`, replaced by those of the environment."""
+    """Return the variables of the file `.env`, overridden by the environment."""
     return {**read_dotenv(dotenv), **os.environ}
 
 
-def given(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each setting that is set, in its variable or in the file that NAME_FILE names, as containers get secrets."""
+def setting_texts(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each setting from its variable, or from the file in NAME_FILE (container secrets)."""
     texts = {
         name: variables.get(name, "").strip() or _of_file(f"{name}_FILE", variables)
         for name in Environment.model_fields
@@ -331,12 +334,12 @@ def _of_file(name: str, variables: Mapping[str, str]) -> str:
     try:
         return Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "not a text file"
         raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from None
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
-    """`NAME=value` lines; blank lines and lines that begin with # are skipped, one pair of quotes is taken off."""
+    """Read `NAME=value` lines; skip blank lines and comments, strip one pair of quotes."""
     values: dict[str, str] = {}
     if not path.is_file():
         return values
@@ -354,22 +357,22 @@ def read_dotenv(path: Path) -> dict[str, str]:
 
 
 def with_password(url: str, password: str, *, name: str) -> str:
-    """`url` with a password that may hold any character; `name` is that of the setting that gives the password."""
+    """Add a password of any characters to `url`; `name` is its setting, for errors."""
     if not password:
         return url
     parts = urlsplit(url)
     if not parts.netloc:
-        raise ImproperlyConfigured(f"{name} is set, but not the address that it belongs to.")
+        raise ImproperlyConfigured(f"{name} is set, but its address is not.")
     user, _at, host = parts.netloc.rpartition("@")
     if ":" in user:
-        raise ImproperlyConfigured(f"{name} is set, but the address holds a password already.")
+        raise ImproperlyConfigured(f"{name} is set, but the address has a password already.")
     return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
 
 def database(url: str) -> dict[str, Any]:
-    """Django's DATABASES entry of `postgresql://user:password@host:port/name?option=value`.
+    """Return Django's DATABASES entry of `postgresql://user:password@host:port/name?option=value`.
 
-    Only PostgreSQL: the claim of a trial and the lease of hosts rely on its locking (docs/architecture.md).
+    Other databases are refused: claims of trials and leases of hosts rely on PostgreSQL's locks (docs/architecture.md).
     """
     parts = urlsplit(url)
     try:
@@ -392,7 +395,7 @@ def database(url: str) -> dict[str, Any]:
 
 
 def redis_address(url: str) -> str:
-    """`url`, checked to be an address of Redis."""
+    """Return `url` if it is an address of Redis."""
     if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
         raise ImproperlyConfigured("REDIS_URL must read redis://:password@host:port/number.")
     return url

@@ -1,4 +1,4 @@
-"""Writes `.env.example` and the table of settings in the guide: `python -m config.settings_reference`."""
+"""Generator of `.env.example` and the guide's table of settings: `python -m config.settings_reference`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EXAMPLE: Final = ROOT / ".env.example"
 GUIDE: Final = ROOT / "docs" / "administrator.md"
 _TABLE: Final = re.compile(r"(?<=<!-- settings -->\n).*?(?=<!-- /settings -->)", re.DOTALL)
 _HEAD: Final = """\
-# Settings of Rankwire. Copy to .env and uncomment what you change; variables of the environment win over the file.
-# Each can be in a file of its own instead: NAME_FILE is then the path of the file, as containers get secrets.
+# Settings of Rankwire. Copy to .env and uncomment what you change; variables of the environment have priority.
+# Each can be in a file instead, as container secrets are: set NAME_FILE to its path.
 """
 _CONTAINERS: Final = """
 # -- Containers (docker compose)
@@ -63,7 +63,7 @@ def guide_table() -> str:
 
 
 def guide() -> str:
-    """Return the guide with the table as it should be."""
+    """Return the guide with the generated table."""
     return _TABLE.sub(lambda _: guide_table(), GUIDE.read_text())
 
 
@@ -74,7 +74,7 @@ def _text(default: Any) -> str:
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:
-    assert isinstance(field.json_schema_extra, dict)  # noqa: S101 - as `setting` makes every field
+    assert isinstance(field.json_schema_extra, dict)  # noqa: S101 - set by `setting`
     return field.json_schema_extra
 
 

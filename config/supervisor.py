@@ -1,4 +1,4 @@
-"""Programs that run together and end together."""
+"""Supervision of programs: started, restarted and stopped together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import FrameType
 from config.environment import Environment
 from config.services.children import start, stop
 from config.services.errors import ServiceError
-from config.services.lease import ROOT, Installation, Lock, State, join_or_start, keeper_runs
+from config.services.lease import ROOT, Installation, Lock, State, host_runs, join_or_start
 
 POLL_S = 0.2
 STEADY_S = 10.0
@@ -24,7 +24,7 @@ LONGEST_PAUSE_S = 30.0
 
 
 class Interrupted(BaseException):
-    """A signal asked this program to end; the blocks it leaves stop what they started."""
+    """A stop signal; context managers stop their programs on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,12 +32,12 @@ class Interrupted(BaseException):
 
 
 def interrupt_on_stop_signals() -> None:
-    """Raise `Interrupted` at the first stop signal and ignore the later ones: the end is bounded in time anyway."""
+    """Raise `Interrupted` at the first stop signal and ignore later ones: stopping has a time limit."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        for each in numbers:
-            signal.signal(each, lambda *_: None)
+        for stop_signal in numbers:
+            signal.signal(stop_signal, lambda *_: None)
         raise Interrupted(number)
 
     for number in numbers:
@@ -45,12 +45,12 @@ def interrupt_on_stop_signals() -> None:
 
 
 def child_environment(installation: Installation, state: State) -> dict[str, str]:
-    """Our environment with the addresses of the services that this program holds.
+    """Return the environment of a program, with the addresses of the services.
 
-    Models solve thousands of tiny systems: threads of BLAS double their time, and would take the cores of a trial's ranks.
+    BLAS uses one thread: models solve thousands of tiny systems, and more threads would take cores from a trial's ranks.
     """
-    own = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
-    return {**own, **_addresses(installation, state)}
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    return {**environment, **_addresses(installation, state)}
 
 
 def _addresses(installation: Installation, state: State) -> dict[str, str]:
@@ -61,12 +61,12 @@ def _addresses(installation: Installation, state: State) -> dict[str, str]:
 
 
 def manage(*arguments: str) -> list[str]:
-    """The command line of one of Django's commands."""
+    """Return the command line of a Django command."""
     return [sys.executable, str(ROOT / "manage.py"), *arguments]
 
 
 def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a program that must succeed; it says itself why it did not."""
+    """Run a program. Raise ServiceError if it fails; it reports the reason itself."""
     process = start(argv, log=None, death_signal=signal.SIGKILL, cwd=ROOT, environment=environment)
     try:
         status = process.wait()
@@ -78,7 +78,7 @@ def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
 
 @dataclass
 class Program:
-    """What to run, and how to end it: signals with their grace in seconds."""
+    """A program with its stop signals and their grace periods in seconds."""
 
     name: str
     argv: Sequence[str]
@@ -90,10 +90,10 @@ class Program:
     quick_deaths: int = field(default=0, init=False)
     was_steady: bool = field(default=False, init=False)
     due: float = field(default=0.0, init=False)
-    """When it is started again, on the monotonic clock."""
+    """Time of the next start, on the monotonic clock."""
 
     def note_end(self) -> None:
-        """Choose when to start it again: at once, or after a growing pause if it ends soon after each start."""
+        """Schedule the restart: at once, or after a growing pause if it ended soon after its start."""
         now = time.monotonic()
         steady = now - self.started > STEADY_S
         self.was_steady |= steady
@@ -103,18 +103,18 @@ class Program:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether it has never run for long: a wrong setting, not an outage."""
+        """True if it never ran for long: probably a wrong setting, not an outage."""
         return self.quick_deaths >= MAX_QUICK_DEATHS and not self.was_steady
 
 
 class Supervisor:
-    """Keeps programs running until told to end; used as a context manager, it ends them on leaving."""
+    """Restarts programs that end; as a context manager it stops them at the exit."""
 
     def __init__(self, installation: Installation, environment: Mapping[str, str]) -> None:
         self.installation = installation
         self.environment = environment
         self.programs: list[Program] = []
-        self._worker_seat: Lock | None = None
+        self._worker_lock: Lock | None = None
         self._services_pause_s = 0.0
 
     def __enter__(self) -> Supervisor:
@@ -124,26 +124,26 @@ class Supervisor:
         for program in reversed(self.programs):
             if program.process is not None:
                 stop(program.process, program.stop_ladder)
-        if self._worker_seat is not None:
-            self._worker_seat.release()
+        if self._worker_lock is not None:
+            self._worker_lock.release()
 
     def start(self, program: Program) -> None:
         self.programs.append(program)
         self._launch(program)
 
     def ensure_worker(self) -> None:
-        """Start the Celery worker and beat unless another program of this var directory runs it; ask again to take over."""
-        if self._worker_seat is None:
-            seat = Lock(self.installation.var, "worker")
-            if seat.try_to_take():
-                self._worker_seat = seat
+        """Start the Celery worker and beat unless another program of this var directory runs them."""
+        if self._worker_lock is None:
+            lock = Lock(self.installation.var, "worker")
+            if lock.try_to_take():
+                self._worker_lock = lock
                 self.start(_worker(self.installation.var))
                 self.start(_beat(self.installation.var))
             else:
-                seat.release()
+                lock.release()
 
     def watch(self, done: Callable[[], bool]) -> None:
-        """Until `done`: start again what ends, the keeper of the embedded services too, and take the worker's seat when it is free."""
+        """Restart programs and embedded services until `done`; take over the worker if it is free."""
         while not done():
             time.sleep(POLL_S)
             self._ensure_services()
@@ -153,13 +153,13 @@ class Supervisor:
                     self._launch_again(program)
 
     def _ensure_services(self) -> None:
-        """Start the embedded services again if their keeper ended. They keep their addresses unless another program took the port."""
-        if not self.installation.embedded or keeper_runs(self.installation.var):
+        """Restart the embedded services if their host ended, normally at the same addresses."""
+        if not self.installation.embedded or host_runs(self.installation.var):
             return
         if self._services_pause_s:
-            time.sleep(self._services_pause_s)  # the programs wait for the services anyway
+            time.sleep(self._services_pause_s)  # the programs wait for the services meanwhile
         else:
-            _report("the embedded services ended; starting them again")
+            _report("the embedded services ended; restarting them")
         try:
             state = join_or_start(self.installation).state
         except ServiceError as error:
@@ -178,7 +178,7 @@ class Supervisor:
     def _launch(self, program: Program) -> None:
         program.started = time.monotonic()
         program.log.parent.mkdir(parents=True, exist_ok=True)
-        program.log.parent.chmod(0o750)  # who asked what is nobody else's business
+        program.log.parent.chmod(0o750)  # logs contain requests of users
         program.process = start(
             program.argv,
             log=program.log,
@@ -192,13 +192,13 @@ class Supervisor:
         if program.process is not None:
             program.note_end()
             if program.is_hopeless:
-                raise ServiceError(f"the {program.name} process ends again and again; see {program.log}")
+                raise ServiceError(f"the {program.name} process ended repeatedly; see {program.log}")
             if program.quick_deaths <= MAX_QUICK_DEATHS:
-                _report(f"the {program.name} process ended; starting it again")
+                _report(f"the {program.name} process ended; restarting it")
         if time.monotonic() >= program.due:
             try:
                 self._launch(program)
-            except OSError as error:  # no room for its log, no memory for one process more
+            except OSError as error:  # a full disk, no memory
                 program.due = time.monotonic() + LONGEST_PAUSE_S
                 _report(f"the {program.name} process cannot be started: {error.strerror}; trying again")
 
@@ -208,15 +208,15 @@ def _report(sentence: str) -> None:
 
 
 def background_worker(var: Path) -> Program:
-    """The worker of what people wait for, exports and changes of many trials: one process, which gives way to trials."""
+    """Return the worker of background tasks: one process with a lower priority than trials."""
     argv = ["nice", "-n", "10", *_celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")]
-    # What it leaves undone is taken up again by the next one.
+    # The next worker resumes an interrupted task.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]
     return Program(name="background", argv=argv, log=var / "log" / "background.log", stop_ladder=ladder)
 
 
 def _worker(var: Path) -> Program:
-    # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
+    # A warm shutdown first: the worker requeues its trial. After SIGQUIT the trial is detected as lost and queued again.
     seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
     argv = _celery("worker", "--hostname=rankwire@%h")

@@ -1,4 +1,4 @@
-"""Addresses: the pages, REST, Django's admin and a health check."""
+"""URLs: pages, REST, Django's admin, health checks."""
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
@@ -6,7 +6,7 @@ from django.urls import include, path
 
 from config.health import health, metrics
 
-# The administration has no sign-in of its own, which would know no second factor.
+# Django's own sign-in of the admin would skip the second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 handler400 = "dashboard.api.rest.errors.bad_request"

@@ -20,8 +20,8 @@ from dashboard.people.people import (
     KINDS,
     AccountForm,
     account_rows,
-    called,
     do,
+    matching,
     new_account_link,
     once,
     password_link_of,
@@ -107,7 +107,7 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         kind = request.query_params.get("kind", "")
         if kind not in KINDS:
             raise serializers.ValidationError({"kind": [f"There are no accounts that are called {kind!r}."]})
-        rows = called(self.get_queryset(), request.query_params.get("q", "")).filter(KINDS[kind][1] or Q())
+        rows = matching(self.get_queryset(), request.query_params.get("q", "")).filter(KINDS[kind][1] or Q())
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

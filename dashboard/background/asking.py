@@ -1,4 +1,4 @@
-"""Asking for a task in the background on behalf of whoever sent a request."""
+"""Creation of background tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers import queue
 
 
 class Withdrawn(Exception):
-    """The task was cancelled, or another worker has taken it on."""
+    """The task was cancelled, or another worker runs it."""
 
 
 def ask(
@@ -25,7 +25,7 @@ def ask(
     total: int = 0,
     experiment: Experiment | None = None,
 ) -> BackgroundTask:
-    """Return the task, or the one that waits or runs for the same already; workers are told. Raise Busy where too many wait."""
+    """Create a task, or return an unfinished one with the same arguments; wake workers. Raise Busy."""
     try:
         task = BackgroundTask.ask(
             user, kind, arguments, title=title, total=total, within=only_project(user), experiment=experiment

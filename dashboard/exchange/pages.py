@@ -1,4 +1,4 @@
-"""Results that leave, by the names that comparisons have, and come in: first what they would create, then they."""
+"""Pages of bundles and imports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from experiments.models import Project
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_bundle(request: HttpRequest) -> HttpResponse:
-    """The form; on POST the task that makes it."""
+    """Show the form of a bundle; on POST create its task."""
     names = members_asked(request)
     context = {"place": "experiments"}
     try:
@@ -42,68 +42,68 @@ def new_bundle(request: HttpRequest) -> HttpResponse:
         status = 422
         if form.is_valid():
             return redirect(ask_bundle(request.user, names, **form.cleaned_data))
-    counts = [(each.experiment, each.rows().count(), bool(each.trials)) for each in chosen]
-    shown = {**context, "form": form, "chosen": counts, "trials": sum(count for _, count, _ in counts)}
-    return render(request, "exchange/bundle.html", shown, status=status)
+    counts = [(member.experiment, member.rows().count(), bool(member.trials)) for member in chosen]
+    context = {**context, "form": form, "chosen": counts, "trials": sum(count for _, count, _ in counts)}
+    return render(request, "exchange/bundle.html", context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest) -> HttpResponse:
-    """The form; on POST what the file would create, or (``import``) what it did."""
+    """Show the form of an import; on POST a dry run, or with ``import`` the import."""
     projects = projects_for(request.user)
     if not projects:
         raise PermissionDenied
     form = ImportForm(projects, request.POST or None, request.FILES or None)
-    brought: ImportResult | None = None
+    result: ImportResult | None = None
     status = 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
-            project = next(each for each in projects if each.slug == form.cleaned_data["project"])
-            wanted = "import" in request.POST
+            project = next(project for project in projects if project.slug == form.cleaned_data["project"])
+            dry_run = "import" not in request.POST
             try:
-                brought = take(request.user, form.cleaned_data["file"], project, dry_run=not wanted)
+                result = import_upload(request.user, form.cleaned_data["file"], project, dry_run=dry_run)
             except BadBundle as error:
                 form.add_error("file", str(error))
             except InvalidSpec as error:
-                for each in error.errors:
-                    form.add_error("file", str(each))
+                for problem in error.errors:
+                    form.add_error("file", str(problem))
             else:
                 status = 200
-                if wanted:
-                    return _imported(request, brought)
+                if not dry_run:
+                    return _imported(request, result)
     return render(
-        request, "exchange/import.html", {"place": "experiments", "form": form, "brought": brought}, status=status
+        request, "exchange/import.html", {"place": "experiments", "form": form, "brought": result}, status=status
     )
 
 
-def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
-    """Bring in a file that somebody sent. Raise BadBundle, InvalidSpec; Busy where as many of theirs are looked at as may."""
-    taken = concurrency_limits.take(user, "import")
+def import_upload(user: Any, upload: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
+    """Import an uploaded file. Raise BadBundle, InvalidSpec, or Busy if the user has too many imports."""
+    slot = concurrency_limits.take(user, "import")
     try:
-        with _on_disk(sent) as place:
-            return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
+        with _on_disk(upload) as path:
+            return take_in_sent(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
     finally:
-        taken.leave()
+        slot.leave()
 
 
 @contextmanager
-def _on_disk(sent: UploadedFile[Any]) -> Iterator[Path]:
-    if isinstance(sent, TemporaryUploadedFile):
-        yield Path(sent.temporary_file_path())
+def _on_disk(upload: UploadedFile[Any]) -> Iterator[Path]:
+    if isinstance(upload, TemporaryUploadedFile):
+        yield Path(upload.temporary_file_path())
         return
     with tempfile.NamedTemporaryFile(prefix="rankwire-import-") as file:
-        for piece in sent.chunks():
+        for piece in upload.chunks():
             file.write(piece)
         file.flush()
         yield Path(file.name)
 
 
-def _imported(request: HttpRequest, brought: ImportResult) -> HttpResponse:
-    for arrival in brought.arrivals:
+def _imported(request: HttpRequest, result: ImportResult) -> HttpResponse:
+    for arrival in result.arrivals:
         say, tag = (messages.success, "ok") if arrival.trials else (messages.info, "info")
         say(request, arrival.words, extra_tags=tag)
-    if brought.left_out:
-        messages.info(request, f"Left out: {'; '.join(brought.left_out)}.", extra_tags="info")
-    stored = [arrival.stored for arrival in brought.arrivals if arrival.stored is not None]
+    if result.left_out:
+        messages.info(request, f"Left out: {'; '.join(result.left_out)}.", extra_tags="info")
+    stored = [arrival.stored for arrival in result.arrivals if arrival.stored is not None]
     return redirect(stored[0]) if len(stored) == 1 else redirect("experiments")

@@ -1,4 +1,4 @@
-"""Addresses of what leaves and enters."""
+"""URLs of exports and imports."""
 
 from __future__ import annotations
 

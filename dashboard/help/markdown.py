@@ -1,4 +1,4 @@
-"""Markdown as a page: headings and rows of tables with anchors, and the text of each of them for the search."""
+"""Markdown as a page: anchors of headings and table rows, and their text for the search."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 Resolve = Callable[[str], str | None]
-"""Gives the address for what a document links to; None for what has no page."""
+"""Returns the URL of a link target, or None if it has no page."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands below one heading, or in one row of a table that defines an identifier (``level`` 0)."""
+    """Text below a heading, or in a table row that defines an identifier (``level`` 0)."""
 
     level: int
     title: str
@@ -32,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document for readers: ``html`` lacks the first heading, which is the title."""
+    """A rendered document; ``html`` has no first heading, which is the title."""
 
     title: str
     html: SafeString
@@ -40,7 +40,7 @@ class Page:
 
 
 def read(text: str, resolve: Resolve) -> Page:
-    """Return ``text`` as a page. HTML in it is shown as text; links and pictures go where ``resolve`` says."""
+    """Render ``text``. HTML is escaped; ``resolve`` maps links and pictures."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
@@ -57,33 +57,33 @@ def read(text: str, resolve: Resolve) -> Page:
 
 
 def _anchor(tokens: list[Token]) -> list[Section]:
-    """Give headings and defining rows their anchors, and return what stands below each."""
-    found: dict[str, tuple[int, str, list[str]]] = {}
+    """Add anchors to headings and defining rows; return the section of each."""
+    sections: dict[str, tuple[int, str, list[str]]] = {}
     heading = here = ""
     tables = 0
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             title = plain(tokens[number + 1])
-            heading = here = _unlike(slug(title), found)
+            heading = here = _unique(slug(title), sections)
             token.attrSet("id", here)
-            found[here] = (int(token.tag[1:]), title, [])
+            sections[here] = (int(token.tag[1:]), title, [])
         elif token.type == "table_open":
             tables += 1
             token.meta["label"] = f"Table {tables}"
-        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in found:
+        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in sections:
             here = identifier
             token.attrSet("id", identifier)
             label = plain(tokens[number + 5])
-            found[here] = (0, f"{label} ({identifier})" if len(label) < 80 else identifier, [])
+            sections[here] = (0, f"{label} ({identifier})" if len(label) < 80 else identifier, [])
         elif token.type == "tr_close":
             here = heading
         elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
-            found[here][2].append(plain(token) if token.type == "inline" else token.content)
-    return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in found.items()]
+            sections[here][2].append(plain(token) if token.type == "inline" else token.content)
+    return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in sections.items()]
 
 
 def _defined(tokens: Sequence[Token], row: int) -> str:
-    """The identifier that a row of three columns or more defines: its first cell is nothing but code."""
+    """Return the identifier of a row with three or more columns whose first cell is code."""
     if tokens[row + 1].type != "td_open" or tokens[row + 4].type != "td_open":
         return ""
     cell = tokens[row + 2].children or []
@@ -91,24 +91,24 @@ def _defined(tokens: Sequence[Token], row: int) -> str:
     return cell[0].content if is_code else ""
 
 
-def _unlike(anchor: str, taken: Container[str]) -> str:
-    """The anchor, numbered where an earlier heading has it, as the site that hosts the repository does."""
+def _unique(anchor: str, taken: Container[str]) -> str:
+    """Return the anchor, numbered like GitHub's if an earlier heading has it."""
     return next(name for number in count() if (name := f"{anchor}-{number}" if number else anchor) not in taken)
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading, as the site that hosts the repository makes it."""
+    """Return the anchor of a heading, as on GitHub."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def plain(token: Token) -> str:
-    """The text of an inline token without its marks."""
-    return "".join(" " if each.type.endswith("break") else each.content for each in token.children or [])
+    """Return the text of an inline token."""
+    return "".join(" " if child.type.endswith("break") else child.content for child in token.children or [])
 
 
 def _linked(children: Sequence[Token], resolve: Resolve) -> list[Token]:
-    """Links and pictures with addresses of the application; the words alone where there is no page behind a link."""
-    kept: list[Token] = []
+    """Map links and pictures; keep the text of a link without a page."""
+    tokens: list[Token] = []
     closing = True
     for token in children:
         name = {"link_open": "href", "image": "src"}.get(token.type)
@@ -120,8 +120,8 @@ def _linked(children: Sequence[Token], resolve: Resolve) -> list[Token]:
         if token.type == "link_open":
             closing = address is not None
         if closing or token.type not in ("link_open", "link_close"):
-            kept.append(token)
-    return kept
+            tokens.append(token)
+    return tokens
 
 
 def _table_open(_: RendererHTML, tokens: Sequence[Token], number: int, *rest: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the words, states and marks of the pages mean: read from docs/terms.md and the catalogue, shown where they stand."""
+"""Definitions of words, states and marks, from docs/terms.md and the metric catalogue."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _METRICS: Final = "metrics"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word: what it means in a sentence or two, and the address of its definition."""
+    """A definition and its URL."""
 
     meaning: str
     address: str
 
 
 def term(name: str) -> Term | None:
-    """The meaning of a metric's id or label, a term's id ("state.lost") or own words ("Speed-up"); None for anything else."""
+    """Return the term of a metric (id or label) or of docs/terms.md ("state.lost", "Speed-up"), or None."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
     metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:
@@ -40,13 +40,13 @@ def term(name: str) -> Term | None:
 
 
 def words_of(name: str) -> str:
-    """The words of a term's id ("finding.link_load"); empty for anything else."""
+    """Return the words of a term's id ("finding.link_load"), or an empty string."""
     return _words().get(name, "")
 
 
 @cache
 def _words() -> dict[str, str]:
-    """The second column of docs/terms.md by the first."""
+    """Return id -> words of docs/terms.md."""
     return {section.anchor: section.title.removesuffix(f" ({section.anchor})") for section in _rows()}
 
 
@@ -57,13 +57,13 @@ def _by_label() -> dict[str, str]:
 
 @cache
 def _meanings() -> dict[str, str]:
-    """The last column of docs/terms.md by the first."""
+    """Return id -> meaning of docs/terms.md."""
     return {row.anchor: row.text.removeprefix(f"{row.anchor} {_words()[row.anchor]} ") for row in _rows()}
 
 
 @cache
 def _by_words() -> dict[str, str]:
-    """Ids by the words that pages show; states and trusts, whose words are shared, go by their ids alone."""
+    """Return words -> id, without states, trust levels and findings, whose words are ambiguous."""
     shared = ("state.", "trust.", "finding.")
     return {words.casefold(): anchor for anchor, words in _words().items() if not anchor.startswith(shared)}
 

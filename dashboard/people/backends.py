@@ -1,7 +1,6 @@
-"""Who a session belongs to, the roles that come with groups, and names that are locked out.
+"""Authentication backend, roles of groups (setting ``RANKWIRE_GROUPS``), and lockouts.
 
-Groups are those of an identity provider or a directory (the setting ``RANKWIRE_GROUPS``). Axes counts wrong passwords in the cache by name
-and address, and cannot tell the addresses of a name: they are noted here as it locks them out.
+Axes counts wrong passwords in the cache by name and address and cannot list the addresses of a name; they are recorded here.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from django.dispatch import receiver
 from experiments.models import Membership, Preferences, Project
 
 _MOST_ADDRESSES: Final = 50
-"""Of one name: who guesses from everywhere does not fill the cache."""
+"""Recorded addresses of one name, to bound the cache."""
 
 
 class AccountBackend(ModelBackend):
-    """Django's own, which reads a person together with what they prefer: no page needs one query more for that."""
+    """Django's backend that loads users with their preferences, in one query."""
 
     def get_user(self, user_id: Any) -> Any:
         user = get_user_model()._default_manager.select_related("preferences").filter(pk=user_id).first()
@@ -38,27 +37,27 @@ class AccountBackend(ModelBackend):
 
 @receiver(user_logged_in, dispatch_uid="rankwire.signed_in")
 def note_sign_in(sender: Any, *, user: Any, **_: Any) -> None:
-    """Who signs in is here: no page of a new person has more to write than others. Their groups in the directory give roles."""
+    """Record the visit and apply the roles of the user's directory groups."""
     Preferences.note_seen(user)
-    entry = getattr(user, "ldap_user", None)  # as django-auth-ldap leaves it
+    entry = getattr(user, "ldap_user", None)  # set by django-auth-ldap
     if entry is not None and hasattr(settings, "AUTH_LDAP_GROUP_SEARCH"):
         give_roles(user, entry.group_names)
 
 
 def give_roles(user: Any, groups: Iterable[str]) -> None:
-    """Give ``user`` the roles of these groups, and take those away that a group gave before and gives no more.
+    """Give ``user`` the roles of the groups; remove roles that came with other groups.
 
-    What somebody gave by hand stays as it is. A project that does not exist gives nothing.
+    Roles given by a maintainer stay. Groups of missing projects are ignored.
     """
     ranks = Membership.Role.values
-    wanted: dict[str, str] = {}
+    role_of: dict[str, str] = {}
     for group in groups:
         for slug, role in settings.GROUP_ROLES.get(group, ()):
-            wanted[slug] = max(role, wanted.get(slug, ranks[0]), key=ranks.index)
+            role_of[slug] = max(role, role_of.get(slug, ranks[0]), key=ranks.index)
     with transaction.atomic():
-        user.memberships.filter(by_group=True).exclude(project__slug__in=wanted).delete()
-        for project in Project.objects.filter(slug__in=wanted):
-            role = wanted[project.slug]
+        user.memberships.filter(by_group=True).exclude(project__slug__in=role_of).delete()
+        for project in Project.objects.filter(slug__in=role_of):
+            role = role_of[project.slug]
             member, is_new = user.memberships.get_or_create(project=project, defaults={"role": role, "by_group": True})
             if not is_new and member.by_group and member.role != role:
                 member.role = role
@@ -67,22 +66,26 @@ def give_roles(user: Any, groups: Iterable[str]) -> None:
 
 @receiver(user_locked_out, dispatch_uid="rankwire.lockouts")
 def note_lockout(sender: Any, *, username: str | None, ip_address: str, **_: Any) -> None:
-    """Keep the address for as long as the lock lasts."""
+    """Record the address for the duration of the lock."""
     if username:
-        kept = [each for each in cache.get(_key(username), []) if each != ip_address]
-        cache.set(_key(username), [*kept, ip_address][-_MOST_ADDRESSES:], settings.AXES_COOLOFF_TIME.total_seconds())
+        addresses = [address for address in cache.get(_key(username), []) if address != ip_address]
+        cache.set(
+            _key(username), [*addresses, ip_address][-_MOST_ADDRESSES:], settings.AXES_COOLOFF_TIME.total_seconds()
+        )
 
 
 def locked(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return those of ``names`` that are locked out, each with the addresses from where."""
+    """Return locked names of ``names`` -> addresses."""
     by_key = {_key(name): name for name in names}
-    found = {by_key[key]: addresses for key, addresses in cache.get_many(by_key).items()}
-    still = {name: [each for each in found[name] if _is_locked(name, each)] for name in found}
+    recorded = {by_key[key]: addresses for key, addresses in cache.get_many(by_key).items()}
+    still = {
+        name: [address for address in addresses if _is_locked(name, address)] for name, addresses in recorded.items()
+    }
     return {name: addresses for name, addresses in still.items() if addresses}
 
 
 def unlock(name: str) -> int:
-    """Let ``name`` try again from everywhere; return from how many addresses it could not."""
+    """Unlock ``name`` for all addresses; return how many were locked."""
     addresses = locked([name]).get(name, [])
     for address in addresses:
         AxesProxyHandler.reset_attempts(ip_address=address, username=name)

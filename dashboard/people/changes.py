@@ -1,4 +1,4 @@
-"""The log of changes, for maintainers of their project and superusers of everything."""
+"""Log of changes, for maintainers of a project and superusers."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def everything(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
     page = Paginator(changes(project), PAGE).get_page(request.GET.get("page"))
     rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
-    shown = {"place": "projects", "project": project, "rows": rows, "page": page}
-    return render(request, "people/changes.html", shown)
+    context = {"place": "projects", "project": project, "rows": rows, "page": page}
+    return render(request, "people/changes.html", context)

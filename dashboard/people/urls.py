@@ -1,4 +1,4 @@
-"""Addresses of people's pages. Those of allauth have its names and our addresses."""
+"""URLs of accounts and projects; those of allauth keep its names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from dashboard.people import account, activity_feed, changes, invitations, people, projects
 
-# Two names for one address: ours, and the one that allauth asks for.
+# Two names for one URL: this site's and that of allauth.
 sign_out = LogoutView.as_view()
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", views.login, name="account_login"),
@@ -33,15 +33,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
     path("projects/<slug:slug>/invitations/<int:pk>/end/", projects.withdraw, name="invitation-end"),
     path("projects/<slug:slug>/webhooks/", projects.new_webhook, name="webhook-new"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/test/", projects.test_webhook, name="webhook-test"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/end/", projects.end_webhook, name="webhook-end"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/test/", projects.send_test_webhook, name="webhook-test"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/end/", projects.remove_webhook, name="webhook-end"),
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
     path("account/display/", account.display, name="display"),
     path("account/theme/", account.theme, name="theme"),
     path("account/notices/", account.choose_notices, name="notices"),
-    path("account/notices/test/", account.test_notices, name="notices-test"),
+    path("account/notices/test/", account.send_test_mail, name="notices-test"),
     path("events/seen/", activity_feed.seen, name="events-seen"),
     path("account/inactive/", views.account_inactive, name="account_inactive"),
     path("account/again/", views.reauthenticate, name="account_reauthenticate"),

@@ -22,7 +22,7 @@ EXAMPLES = ROOT / "clients" / "python" / "examples"
 
 @pytest.fixture
 def background() -> Iterator[None]:
-    """Does background tasks as they come."""
+    """Run background tasks."""
     over = Event()
 
     def work() -> None:

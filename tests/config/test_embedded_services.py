@@ -90,13 +90,13 @@ def test_it_ends_them_when_their_last_user_is_killed(use: Callable[..., User], v
     wait_until_gone(var, timeout_s=20)
 
 
-def test_it_leaves_no_server_behind_when_the_keeper_is_killed_and_recovers(use: Callable[..., User], var: Path) -> None:
+def test_servers_end_with_a_killed_host_and_recover(use: Callable[..., User], var: Path) -> None:
     user = use()
     execute(user.answer()["database_url"], "CREATE TABLE survivor AS SELECT 7 AS number")
     servers = process_of(var, "config.services.host_process").children(recursive=True)
     process_of(var, "config.services.host_process").kill()
-    _, left = psutil.wait_procs(servers, timeout=60)
-    assert left == []
+    _, remaining = psutil.wait_procs(servers, timeout=60)
+    assert remaining == []
     user.end()
     assert query(use().answer()["database_url"], "SELECT number FROM survivor") == 7
 
@@ -134,7 +134,7 @@ def test_it_is_not_deceived_by_a_pid_file_that_names_another_process(use: Callab
     assert query(use().answer()["database_url"], "SELECT 1") == 1
 
 
-def test_it_lets_nobody_else_read_addresses_passwords_or_data(use: Callable[..., User], var: Path) -> None:
+def test_addresses_passwords_and_data_are_private(use: Callable[..., User], var: Path) -> None:
     use().answer()
     for name in ("services.json", "postgres-password", "redis-password", "postgres", "redis"):
         assert stat.S_IMODE((var / name).stat().st_mode) & 0o077 == 0, name

@@ -1,4 +1,4 @@
-"""The unit for systemd: accepted by systemd itself, and as our own stopping needs it."""
+"""The unit of systemd."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     (tmp_path / UNIT.name).write_text(here)
     command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
-    said = [line for line in answer.stderr.splitlines() if UNIT.name in line]
-    assert (answer.returncode, said) == (0, []), answer.stderr
+    messages = [line for line in answer.stderr.splitlines() if UNIT.name in line]
+    assert (answer.returncode, messages) == (0, []), answer.stderr
 
 
 def test_it_starts_a_program_that_is_there() -> None:

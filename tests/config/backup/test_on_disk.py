@@ -1,4 +1,4 @@
-"""What a backup waits for: its own files and names, each once, and an error of any."""
+"""Backups flush their own files and directories, and report errors."""
 
 from __future__ import annotations
 

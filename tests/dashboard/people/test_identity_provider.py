@@ -22,7 +22,7 @@ PERSON = "4711"
 
 
 class Stay(HTTPRedirectHandler):
-    """Tells where an answer leads instead of going there."""
+    """Returns redirects instead of following them."""
 
     def redirect_request(self, request: Request, *arguments: Any) -> None:
         return None
@@ -36,15 +36,15 @@ def provider(settings: Any, library: Project) -> Iterator[str]:
     """Its address; one group of it gives a role."""
     with oidc_provider_mock.run_server_in_thread() as server:
         address = f"http://localhost:{server.server_port}"
-        given = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
-        apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
+        values = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
+        apps = identity_provider(Environment.of({f"RANKWIRE_OIDC_{name}": value for name, value in values.items()}))
         settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": apps}}
         settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
         yield address
 
 
-def tell(provider: str, **claims: Any) -> None:
-    """What the provider says of its person from now on."""
+def set_claims(provider: str, **claims: Any) -> None:
+    """Set the claims of the provider's user."""
     body = json.dumps({"preferred_username": "newton", **claims}).encode()
     request = Request(f"{provider}/users/{PERSON}", body, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
     assert build_opener().open(request, timeout=60).status == 204
@@ -60,20 +60,20 @@ def sign_in(client: Client, provider: str) -> Any:
 
 
 def test_its_groups_give_roles_at_the_first_time_and_take_them_at_the_next(provider: str) -> None:
-    tell(provider, groups=["physics", "unknown"])
+    set_claims(provider, groups=["physics", "unknown"])
     client = Client()
     assert sign_in(client, provider)["Location"] == "/"
     user = User.objects.get(username="newton")
     assert [member.role for member in user.memberships.all()] == ["submitter"]
     assert client.get("/account/").status_code == 200
-    tell(provider, groups=[])
+    set_claims(provider, groups=[])
     sign_in(Client(), provider)
     assert not user.memberships.exists()
     assert User.objects.filter(username__startswith="newton").count() == 1
 
 
 def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:
-    tell(provider)
+    set_claims(provider)
     first, other = Client(), Client()
     away = first.post("/account/oidc/oidc/login/")["Location"]
     back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=60).headers["Location"]
@@ -86,11 +86,11 @@ def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:
 
 def test_it_never_takes_over_an_account_of_the_same_name_or_address(provider: str) -> None:
     admin = User.objects.create_superuser("newton", "newton@example.org", "correct horse")
-    tell(provider, email="newton@example.org", email_verified=True)
+    set_claims(provider, email="newton@example.org", email_verified=True)
     client = Client()
     answer = sign_in(client, provider)
-    asked = client.get(answer["Location"]).content.decode()
-    assert "Another account has newton already." in asked
-    assert "Another account has newton@example.org already." in asked
-    assert 'value="newton' not in asked
+    page = client.get(answer["Location"]).content.decode()
+    assert "Another account has newton already." in page
+    assert "Another account has newton@example.org already." in page
+    assert 'value="newton' not in page
     assert client.session.get("_auth_user_id") != str(admin.pk), answer
