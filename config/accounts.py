@@ -16,7 +16,7 @@ ROLES: Final = ("viewer", "submitter", "maintainer")
 
 
 def mail(url: str, sender: str) -> dict[str, Any]:
-    """Return Django's settings for `smtp://user:password@host:port`, `smtps` or `smtp+tls`."""
+    """Return Django's settings of `smtp://user:password@host:port`."""
     if not url:
         return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
     parts = urlsplit(url)
@@ -73,7 +73,7 @@ def group_roles(items: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def directory(environment: Environment) -> dict[str, Any]:
-    """Return the settings of django-auth-ldap, if a server is set; `%(user)s` is the name in the filter."""
+    """Return the settings of django-auth-ldap, if a server is set."""
     server, people = environment.RANKWIRE_LDAP_SERVER, environment.RANKWIRE_LDAP_PEOPLE
     name, password = environment.RANKWIRE_LDAP_BIND, environment.RANKWIRE_LDAP_PASSWORD
     user_filter = environment.RANKWIRE_LDAP_FILTER

@@ -26,13 +26,13 @@ log = structlog.get_logger()
 
 
 class SteadyScheduler(Scheduler):
-    """Sends each entry of CELERY_BEAT_SCHEDULE at the start and then once per period in seconds.
+    """Sends each entry of CELERY_BEAT_SCHEDULE at the start and once per period.
 
     If messages wait for a free worker process, a due entry is tried again after ``AGAIN_S``.
     """
 
     def __init__(self, *arguments: Any, schedule_filename: str = "", **options: Any) -> None:
-        """Use an absolute ``schedule_filename`` (`--schedule`) as a file that each tick touches, for health checks."""
+        """Touch an absolute ``schedule_filename`` with each tick, for health checks."""
         self._pulse = Path(schedule_filename)
         super().__init__(*arguments, **options)
 
@@ -41,7 +41,7 @@ class SteadyScheduler(Scheduler):
         self.merge_inplace(self.app.conf.beat_schedule)
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Send due entries and a heartbeat, also during outages; return the seconds to sleep."""
+        """Send due entries and a heartbeat; return the seconds to sleep."""
         now = time.monotonic()
         for name, entry in self.schedule.items():
             if now >= self._due_s.setdefault(name, now):

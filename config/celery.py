@@ -1,4 +1,4 @@
-"""Celery application; tasks are in workers/tasks.py and dashboard/background/tasks.py."""
+"""Celery application of workers/tasks.py and dashboard/background/tasks.py."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ app.autodiscover_tasks(["workers", "dashboard.background"])
 
 @setup_logging.connect
 def keep_logging(**_: Any) -> None:
-    """Keep the handlers of config/log.py: Celery replaces them if no receiver is connected."""
+    """Keep Celery from replacing the handlers of config/log.py."""
 
 
 @celeryd_init.connect
@@ -57,14 +57,14 @@ def print_json(**_: Any) -> None:
 
 @celeryd_init.connect
 def remember_worker(**_: Any) -> None:
-    """Store the worker's process ID before the pool is forked: an orphan's parent is another process."""
+    """Store the worker's process ID before the pool is forked."""
     global _worker_pid
     _worker_pid = os.getpid()
 
 
 @celeryd_after_setup.connect
 def consume_local_analysis(instance: Any, **_: Any) -> None:
-    """Let a worker of the analysis queue also consume the queue of files on this machine."""
+    """Let a worker of the analysis queue also consume that of local files."""
     queues = instance.app.amqp.queues
     if "analysis" in queues.consume_from:
         queues.select_add(analysis_here())

@@ -1,4 +1,4 @@
-"""Settings from the environment: the table of all variables, validated by pydantic.
+"""Settings from the environment: a table of variables, validated by pydantic.
 
 `config.settings_reference` generates the documentation from it.
 """
@@ -67,9 +67,11 @@ Prefix = Annotated[str, AfterValidator(_prefix)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
-def setting(default: Any, meaning: str, *, shown: str = "", example: str = "", **limits: Any) -> Any:
-    """Describe a variable; ``shown`` is its default in words, ``example`` the value in `.env.example`."""
-    return Field(default, description=meaning, json_schema_extra={"shown": shown, "example": example}, **limits)
+def setting(default: Any, meaning: str, *, default_text: str = "", example: str = "", **limits: Any) -> Any:
+    """Describe a variable; ``default_text`` is its default in words."""
+    return Field(
+        default, description=meaning, json_schema_extra={"default_text": default_text, "example": example}, **limits
+    )
 
 
 class Environment(BaseModel):
@@ -87,13 +89,13 @@ class Environment(BaseModel):
     DATABASE_URL: str = setting(
         "",
         "`postgresql://user:password@host:port/name`, PostgreSQL 14 or newer; options after `?` are libpq's (`sslmode=require`)",
-        shown="embedded",
+        default_text="embedded",
         example="postgresql://rankwire:secret@db.example.org:5432/rankwire",
     )
     REDIS_URL: str = setting(
         "",
         "`redis://:password@host:port/number`, `rediss://` for TLS. Carries messages and short-lived values, no results",
-        shown="embedded",
+        default_text="embedded",
         example="redis://:secret@redis.example.org:6379/0",
     )
     RANKWIRE_DATABASE_PASSWORD: str = setting(
@@ -114,7 +116,7 @@ class Environment(BaseModel):
         example="rankwire",
     )
     RANKWIRE_STORE_ENDPOINT: Address = setting(
-        "", "Address of the server that speaks S3", shown="Amazon's", example="https://s3.example.org"
+        "", "Address of the server that speaks S3", default_text="Amazon's", example="https://s3.example.org"
     )
     RANKWIRE_STORE_REGION: str = setting("", "Region of the bucket")
     RANKWIRE_STORE_PREFIX: str = setting("", "Path in the bucket below which the files are stored")
@@ -211,7 +213,7 @@ class Environment(BaseModel):
         "",
         "Directories in which workers search the programs of trials and their own tools. Set it if several workers run, so that all use the"
         " same binary. Every trial keeps the PATH that it had",
-        shown="the worker's PATH",
+        default_text="the worker's PATH",
     )
     RANKWIRE_WORKLOADS: str = setting(
         "", "Directory whose Python files define workloads (docs/workloads.md); loaded when a process starts"
@@ -233,14 +235,18 @@ class Environment(BaseModel):
         "", "Path of the site below which all pages are; see [Behind a proxy](#behind-a-proxy)", example="/rankwire"
     )
     RANKWIRE_SECRET_KEY: str = setting(
-        "", "Signs sessions; the same for all web processes of an installation", shown="`secret-key` in `RANKWIRE_VAR`"
+        "",
+        "Signs sessions; the same for all web processes of an installation",
+        default_text="`secret-key` in `RANKWIRE_VAR`",
     )
     RANKWIRE_ADDRESS: Address = setting(
         "http://127.0.0.1:8000",
         "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](#notices)",
     )
     RANKWIRE_NAME: str = setting(
-        "", "Name of this installation in bundles, and on pages of experiments imported from it", shown="the host name"
+        "",
+        "Name of this installation in bundles, and on pages of experiments imported from it",
+        default_text="the host name",
     )
     # Accounts
     RANKWIRE_SIGN_UP: bool = setting(False, "1 lets every visitor create an account")
@@ -282,7 +288,7 @@ class Environment(BaseModel):
         "", "Entry of the directory below which users are", example="ou=people,dc=example,dc=org"
     )
     RANKWIRE_LDAP_FILTER: str = setting("(uid=%(user)s)", "Filter that finds a user by name")
-    RANKWIRE_LDAP_BIND: str = setting("", "Account that searches the directory", shown="anonymous")
+    RANKWIRE_LDAP_BIND: str = setting("", "Account that searches the directory", default_text="anonymous")
     RANKWIRE_LDAP_PASSWORD: str = setting("", "Password of that account")
     RANKWIRE_LDAP_GROUPS: str = setting(
         "", "Entry of the directory below which groups are (`groupOfNames`)", example="ou=groups,dc=example,dc=org"
@@ -295,7 +301,7 @@ class Environment(BaseModel):
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> Environment:
-        """Validate variables. Raise `ImproperlyConfigured` with one line on the first wrong value."""
+        """Validate variables. Raise `ImproperlyConfigured` on the first wrong value."""
         try:
             return cls.model_validate(setting_texts(variables))
         except ValidationError as error:
@@ -310,7 +316,7 @@ class Environment(BaseModel):
 
     @classmethod
     def load(cls, dotenv: Path) -> Environment:
-        """Read the environment of the process and the file `.env`; the environment has priority."""
+        """Read the environment and, with lower priority, the file `.env`."""
         return cls.of(variables_of(dotenv))
 
 
@@ -320,7 +326,7 @@ def variables_of(dotenv: Path) -> dict[str, str]:
 
 
 def setting_texts(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each setting from its variable, or from the file in NAME_FILE (container secrets)."""
+    """Return the text of each setting, from NAME or the file in NAME_FILE."""
     texts = {
         name: variables.get(name, "").strip() or _of_file(f"{name}_FILE", variables)
         for name in Environment.model_fields
@@ -339,7 +345,7 @@ def _of_file(name: str, variables: Mapping[str, str]) -> str:
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
-    """Read `NAME=value` lines; skip blank lines and comments, strip one pair of quotes."""
+    """Read `NAME=value` lines without comments; strip one pair of quotes."""
     values: dict[str, str] = {}
     if not path.is_file():
         return values
@@ -370,7 +376,7 @@ def with_password(url: str, password: str, *, name: str) -> str:
 
 
 def database(url: str) -> dict[str, Any]:
-    """Return Django's DATABASES entry of `postgresql://user:password@host:port/name?option=value`.
+    """Return Django's DATABASES entry of a postgresql:// address.
 
     Other databases are refused: claims of trials and leases of hosts rely on PostgreSQL's locks (docs/architecture.md).
     """

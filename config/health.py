@@ -22,7 +22,7 @@ PATIENCE_S: Final = 1.5
 
 @dataclass
 class _Probe:
-    """A check of a service in a thread of its own; while it hangs, no second one starts."""
+    """A check of a service in its own thread; only one runs at a time."""
 
     check: Callable[[], Any]
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "probe"))
@@ -60,7 +60,7 @@ _REDIS: Final = _Probe(_redis_answers)
 
 
 def _answers() -> tuple[Mapping[str, LastSeen] | None, bool]:
-    """Return heartbeats by role (None if the database does not answer in time) and True if Redis answers."""
+    """Return heartbeats by role (None without a database) and True if Redis answers."""
     checks = [_DATABASE.begin(), _REDIS.begin()]
     wait(checks, PATIENCE_S)
     processes, redis = (check.result() if check.done() else None for check in checks)
@@ -70,7 +70,7 @@ def _answers() -> tuple[Mapping[str, LastSeen] | None, bool]:
 @never_cache
 @login_not_required
 def health(request: HttpRequest) -> JsonResponse:
-    """Answer 200 if PostgreSQL and Redis answer, else 503, with the state of background processes."""
+    """Answer 200 if PostgreSQL and Redis answer, else 503."""
     processes, redis = _answers()
     ready = processes is not None and redis
     seen = processes or {}

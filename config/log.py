@@ -36,17 +36,17 @@ class Routine(logging.Filter):
 
 
 class Outages(logging.Filter):
-    """Drops errors caused by an outage of PostgreSQL or Redis, which experiments/common/outage.py logs in two lines."""
+    """Drops errors of an outage, which experiments/common/outage.py logs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return False for an outage. Celery passes the error as an argument, others as `exc_info`."""
+        """Return False for an outage; Celery passes the error as an argument."""
         arguments = record.args if isinstance(record.args, tuple) else ()
         errors = [(record.exc_info or (None, None))[1], *arguments]
         return not any(outage.note(error) for error in errors if isinstance(error, BaseException))
 
 
 def logging_config(*, level: str, style: str) -> dict[str, Any]:
-    """Return a configuration for `logging.config`; `style` is `console` or `json` (one object per line)."""
+    """Return a configuration for `logging.config`; `style` is `console` or `json`."""
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": _EVERY_RECORD,
@@ -93,7 +93,7 @@ def _rendering(style: str) -> list[structlog.typing.Processor]:
 
 
 def print_as_json(text: str, _stream: object = None) -> None:
-    """Print a message of Celery's signal handlers as JSON, without a logger, whose lock may be held."""
+    """Print a message of a signal handler as JSON; a logger's lock may be held."""
     record = {
         "event": text.strip(),
         "level": "info",

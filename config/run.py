@@ -24,7 +24,7 @@ Run an experiment and print its results. --json writes all of them to FILE.
 
 
 def run(arguments: list[str]) -> int:
-    """Run an experiment, with a worker if none runs yet; return the status of `run_experiment`."""
+    """Run an experiment, with a worker if none runs; return the exit status."""
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE)
         return 0 if arguments else 2
@@ -46,7 +46,7 @@ def run(arguments: list[str]) -> int:
 
 
 def with_services(arguments: list[str]) -> int:
-    """Run a command of manage.py at the terminal; migrate the database if the services were not running."""
+    """Run a command of manage.py; migrate the database after a fresh start."""
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
     with embedded_services(installation) as lease:

@@ -1,4 +1,4 @@
-"""`script/server`: embedded services, web server and workers until Ctrl-C or SIGTERM."""
+"""`script/server`: embedded services, web server and workers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def serve(host: str, port: int, *, demo: bool) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return the bound socket that gunicorn inherits. Raise ServiceError before other programs start."""
+    """Return the bound socket that gunicorn inherits. Raise ServiceError."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
@@ -87,7 +87,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def web_environment(installation: Installation, lease: Lease, host: str) -> dict[str, str]:
-    """Return the environment of the programs; a public `host` allows the names of this machine."""
+    """Return the environment; a public `host` allows this machine's names."""
     environment = child_environment(installation, lease.state)
     settings = Environment.load(ROOT / ".env")
     if not _is_loopback(host):
@@ -143,7 +143,7 @@ def _web(var: Path, listener: socket.socket) -> Program:
 
 
 def _await_answer(listener: socket.socket, var: Path) -> None:
-    """Wait for the first HTTP answer; the socket queues the request until gunicorn starts."""
+    """Wait for the first HTTP answer; the socket queues the request."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host).is_unspecified:
         host = "::1" if ":" in host else "127.0.0.1"

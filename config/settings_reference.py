@@ -1,4 +1,4 @@
-"""Generator of `.env.example` and the guide's table of settings: `python -m config.settings_reference`."""
+"""Generator of `.env.example` and of the guide's table of settings."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def guide_table() -> str:
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in Environment.model_fields.items():
         default = _text(field.default)
-        shown = _extra(field)["shown"] or (f"`{default}`" if default else "none")
-        rows.append(f"| `{name}` | {shown} | {field.description} |")
+        text = _extra(field)["default_text"] or (f"`{default}`" if default else "none")
+        rows.append(f"| `{name}` | {text} | {field.description} |")
     return "\n".join([*rows, ""])
 
 

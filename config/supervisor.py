@@ -32,7 +32,7 @@ class Interrupted(BaseException):
 
 
 def interrupt_on_stop_signals() -> None:
-    """Raise `Interrupted` at the first stop signal and ignore later ones: stopping has a time limit."""
+    """Raise `Interrupted` at the first stop signal and ignore later ones."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -93,7 +93,7 @@ class Program:
     """Time of the next start, on the monotonic clock."""
 
     def note_end(self) -> None:
-        """Schedule the restart: at once, or after a growing pause if it ended soon after its start."""
+        """Schedule the restart, with a growing pause if the program ended early."""
         now = time.monotonic()
         steady = now - self.started > STEADY_S
         self.was_steady |= steady
@@ -132,7 +132,7 @@ class Supervisor:
         self._launch(program)
 
     def ensure_worker(self) -> None:
-        """Start the Celery worker and beat unless another program of this var directory runs them."""
+        """Start the Celery worker and beat unless another program runs them."""
         if self._worker_lock is None:
             lock = Lock(self.installation.var, "worker")
             if lock.try_to_take():
@@ -143,7 +143,7 @@ class Supervisor:
                 lock.release()
 
     def watch(self, done: Callable[[], bool]) -> None:
-        """Restart programs and embedded services until `done`; take over the worker if it is free."""
+        """Restart programs and services until `done`; take over a free worker."""
         while not done():
             time.sleep(POLL_S)
             self._ensure_services()
@@ -153,7 +153,7 @@ class Supervisor:
                     self._launch_again(program)
 
     def _ensure_services(self) -> None:
-        """Restart the embedded services if their host ended, normally at the same addresses."""
+        """Restart the embedded services if their host ended."""
         if not self.installation.embedded or host_runs(self.installation.var):
             return
         if self._services_pause_s:
@@ -208,7 +208,7 @@ def _report(sentence: str) -> None:
 
 
 def background_worker(var: Path) -> Program:
-    """Return the worker of background tasks: one process with a lower priority than trials."""
+    """Return the worker of background tasks, with a lower priority than trials."""
     argv = ["nice", "-n", "10", *_celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")]
     # The next worker resumes an interrupted task.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]

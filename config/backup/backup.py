@@ -111,7 +111,7 @@ def _fill(
     secrets: bool,
     report: Callable[[str], object],
 ) -> About:
-    """Write and verify a backup except `backup.json`, and return the contents of that file."""
+    """Write and verify a backup; return the contents of `backup.json`."""
     taken, damaged = dict[str, Taken](), list[Stored]()
     for _round in range(ROUNDS):
         snapshot = _dump(directory / DATABASE, programs, report, again=bool(taken))
@@ -172,7 +172,7 @@ def _dump(file: Path, programs: Programs, report: Callable[[str], object], *, ag
         programs.dump(file, identifier)
         rows = Artifact.objects.filter(removed_at=None).order_by("path").values_list("path", "size_bytes", "sha256")
         return Snapshot(
-            files=[Stored(*row).checked() for row in rows.iterator(chunk_size=10_000)],
+            files=[Stored(*row).validated() for row in rows.iterator(chunk_size=10_000)],
             migrations=migrations(),
             active_trials=Trial.objects.active().count(),
             database_bytes=int(size_bytes),
@@ -237,7 +237,7 @@ def _link(old: Path, target: Path, file: Stored) -> bool:
 
 
 def _is_listed(file: Stored) -> bool:
-    """Return whether a row still has this file and hash: then the file is damaged, else it was updated."""
+    """Return True if a row still has this hash: the file is damaged, not updated."""
     return Artifact.objects.filter(path=file.path, sha256=file.sha256, removed_at=None).exists()
 
 
@@ -258,7 +258,7 @@ def _require(directory: Path, size_bytes: int) -> None:
 
 @contextmanager
 def _locked_directory(above: Path) -> Iterator[Path]:
-    """Provide a locked directory for one backup, without the remains of interrupted ones."""
+    """Provide a locked, clean directory for one backup."""
     try:
         above.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(above / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Dumps of the database by pg_dump and pg_restore: made from a snapshot, verified, loaded."""
+"""Dumps of the database by pg_dump and pg_restore."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class Stored:
     size_bytes: int
     sha256: str
 
-    def checked(self) -> Stored:
-        """Return the same object. Raise BackupError if the path is outside of the trials directory."""
+    def validated(self) -> Stored:
+        """Return the same object. Raise BackupError for a path outside of trials."""
         parts = PurePosixPath(self.path).parts
         if len(parts) < 3 or parts[0] != "trials" or {"..", "."} & set(parts):
             raise BackupError(f"the database lists an artifact outside of trials: {self.path!r}")
@@ -77,7 +77,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Description of a backup; ``migrations`` has the last one of each app, ``damaged`` paths of changed files."""
+    """Description of a backup; ``migrations`` has the last one of each app."""
 
     made_at: str
     installation: str
@@ -101,7 +101,7 @@ class About:
 
     @classmethod
     def read(cls, directory: Path) -> About:
-        """Read `backup.json`. Raise BackupError if the backup is incomplete, ChangedBackup if the file was changed."""
+        """Read `backup.json`. Raise BackupError or ChangedBackup."""
         try:
             values = json.loads((directory / ABOUT).read_text())
             digest = values.pop("sha256")
@@ -159,7 +159,7 @@ def copy_pieces(pieces: Iterable[bytes], target: Path) -> tuple[str, int]:
 
 
 def copy_file(file: Path, target: Path) -> tuple[str, int]:
-    """Copy a plain file; return SHA-256 and size in bytes of the copy. Raise NotPlain, OSError."""
+    """Copy a plain file; return SHA-256 and size in bytes. Raise NotPlain, OSError."""
     with plain_files.opened(file) as source:
         return copy_pieces(iter(lambda: source.read(_PIECE), b""), target)
 

@@ -1,4 +1,4 @@
-"""Atomic exchange of the old and the restored database and files, and recovery of an interrupted restore."""
+"""Atomic exchange of old and restored data, and recovery of an interruption."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Places:
 
 
 def heal() -> None:
-    """Complete or undo an interrupted restore; run at each start. Raise BackupError while a restore is running."""
+    """Complete or undo an interrupted restore. Raise BackupError while one runs."""
     places = Places.here()
     if places.new_files.exists() or places.old_files.exists():
         with lock():

@@ -1,4 +1,4 @@
-"""Restore of a backup. The old data are kept until the new database and files are complete and verified.
+"""Restore of a backup; old data stay until the new data are verified.
 
 The dump is loaded into a new database of the same server, the files into a directory next to `trials`. Then both replace the old
 ones: PostgreSQL renames the databases in one transaction, and the directories are renamed just before its commit. If the process
@@ -60,7 +60,7 @@ _FOREIGN: Final = (
 
 
 def chosen(directory: Path) -> Path:
-    """Return the backup at a path, or the newest complete one below it. Raise BackupError."""
+    """Return the backup at a path or the newest one below it. Raise BackupError."""
     if not directory.is_dir():
         raise BackupError(f"{directory} is not a directory")
     if (directory / DATABASE).exists() or not (below := complete_backups(directory)):
@@ -69,7 +69,7 @@ def chosen(directory: Path) -> Path:
 
 
 def examine(directory: Path, report: Callable[[str], object] = print) -> list[str]:
-    """Verify a backup and return sentences on the effect of a restore. Raise BackupError."""
+    """Verify a backup; return the effect of a restore. Raise BackupError."""
     about = About.read(directory)
     _require_known(about)
     _require_room(Places.here(), about)
@@ -92,19 +92,19 @@ def examine(directory: Path, report: Callable[[str], object] = print) -> list[st
 
 @contextmanager
 def unpacked(stream: IO[bytes]) -> Iterator[Path]:
-    """Extract a backup from a tar stream into a temporary directory. Raise BackupError."""
-    place = Path(settings.VAR) / ".backup-from-stream"
-    shutil.rmtree(place, ignore_errors=True)
+    """Extract a tar stream into a temporary directory. Raise BackupError."""
+    directory = Path(settings.VAR) / ".backup-from-stream"
+    shutil.rmtree(directory, ignore_errors=True)
     try:
-        place.mkdir(parents=True, mode=0o700)
+        directory.mkdir(parents=True, mode=0o700)
         try:
             with tarfile.open(fileobj=stream, mode="r|*") as archive:
-                archive.extractall(place, filter="data")
+                archive.extractall(directory, filter="data")
         except (tarfile.TarError, OSError) as error:
             raise BackupError(f"standard input is not a tar archive of a backup: {error}") from None
-        yield place
+        yield directory
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def restore_backup(directory: Path, *, replace: bool = False, report: Callable[[str], object] = print) -> list[str]:
@@ -147,7 +147,7 @@ def restore_backup(directory: Path, *, replace: bool = False, report: Callable[[
 
 
 def existing_contents() -> list[str]:
-    """Return what users made in this installation, in words; empty after a first start."""
+    """Return the contents made by users, in words; empty after a first start."""
     files = [f"files in {Places.here().trials}"] if any(Places.here().trials.glob("*")) else []
     if not connection.introspection.table_names():
         return files
@@ -171,9 +171,9 @@ def _rows_of_users() -> list[str]:
 
 
 def _require_known(about: About) -> None:
-    known = {key for key in MigrationLoader(None).disk_migrations}  # noqa: C416 - a view would keep the loader
+    migrations = {key for key in MigrationLoader(None).disk_migrations}  # noqa: C416 - a view would keep the loader
     for app, name in about.migrations.items():
-        ours = {migration for of, migration in known if of == app}
+        ours = {migration for of, migration in migrations if of == app}
         if ours and name not in ours:
             raise BackupError(f"the backup is from a newer version of Rankwire (migration {app} {name})")
 
@@ -181,7 +181,7 @@ def _require_known(about: About) -> None:
 def _require_files(directory: Path, about: About, sums: dict[str, str], programs: Programs) -> None:
     tolerated = set(about.damaged)
     for file in programs.stored_files(directory / DATABASE):
-        if sums.get(f"{FILES}/{file.checked().path}") != file.sha256 and file.path not in tolerated:
+        if sums.get(f"{FILES}/{file.validated().path}") != file.sha256 and file.path not in tolerated:
             raise ChangedBackup(f"{directory / FILES / file.path} differs from the database of the backup")
 
 
@@ -286,7 +286,7 @@ def _files_put(
 
 @contextmanager
 def _uploaded(directory: Path, bucket: store.Bucket, files: dict[str, str], progress: Progress) -> Iterator[None]:
-    """Upload files that the bucket lacks; delete them if the block fails. Raise BackupError if a file differs."""
+    """Upload missing files; delete them if the block fails. Raise BackupError."""
     existing = {path for path, _, _ in bucket.below(store.TRIALS) if path in files}
     for path in existing:
         if bucket.hash_of(path) != files[path]:
@@ -324,7 +324,7 @@ def _copy_files(directory: Path, places: Places, files: dict[str, str], progress
 
 
 def _after(directory: Path, places: Places, about: About) -> list[str]:
-    """Remove the previous data and caches, and queue the trials that were running; return notes."""
+    """Remove previous data and caches, requeue running trials; return notes."""
     put_in_order()
     shutil.rmtree(places.var / "exports", ignore_errors=True)
     with closing(redis.Redis.from_url(settings.REDIS_URL)) as client:

@@ -28,7 +28,7 @@ SECRET_KEY_FILE, PASSWORD_FILE, SECRETS_FILE = "secret-key", "admin-password", "
 
 
 def values() -> dict[str, str]:
-    """Return the settings of the environment, `.env` and NAME_FILE files, without addresses."""
+    """Return all settings of the installation without addresses."""
     texts = setting_texts(variables_of(settings.BASE_DIR / ".env"))
     return {name: text for name, text in sorted(texts.items()) if name not in ADDRESSES}
 

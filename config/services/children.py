@@ -25,7 +25,7 @@ class Account:
 
     @classmethod
     def of_directory(cls, directory: Path) -> Account | None:
-        """Return the account of a service with data in `directory`; None for the current user.
+        """Return the account of a data directory; None for the current user.
 
         Under root it is the owner of existing data, else the system's `postgres` or `nobody`.
         """
@@ -105,7 +105,7 @@ def _before_exec(death_signal: signal.Signals | None) -> Callable[[], None]:
 
 
 def stop(process: subprocess.Popen[bytes], ladder: Sequence[tuple[signal.Signals, float]]) -> None:
-    """Send signals in order, each with a grace period in seconds, then SIGKILL to the process group."""
+    """Send signals with grace periods in seconds, then SIGKILL to the group."""
     for number, grace_s in ladder:
         if process.poll() is not None:
             break

@@ -1,4 +1,4 @@
-"""Errors of the embedded services: one line, which scripts print before they exit with status 1.
+"""Errors of the embedded services: one line, for exit status 1 of scripts.
 
 ServiceError
 └── MissingProgram      names the Debian package of the program

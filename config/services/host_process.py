@@ -1,4 +1,4 @@
-"""Host process of the embedded services: `python -m config.services.host_process VAR READY_FD SERVICE...`.
+"""Host process of the embedded services: arguments VAR READY_FD SERVICE...
 
 It starts the servers, writes their addresses to services.json, restarts servers that die, and ends with its last user
 (config/services/lease.py). The servers end with it, also if it is killed.

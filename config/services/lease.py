@@ -1,4 +1,4 @@
-"""Leases of the embedded services: they start with their first user and end with the last one.
+"""Leases: embedded services start with the first user and end with the last.
 
 Three locks in var/locks, which the kernel releases when a process ends:
 
@@ -102,7 +102,7 @@ class State:
 
 
 def read_state(var: Path) -> State:
-    """Return the addresses of the running services; empty if the file is missing or damaged."""
+    """Return the addresses of the running services, or empty ones."""
     try:
         values = json.loads((var / FILE).read_text())
         return State(database_url=str(values["database_url"]), redis_url=str(values["redis_url"]))
@@ -129,7 +129,7 @@ class Lease:
 
 @contextmanager
 def embedded_services(installation: Installation) -> Iterator[Lease]:
-    """Keep the embedded services running during the block; after their last user, wait until they have ended."""
+    """Keep the embedded services running; wait for their end after the last user."""
     if not installation.embedded:
         yield Lease(State(), fresh=False)
         return

@@ -21,7 +21,7 @@ DEBIAN_BINARIES = Path("/usr/lib/postgresql")
 
 
 class Postgres(Service):
-    """A PostgreSQL cluster on loopback with a password, created with the newest installed version.
+    """A PostgreSQL cluster on loopback with a password, of the newest version.
 
     `durable=False` disables fsync, for tests.
     """
@@ -64,7 +64,7 @@ class Postgres(Service):
         )
 
     def answers(self) -> bool:
-        """Return True if the server accepts connections; create the database at the first one."""
+        """Return True if the server accepts connections; create the database."""
         address = self.url.removesuffix(DATABASE) + "postgres"
         try:
             with psycopg.connect(address, connect_timeout=5, autocommit=True) as connection:
@@ -84,7 +84,7 @@ class Postgres(Service):
             return False
 
     def _initialise(self) -> None:
-        """Run initdb in a temporary directory and rename it, so that data are complete or absent."""
+        """Run initdb in a temporary directory and rename it."""
         new = self.directory.with_name(f"{self.directory.name}.new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
@@ -119,7 +119,7 @@ class Postgres(Service):
 
 
 def data_major(directory: Path) -> int | None:
-    """Return the major version of the data, or None without data. Raise ServiceError if it is unreadable."""
+    """Return the major version of the data, or None. Raise ServiceError."""
     try:
         text = (directory / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def data_major(directory: Path) -> int | None:
 
 
 def binaries_of(directory: Path) -> Path:
-    """Return the programs of the version of the data. Raise ServiceError if they are not installed."""
+    """Return the programs of the data's version. Raise ServiceError."""
     major, installed = data_major(directory), installed_binaries()
     if major in installed:
         return installed[major]
@@ -146,7 +146,7 @@ def binaries_of(directory: Path) -> Path:
 
 
 def installed_binaries() -> dict[int, Path]:
-    """Return directories of programs by supported major version; Debian's are not in PATH."""
+    """Return directories of programs by major version; Debian's are not in PATH."""
     by_version = {path.parent.parent.name: path.parent for path in DEBIAN_BINARIES.glob("*/bin/postgres")}
     if not by_version and (program := shutil.which("postgres")):
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout

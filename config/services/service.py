@@ -1,4 +1,4 @@
-"""Base class of PostgreSQL and Redis: data directory, loopback port, process, readiness."""
+"""Base class of PostgreSQL and Redis: data, port, process, readiness."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from dashboard.people.people import (
     AccountForm,
     account_rows,
     do,
+    forbid_caching,
     matching,
     new_account_link,
-    once,
     password_link_of,
 )
 from experiments.access import may_see_people
@@ -166,4 +166,4 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
 def _linked(user: Any, link: str, *, status: int = 200) -> Response:
     """The one answer that has the link."""
-    return once(Response({"name": user.get_username(), "link": link}, status=status))
+    return forbid_caching(Response({"name": user.get_username(), "link": link}, status=status))

@@ -25,7 +25,7 @@ def ask(
     total: int = 0,
     experiment: Experiment | None = None,
 ) -> BackgroundTask:
-    """Create a task, or return an unfinished one with the same arguments; wake workers. Raise Busy."""
+    """Create a task, or return an unfinished equal one; wake workers. Raise Busy."""
     try:
         task = BackgroundTask.ask(
             user, kind, arguments, title=title, total=total, within=only_project(user), experiment=experiment

@@ -66,5 +66,5 @@ def write(task: BackgroundTask) -> None:
 
 
 def _projects(chosen: Sequence[Chosen]) -> list[int]:
-    """Return the projects whose members may download it; published experiments are public."""
+    """Return the projects whose members may download the bundle."""
     return sorted({member.experiment.project_id for member in chosen if not member.experiment.published})

@@ -1,4 +1,4 @@
-"""Changes of many trials: immediate if short, otherwise in the background and in order."""
+"""Changes of many trials: immediate if short, otherwise in the background."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _CHANGES: Final[Mapping[str, Callable[[Experiment, Any, int], int]]] = {
 
 
 def rerun_failed(user: Any, experiment: Experiment) -> int | BackgroundTask:
-    """Queue all trials without a result again; return their number or the task. Raise Busy."""
+    """Requeue trials without a result; return their number or the task. Raise Busy."""
     experiment.require_editable()
     return _change(user, experiment, RERUN, trials=experiment.trials.without_result().count())
 
 
 def repeat(user: Any, experiment: Experiment, count: int) -> int | BackgroundTask:
-    """Queue `count` more repetitions per configuration; return the trials or the task. Raise Busy."""
+    """Add `count` repetitions; return the number of trials or the task. Raise Busy."""
     experiment.require_editable()
     configurations = experiment.configurations.filter(in_design=True).count()
     return _change(user, experiment, REPEAT, trials=configurations * count, count=count)
@@ -48,7 +48,7 @@ def _change(user: Any, experiment: Experiment, change: str, *, trials: int, coun
 
 
 def make(task: BackgroundTask) -> None:
-    """Apply the change of a task and record its end in one transaction, if the owner may still do so.
+    """Apply the change of a task and record its end in one transaction.
 
     Raise ReadOnly, StaleTrial, InvalidSpec, Withdrawn.
     """

@@ -1,4 +1,4 @@
-"""Exported tables of the explorer: streamed if small, otherwise made in the background."""
+"""Exported tables of the explorer: streamed or made in the background."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEP_ROWS: Final = 500
 
 
 def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
-    """Return the table as a stream, or the task that makes it if it is large or ``user`` has other exports.
+    """Return a small table as a stream, otherwise the task that makes it.
 
     Raise CannotExplore, or Busy if too many tasks wait.
     """
@@ -65,7 +65,7 @@ class Export:
 
     @classmethod
     def of(cls, user: Any, query: QueryDict, form: str) -> Export:
-        """Return the table of a query string, limited to what ``user`` may see. Raise CannotExplore."""
+        """Return the table of a query, as ``user`` may see it. Raise CannotExplore."""
         question, rows = ask(user, query), rows_of(query)
         matching = table_of(question)
         counted = question.configurations.order_by()
@@ -115,7 +115,7 @@ def _task(user: Any, query: QueryDict, form: str, table: Export) -> BackgroundTa
 
 
 def write(task: BackgroundTask) -> None:
-    """Write the file of a task from what its owner may see now. Raise CannotExplore, Withdrawn."""
+    """Write what the owner may see to a file. Raise CannotExplore, Withdrawn."""
     user = limited_to(task.owner, task.within_id)
     table = Export.of(user, QueryDict(task.arguments["query"]), task.arguments["form"])
     type(task).objects.filter(pk=task.pk).update(total=table.total)

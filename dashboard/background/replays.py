@@ -27,14 +27,14 @@ _READ_AT_ONCE: Final = 50_000
 
 
 def no_replay(experiment: Experiment, study: NetworkStudy) -> str:
-    """Return the reason as a sentence if an experiment cannot be replayed, else an empty string."""
+    """Return a sentence if an experiment cannot be replayed, else an empty string."""
     if not study.fits:
         return ""
     return replays.obstacle_of(experiment, study.fits[0]) if replay.available() else replay.NOT_INSTALLED
 
 
 def ask(user: Any, experiment: Experiment, link: Link, at: str = "", *, check: bool = False) -> BackgroundTask:
-    """Create a task that replays an experiment's calls on ``link`` and stores the prediction; ``check`` queues trials that check it.
+    """Create a task that replays an experiment on ``link``; ``check`` adds trials.
 
     Raise InvalidSpec if there is nothing to replay, Busy if too many tasks wait.
     """
@@ -49,7 +49,7 @@ def ask(user: Any, experiment: Experiment, link: Link, at: str = "", *, check: b
 
 
 def make(task: BackgroundTask) -> None:
-    """Store the prediction of a task and record its end in one transaction, if the owner may still do so.
+    """Store the prediction of a task and record its end in one transaction.
 
     Raise ReadOnly, InvalidSpec, StaleTrial, Withdrawn.
     """
@@ -76,7 +76,7 @@ def _traces(want: replays.Wanted) -> Traces:
 
 
 def replayed(want: replays.Wanted) -> tuple[Replayed, tuple[str, ...]]:
-    """Replay on both links and on measured ones; return the results and the assumptions. Raise InvalidSpec."""
+    """Replay on both and on measured links; return assumptions too."""
     calls = _traces(want)
 
     def seconds(link: Link) -> float:

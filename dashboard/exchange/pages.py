@@ -78,7 +78,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
 
 
 def import_upload(user: Any, upload: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
-    """Import an uploaded file. Raise BadBundle, InvalidSpec, or Busy if the user has too many imports."""
+    """Import an uploaded file. Raise BadBundle, InvalidSpec, Busy."""
     slot = concurrency_limits.take(user, "import")
     try:
         with _on_disk(upload) as path:

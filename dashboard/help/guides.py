@@ -76,7 +76,7 @@ def address(target: str) -> str | None:
 
 
 def search(text: str) -> list[Hit]:
-    """Return up to MOST_HITS sections with all words of ``text``, matches in titles first."""
+    """Return up to MOST_HITS sections with all words, titles first."""
     words = text.casefold().split()
     if not words:
         return []

@@ -1,4 +1,4 @@
-"""Markdown as a page: anchors of headings and table rows, and their text for the search."""
+"""Markdown as a page, with anchors of headings and table rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Text below a heading, or in a table row that defines an identifier (``level`` 0)."""
+    """Text below a heading, or in a row that defines an identifier (``level`` 0)."""
 
     level: int
     title: str
@@ -83,7 +83,7 @@ def _anchor(tokens: list[Token]) -> list[Section]:
 
 
 def _defined(tokens: Sequence[Token], row: int) -> str:
-    """Return the identifier of a row with three or more columns whose first cell is code."""
+    """Return the identifier in the first cell of a row with three or more columns."""
     if tokens[row + 1].type != "td_open" or tokens[row + 4].type != "td_open":
         return ""
     cell = tokens[row + 2].children or []

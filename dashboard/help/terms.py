@@ -1,4 +1,4 @@
-"""Definitions of words, states and marks, from docs/terms.md and the metric catalogue."""
+"""Definitions of words, states and metrics of the pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Term:
 
 
 def term(name: str) -> Term | None:
-    """Return the term of a metric (id or label) or of docs/terms.md ("state.lost", "Speed-up"), or None."""
+    """Return the term of a metric or of docs/terms.md ("state.lost", "Speed-up")."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
     metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:
@@ -63,7 +63,7 @@ def _meanings() -> dict[str, str]:
 
 @cache
 def _by_words() -> dict[str, str]:
-    """Return words -> id, without states, trust levels and findings, whose words are ambiguous."""
+    """Return words -> id, without states, trust levels and findings."""
     shared = ("state.", "trust.", "finding.")
     return {words.casefold(): anchor for anchor, words in _words().items() if not anchor.startswith(shared)}
 

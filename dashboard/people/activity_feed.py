@@ -22,7 +22,7 @@ _COUNTED: Final = 100
 
 
 def feed(user: Any) -> dict[str, Any]:
-    """Return the newest unseen events, one per report or kind of event of an experiment."""
+    """Return the newest unseen events, one per subject and kind."""
     choices = NoticeChoices.of_user(user)
     since = choices.seen_at or timezone.now() - AT_FIRST
     fresh = visible_events(user).filter(pk__gt=choices.seen)

@@ -49,7 +49,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Adapter of the identity provider, which decides on access; groups and invitations give roles."""
+    """Adapter of the identity provider; groups and invitations give roles."""
 
     error_messages: ClassVar = {
         **DefaultSocialAccountAdapter.error_messages,

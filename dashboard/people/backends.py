@@ -1,4 +1,4 @@
-"""Authentication backend, roles of groups (setting ``RANKWIRE_GROUPS``), and lockouts.
+"""Authentication backend, roles of groups, and lockouts.
 
 Axes counts wrong passwords in the cache by name and address and cannot list the addresses of a name; they are recorded here.
 """

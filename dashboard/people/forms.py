@@ -41,7 +41,7 @@ class ResetForm(_Labelled, ResetPasswordForm):  # type: ignore[misc]
 
 
 class NameForm(_Labelled, ProviderSignUpForm):  # type: ignore[misc]
-    """Sign-up through an identity provider; taken names and addresses are not proposed."""
+    """Sign-up through an identity provider, without proposals that are taken."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

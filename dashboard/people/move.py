@@ -15,7 +15,7 @@ from experiments.errors import StaleTrial
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the possible projects; on POST move the experiment, unless its trials wait or run."""
+    """Show the possible projects; on POST move the experiment."""
     experiment = find_experiment(request, slug)
     if not may_move(request.user, experiment):
         raise PermissionDenied

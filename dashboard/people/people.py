@@ -135,7 +135,7 @@ CHANGES: Final = {
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("link")
 def people(request: HttpRequest) -> HttpResponse:
-    """List accounts; on POST create one. Only this response has its link, so there is no redirect."""
+    """List accounts; on POST create one and show its link once."""
     _require_superuser(request)
     if request.method != "POST":
         return _list(request, AccountForm())
@@ -143,7 +143,7 @@ def people(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _list(request, form, status=422)
     user = form.make()
-    return once(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
+    return forbid_caching(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
 
 
 @require_GET
@@ -178,11 +178,11 @@ def password_link(request: HttpRequest, pk: int) -> HttpResponse:
         link = password_link_of(request, user)
     except AccountAsItIs as error:
         raise Http404(str(error)) from None
-    return once(_person(request, user, link=link))
+    return forbid_caching(_person(request, user, link=link))
 
 
 def do(change: str, user: Any) -> None:
-    """Apply one of `CHANGES` to a row of `account_rows`. Raise AccountAsItIs, LastSuperuser."""
+    """Apply one of `CHANGES` to an account. Raise AccountAsItIs, LastSuperuser."""
     if change not in CHANGES or not CHANGES[change].is_possible(user):
         raise AccountAsItIs("This change does not apply to the account.")
     CHANGES[change].do(user)
@@ -203,7 +203,7 @@ def new_account_link(request: HttpRequest, user: Any) -> str:
     return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=key))
 
 
-def once(response: Response) -> Response:
+def forbid_caching(response: Response) -> Response:
     """Forbid browsers to store a response that is shown once."""
     response["Cache-Control"] = "private, no-store"
     return response

@@ -41,7 +41,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic 
 
 
 def accounts(request: HttpRequest) -> dict[str, Any]:
-    """Provide templates with settings of accounts and the user's theme ("" without an account)."""
+    """Provide templates with settings of accounts and the user's theme."""
     user: Any = getattr(request, "user", None)
     has_account = user is not None and user.is_authenticated and user.pk
     return {

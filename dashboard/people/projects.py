@@ -250,7 +250,7 @@ def _project(request: HttpRequest, slug: str) -> Project:
 
 
 def managed(request: HttpRequest, slug: str) -> Project:
-    """Return the project of a URL. Raise PermissionDenied unless the user maintains it."""
+    """Return a project that the user maintains. Raise PermissionDenied."""
     project = _project(request, slug)
     if not may_manage(request.user, project):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Generated report of an experiment, to be edited: question, set-up, results, conclusions, limitations."""
+"""Generated report of an experiment, to be edited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_LIMITATIONS: Final = 12
 
 
 def report_of(experiment: Experiment, source: Source) -> str:
-    """Return the Markdown of a report with live parts, in the words of the experiment's page."""
+    """Return a report with live parts, in the words of the experiment's page."""
     diagnosis, results = diagnosis_of(experiment), source.results(experiment)
     parts = [
         "## Question",

@@ -1,4 +1,4 @@
-"""Text of a report: CommonMark with tables, without HTML and images, with pinned parts on lines of their own.
+"""Text of a report: CommonMark with tables and pinned parts.
 
 {{ KIND EXPERIMENT... WHAT [frozen] }}
 """
@@ -55,7 +55,7 @@ Block = str | Part
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the pieces of a text in order. Raise InvalidSpec with the line of each error."""
+    """Return the pieces of a text. Raise InvalidSpec with the line of each error."""
     parser = _parser()
     tokens = parser.parse(text)
     errors: list[FieldError] = []

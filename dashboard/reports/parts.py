@@ -65,7 +65,7 @@ class Source:
         return {chart.element: chart for section in sections for chart in section.charts}
 
     def body(self, part: Part) -> Body:
-        """Return the current contents of a part. Raise LookupError with a message if there are none."""
+        """Return the current contents of a part. Raise LookupError with a message."""
         experiments = self.experiments(part)
         if experiments is None:
             missing = next((slug for slug in part.slugs if slug not in self._experiments), "")
@@ -83,12 +83,12 @@ class Source:
         return {"title": charts[part.what].title, "charts": [_chart(charts[part.what])]}
 
 
-def errors_of(parts: Sequence[Part], source: Source, known: Iterable[str] = ()) -> list[FieldError]:
-    """Return an error per part without contents, except hidden parts of ``known`` keys of the last version."""
+def errors_of(parts: Sequence[Part], source: Source, previous: Iterable[str] = ()) -> list[FieldError]:
+    """Return an error per part without contents, except hidden ``previous`` ones."""
     source.load(parts)
-    before, errors = set(known), []
+    hidden_keys, errors = set(previous), []
     for part in parts:
-        if part.key in before and source.experiments(part) is None:
+        if part.key in hidden_keys and source.experiments(part) is None:
             continue
         try:
             source.body(part)
@@ -98,7 +98,7 @@ def errors_of(parts: Sequence[Part], source: Source, known: Iterable[str] = ()) 
 
 
 def pinned_in(report: Report, user: Any) -> list[Experiment]:
-    """Return the distinct experiments of a report's newest version that ``user`` may see."""
+    """Return the visible experiments of a report's newest version."""
     source, parts = Source(user), parts_of(report.current.text)
     source.load(parts)
     return list({experiment.pk: experiment for part in parts for experiment in source.experiments(part) or ()}.values())

@@ -1,4 +1,4 @@
-"""Reports as a user may see them: text with live and frozen parts, as a page or one file."""
+"""Reports as a user may see them, as a page or one file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_FOR_YOU: Final = "This part is hidden: its experiment is missing, or you may
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of a report: ``html`` of text, a part with its contents, or ``why`` a part is hidden."""
+    """Text of a report, a part with its contents, or ``why`` a part is hidden."""
 
     html: SafeString = field(default_factory=SafeString)
     part: Part | None = None
@@ -44,7 +44,7 @@ class Piece:
 
 
 def freeze(text: str, source: Source, before: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
-    """Return the data of the frozen parts of a text; keep those frozen ``before``, unless ``anew``.
+    """Return the data of frozen parts; keep those frozen ``before`` unless ``anew``.
 
     Raise InvalidSpec with the line of each error.
     """
@@ -63,15 +63,15 @@ def freeze(text: str, source: Source, before: Mapping[str, Any], *, anew: bool =
             try:
                 body = source.body(part)
             except LookupError:
-                continue  # reported by `checked`
+                continue  # reported by `check_text`
             frozen[part.key] = {"at": now, "experiments": [experiment.pk for experiment in experiments], "body": body}
     return frozen
 
 
-def checked(text: str, source: Source, known: str = "") -> None:
-    """Raise InvalidSpec with the line of each error; parts of the ``known`` text may be hidden from the user."""
+def check_text(text: str, source: Source, previous: str = "") -> None:
+    """Raise InvalidSpec with the line of each error; ``previous`` parts may be hidden."""
     parts = parts_of(text)
-    before = {part.key for part in parts_of(known)} if known else ()
+    before = {part.key for part in parts_of(previous)} if previous else ()
     if errors := errors_of(parts, source, before):
         raise InvalidSpec(errors)
 
@@ -112,7 +112,7 @@ def _charts(body: Body, number: int) -> list[Chart]:
 
 
 def one_file(report: Report, version: ReportVersion, pieces: Sequence[Piece]) -> str:
-    """Return a report as one HTML file without references to the network; live parts have current data."""
+    """Return a report as one HTML file without references to the network."""
     context = {
         "report": report,
         "version": version,

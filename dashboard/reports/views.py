@@ -78,7 +78,7 @@ def html(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def changed_lines(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Yield (sign, line) of a difference with context: "+", "-", " ", and "…" between hunks."""
+    """Yield (sign, line) of a difference: "+", "-", " ", and "…" between hunks."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
     for number, line in enumerate(islice(lines, 2, None)):  # without the two header lines
         if not line.startswith("@@"):

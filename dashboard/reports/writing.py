@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.reports.compose import report_of
 from dashboard.reports.markdown import one_ending
 from dashboard.reports.parts import Source, offered
-from dashboard.reports.rendering import checked, freeze, pieces_of
+from dashboard.reports.rendering import check_text, freeze, pieces_of
 from dashboard.reports.views import changed_lines, find_report
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import asked, find_experiment
@@ -63,7 +63,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         source, text = Source(request.user), form.cleaned_data["text"]
         try:
-            checked(text, source)
+            check_text(text, source)
         except InvalidSpec as error:
             _at_text(form, error)
         else:
@@ -79,7 +79,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a report in its form; on POST save a version, or show both if another user saved one."""
+    """Show a report in its form; on POST save a version or show a conflict."""
     report = _writable(request, pk)
     current = report.current
     if request.method != "POST":
@@ -90,7 +90,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         return _form(request, form, report)
     data, source = form.cleaned_data, Source(request.user)
     try:
-        checked(data["text"], source, current.text)
+        check_text(data["text"], source, current.text)
         frozen = freeze(data["text"], source, current.frozen, anew=data["anew"])
         report.revise(data["title"], data["text"], frozen, by=request.user, base=data["base"], note=data["note"])
     except InvalidSpec as error:
@@ -207,7 +207,7 @@ def _pinned(request: HttpRequest, report: Report, part: str) -> HttpResponse:
     text = f"{current.text.rstrip()}\n\n{part}\n"
     note = f"Pinned {part.strip('{} ')}"[:LONGEST_TITLE]
     try:
-        checked(text, Source(request.user), current.text)
+        check_text(text, Source(request.user), current.text)
         report.revise(current.title, text, current.frozen, by=request.user, base=current.number, note=note)
     except (InvalidSpec, ReportChanged) as error:
         messages.error(request, f"Not pinned: {error}", extra_tags="bad")

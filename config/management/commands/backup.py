@@ -14,7 +14,7 @@ from config.backup.errors import BackupError
 
 
 class Command(BaseCommand):
-    """``manage.py backup DIR``: write a verified backup into a new directory below DIR."""
+    """``manage.py backup DIR``: write a verified backup below DIR."""
 
     help = __doc__
 

@@ -14,7 +14,7 @@ from workers import store
 
 
 class Command(BaseCommand):
-    """``manage.py store check``: print a line per difference; exit status 1 if there is any."""
+    """``manage.py store check``: exit status 1 if there is a difference."""
 
     help = __doc__
 

@@ -15,7 +15,7 @@ from workers.cluster_check.step import as_text
 
 
 class Command(BaseCommand):
-    """``manage.py check_cluster NAME``: check from here, without a worker; exit status 1 if a step has a problem."""
+    """``manage.py check_cluster NAME``: exit status 1 if a step has a problem."""
 
     help = __doc__
 

@@ -1,4 +1,4 @@
-"""Export a table of the explorer (trials, measurements or configurations), or the table behind a chart."""
+"""Export a table of the explorer, or the table behind a chart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet"
 
 
 class Command(BaseCommand):
-    """``manage.py export FILE [--rows trials] [--every] [FILTER=VALUE ...]``, ``manage.py export FILE --chart SLUG:NAME``."""
+    """``manage.py export FILE [FILTER=VALUE ...]`` or ``--chart SLUG:NAME``."""
 
     help = __doc__
 

@@ -15,7 +15,7 @@ from workers import queue
 
 
 class Command(BaseCommand):
-    """``manage.py program FILE.yaml`` registers a program; ``--show NAME`` prints one as YAML."""
+    """``manage.py program FILE.yaml`` registers, ``--show NAME`` prints a program."""
 
     help = __doc__
 

@@ -33,7 +33,7 @@ REPORT_WIDTH: Final = 140
 
 
 class Command(BaseCommand):
-    """``manage.py run_experiment SPEC.yaml [--go-on] [--json FILE]``: exit status 0 if all trials finished."""
+    """``manage.py run_experiment SPEC.yaml``: exit status 0 if all trials finished."""
 
     help = __doc__
 

@@ -59,7 +59,7 @@ class Part:
         return {"Accept": "*/*", **rest}
 
     def write(self, answer: httpx.Response) -> None:
-        """Write the body of ``answer`` as it arrives. Raises httpx.TransportError if it breaks off."""
+        """Write the body of ``answer`` as it arrives. Raises httpx.TransportError."""
         is_rest = answer.status_code == 206
         self._etag = answer.headers.get("ETag", "")
         with self.path.open("ab" if is_rest else "wb") as stream:
@@ -67,7 +67,7 @@ class Part:
                 stream.write(piece)
 
     def finish(self) -> Path:
-        """Rename the file to its target, with default permissions. Raises NotMade if its hash differs from the server's."""
+        """Verify the hash and rename the file to its target. Raises NotMade."""
         hashed = _SHA256.fullmatch(self._etag)
         if hashed is not None:
             with self.path.open("rb") as stream:
@@ -129,7 +129,7 @@ class Client:
         return self._send(specification, "experiments/", project, {"Idempotency-Key": uuid.uuid4().hex})
 
     def validate(self, specification: Specification, *, project: str | None = None) -> dict[str, Any]:
-        """Return trials, configurations, expected seconds and notes of a specification without storing it.
+        """Return trials, configurations, expected seconds and notes; store nothing.
 
         Raises Refused with the problems of a submission, NotReached.
         """
@@ -162,7 +162,7 @@ class Client:
         time_limit_s: float = 86_400.0,
         progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
-        """Wait until no trial is left to run and return the experiment; call ``progress`` with each state.
+        """Wait for the last trial and return the experiment; pass states to ``progress``.
 
         Polls after 0.5 s, then with growing pauses of up to 15 s. Raises TimeLimit, Refused, NotReached.
         """
@@ -184,18 +184,18 @@ class Client:
         return self._save(Path(path), "GET", f"explore/export/{form}/", params={**filters, **every, "rows": rows})
 
     def frame(self, *, library: Literal["polars", "pandas"] = "polars", rows: Rows = "trials", **filters: Any) -> Any:
-        """Return a table as a data frame of polars or pandas. Raises ImportError and the errors of `table`."""
+        """Return `table` as a frame of polars or pandas. Raises ImportError too."""
         read = importlib.import_module(library).read_parquet  # raises before the request
         with tempfile.TemporaryDirectory(prefix="rankwire-") as directory:
             return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
 
     def charts(self, of: str | int) -> list[dict[str, Any]]:
-        """Return name, title, section and views of the charts of an experiment (slug) or trial (number)."""
+        """Return the charts of an experiment (slug) or trial (number)."""
         charts: Any = self._ask("GET", f"{_path(of)}/charts/")
         return list(charts)
 
     def chart(self, of: str | int, name: str, path: str | Path, *, view: str | None = None) -> Path:
-        """Download the table behind a chart as CSV and return its path. Raises OSError, Refused, NotReached."""
+        """Download the table behind a chart. Raises OSError, Refused, NotReached."""
         params = {"form": "csv", **({"view": view} if view else {})}
         return self._save(Path(path), "GET", f"{_path(of)}/charts/{_part(name)}/", params=params)
 
@@ -215,7 +215,7 @@ class Client:
         anonymise: bool = False,
         licence: str | None = None,
     ) -> Path:
-        """Download a bundle of an experiment (slug), or of several experiments and trials (``e:SLUG``, ``t:NUMBER``).
+        """Download a bundle of a slug, or of several ``e:SLUG`` and ``t:NUMBER``.
 
         ``captures="headers"`` keeps packet headers only; ``anonymise`` then replaces addresses in captures and texts.
         Raises OSError, NotMade, TimeLimit, Refused, NotReached.
@@ -226,7 +226,7 @@ class Client:
         return self._save(Path(path), "POST", "bundles/", json=options)
 
     def import_(self, path: str | Path, *, project: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Import a bundle (.zip), a description (.yaml) or another tool's report (.json); return the result.
+        """Import a bundle (.zip), description (.yaml) or report of a tool (.json).
 
         ``dry_run`` stores nothing. Existing results are not duplicated. Raises OSError, ValueError, Refused, NotReached.
         """
@@ -315,7 +315,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         **request: Any,
     ) -> httpx.Response:
-        """Send a request, repeatedly if necessary: all requests of this client are idempotent.
+        """Send a request, repeatedly if necessary: all requests are idempotent.
 
         ``part`` receives a file, resumed after an interruption; ``body`` is a file to upload.
         """
@@ -360,7 +360,7 @@ def _part(slug: str) -> str:
 
 
 def stored_token() -> str | None:
-    """Return the token of the file, or None without one. Raises ValueError if others can read it, OSError."""
+    """Return the token of the file, or None. Raises OSError, ValueError."""
     configured = os.environ.get("RANKWIRE_TOKEN_FILE")
     home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     path = Path(configured) if configured else Path(home) / "rankwire" / "token"

@@ -20,7 +20,7 @@ class RankwireError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a request; ``path`` is the dotted path of a field, empty for the whole request."""
+    """A problem of a request, with the dotted ``path`` of a field or an empty one."""
 
     path: str
     message: str
@@ -58,7 +58,7 @@ class NotReached(RankwireError):
 
 
 class NotMade(RankwireError):
-    """A background task of the server failed, with its message, or a file arrived damaged."""
+    """A background task of the server failed, or a file arrived damaged."""
 
 
 class TimeLimit(RankwireError):
