@@ -131,7 +131,7 @@ class Rest:
                 time.sleep(1.0)
 
     def health(self) -> Mapping[str, Any]:
-        """What the health check reports, of a server that may not answer."""
+        """Return the answer of the health check, or an empty one."""
         address = f"{self.address}/healthz"
         with suppress(URLError, OSError, ValueError), urlopen(address, timeout=10) as answer:  # noqa: S310 - of loopback
             return dict(json.loads(answer.read()))
@@ -190,7 +190,7 @@ class Campaign:
         return True
 
     def _away(self, program: str) -> bool:
-        """A service is gone and its keeper cannot start it again for a while."""
+        """A service is gone, and its host cannot restart it for a while."""
         keepers, services = self.server.inside("config.services.host_process"), self.server.inside(program)
         if not keepers or not services:
             return False
