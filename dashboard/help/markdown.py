@@ -22,7 +22,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Text below a heading, or in a row that defines an identifier (``level`` 0)."""
+    """Text below a heading, or of a defining table row (``level`` 0)."""
 
     level: int
     title: str
