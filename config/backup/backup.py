@@ -155,7 +155,7 @@ def _fill(
     )
     verify(directory, about, Progress(report, "checking", files=len(sums), size_bytes=size_bytes))
     shared = sum(file.linked for file in taken.values())
-    linked = f", {plural(shared, 'file')} shared with the previous backup" if shared else ""
+    linked = f", {plural(shared, 'artifact')} shared with the previous backup" if shared else ""
     report(f"the database, {plural(len(taken), 'artifact')} ({amount(size_bytes, 'B')}){linked}")
     if missing:
         report(f"missing artifacts, not in the backup: {', '.join(sorted(missing))}")

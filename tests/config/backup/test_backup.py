@@ -92,7 +92,7 @@ def test_a_file_that_retention_takes_meanwhile_is_in_neither_database_nor_files(
 def test_a_damaged_file_prevents_it_unless_that_is_accepted(trial: Trial, backups: Path) -> None:
     damaged = trial.artifacts.get(name="stdout.txt")
     damaged.file.write_bytes(b"HELLO\n")
-    with pytest.raises(BackupError, match=f"{damaged.path} missing or changed"):
+    with pytest.raises(BackupError, match=f"{damaged.path}: missing or changed"):
         make(backups)
     assert [path.name for path in backups.iterdir()] == [".lock"]
     place = make(backups, accept_damaged=True)

@@ -55,7 +55,7 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
         ("answer {slug}", "Answer"),
         ("table {slug} configurations", "Median and half the range"),
         ("table {slug} scaling", "Serial fraction"),
-        ("table {slug} efficiency", "No counted trial has a profile"),
+        ("table {slug} efficiency", "No counted trial has an MPI profile"),
         ("table {slug} trials", "Trust in the capture"),
         ("chart {slug} speedup", "figure-part-"),
         ("compare {slug} {other}", "Against A"),
