@@ -143,7 +143,6 @@ def _web(var: Path, listener: socket.socket) -> Program:
 
 
 def _await_answer(listener: socket.socket, var: Path) -> None:
-    """Wait for the first HTTP answer; the socket queues the request."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host).is_unspecified:
         host = "::1" if ":" in host else "127.0.0.1"

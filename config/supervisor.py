@@ -61,7 +61,6 @@ def _addresses(installation: Installation, state: State) -> dict[str, str]:
 
 
 def manage(*arguments: str) -> list[str]:
-    """Return the command line of a Django command."""
     return [sys.executable, str(ROOT / "manage.py"), *arguments]
 
 

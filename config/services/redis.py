@@ -61,7 +61,6 @@ class Redis(Service):
         return "\n".join(lines) + "\n"
 
     def flush(self) -> None:
-        """Delete all keys."""
         with redis.Redis.from_url(self.url, socket_timeout=5) as client:
             client.flushall()
 

@@ -19,8 +19,6 @@ CAPTURES: Final = (
 
 
 class BundleForm(forms.Form):
-    """Options of a bundle."""
-
     captures = forms.ChoiceField(
         label="Captures",
         choices=CAPTURES,
@@ -49,8 +47,6 @@ class BundleForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A file to import, and its project."""
-
     file = forms.FileField(
         label="File",
         help_text="A bundle of another Rankwire (.zip); a description of other measurements (.yaml), or a zip archive with it and its "

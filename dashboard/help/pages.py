@@ -28,7 +28,6 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def guide(request: HttpRequest, name: str) -> HttpResponse:
-    """Show a guide with its contents."""
     document = guides().get(name)
     if document is None:
         raise Http404

@@ -30,8 +30,6 @@ _MAY: Final = {
 
 
 class TokenForm(forms.Form):
-    """A new API token."""
-
     name = forms.CharField(max_length=80, help_text="Its purpose: a machine, a script.")
     scope = forms.ChoiceField(label="May", choices=list(_MAY.items()), help_text="At most what your role allows.")
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
@@ -65,7 +63,6 @@ def issue(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a token of the user."""
     token = get_object_or_404(ApiToken, pk=pk, user=request.user)
     token.delete()
     messages.success(request, f"Token {token.name} deleted.", extra_tags="ok")
@@ -74,7 +71,6 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def display(request: HttpRequest) -> HttpResponse:
-    """Save theme and time zone."""
     form = PreferencesForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, status=422, display=form)
@@ -85,7 +81,6 @@ def display(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Save the theme, for the button in the header."""
     chosen = request.POST.get("theme", "")
     if chosen not in Preferences.Theme.values:
         raise BadRequest(f"There is no theme {chosen!r}.")

@@ -53,8 +53,6 @@ class NameForm(_Labelled, ProviderSignUpForm):  # type: ignore[misc]
 
 
 class AddKeyForm(AddWebAuthnForm):  # type: ignore[misc]
-    """A security key and its name."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         passwordless = self.fields["passwordless"]

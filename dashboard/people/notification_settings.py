@@ -19,8 +19,6 @@ _LAST: Final = 5
 
 
 class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """Events and experiments that are sent by mail."""
-
     class Meta:
         model = NoticeChoices
         fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
@@ -40,8 +38,6 @@ class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """A new webhook."""
-
     class Meta:
         model = Webhook
         fields: ClassVar = ["url", "ended", "failed", "stepped"]

@@ -26,8 +26,6 @@ def _zones() -> list[Any]:
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """Theme and time zone."""
-
     time_zone = forms.ChoiceField(
         choices=_zones, required=False, help_text="For pages and mails. REST and files use UTC."
     )

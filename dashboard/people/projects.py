@@ -31,8 +31,6 @@ Role = Membership.Role
 
 
 class MemberForm(forms.Form):
-    """A new member with a role."""
-
     name = forms.CharField(max_length=150, help_text="Name of an existing account.")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
 
@@ -41,16 +39,12 @@ class MemberForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
-    """A new invitation."""
-
     whom = forms.CharField(label="For", max_length=120, required=False, help_text="A note for you: who gets the link.")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
     days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=30, initial=DAYS)
 
 
 class NewProjectForm(forms.Form):
-    """A new project, for superusers."""
-
     name = forms.CharField(max_length=120)
     maintainer = forms.CharField(max_length=150, help_text="Name of an account; this user gives the other roles.")
 
@@ -59,8 +53,6 @@ class NewProjectForm(forms.Form):
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """Name and quotas of a project, for superusers."""
-
     class Meta:
         model = Project
         fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
@@ -98,7 +90,6 @@ def projects(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def change(request: HttpRequest, slug: str) -> HttpResponse:
-    """Save name and quotas of a project."""
     if not request.user.is_superuser:
         raise PermissionDenied
     project = _project(request, slug)
@@ -148,7 +139,6 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def add(request: HttpRequest, slug: str) -> HttpResponse:
-    """Add an account as a member."""
     project, form = managed(request, slug), MemberForm(request.POST, prefix="member")
     if not form.is_valid():
         return project_page(request, project, status=422, member_form=form)
@@ -185,7 +175,6 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Withdraw an open invitation."""
     project = managed(request, slug)
     get_object_or_404(project.invitations.open(), pk=pk).delete()
     messages.success(request, "Invitation withdrawn.", extra_tags="ok")
@@ -216,7 +205,6 @@ def send_test_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def remove_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Remove a webhook and its waiting messages."""
     _webhook(request, slug, pk).delete()
     messages.success(request, "Webhook removed.", extra_tags="ok")
     return redirect(f"{reverse('project', args=[slug])}#webhooks")

@@ -62,7 +62,6 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 @require_GET
 def markdown(request: HttpRequest, pk: int) -> HttpResponse:
-    """Download the newest version as Markdown."""
     document = find_report(request, pk)
     text = f"# {document.title}\n\n{document.current.text}"
     return _file(text, document, "md", "text/markdown; charset=utf-8")

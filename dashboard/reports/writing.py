@@ -136,7 +136,6 @@ def parts(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Restore an earlier version as the newest."""
     report = _writable(request, pk)
     if not report.versions.filter(number=number).exists():
         raise Http404
@@ -154,7 +153,6 @@ def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a report with all its versions and share links."""
     report = find_report(request, pk)
     if not may_delete_report(request.user, report):
         raise PermissionDenied

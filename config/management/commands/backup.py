@@ -14,8 +14,6 @@ from config.backup.errors import BackupError
 
 
 class Command(BaseCommand):
-    """``manage.py backup DIR``: write a verified backup below DIR."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,6 @@ from config.services.errors import ServiceError
 
 
 class Command(BaseCommand):
-    """``manage.py restore DIR``: restore the backup DIR, or the newest one below DIR."""
-
     help = __doc__
     requires_migrations_checks = False
 

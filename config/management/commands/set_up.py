@@ -24,8 +24,6 @@ LOCK: Final = 0x52616E6B  # an arbitrary constant
 
 
 class Command(BaseCommand):
-    """``manage.py set_up [--no-demo]``: run at each start; idempotent."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -24,8 +24,6 @@ _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet"
 
 
 class Command(BaseCommand):
-    """``manage.py export FILE [FILTER=VALUE ...]`` or ``--chart SLUG:NAME``."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -14,8 +14,6 @@ from experiments.selectors.diagnosis import diagnosis_of
 
 
 class Command(BaseCommand):
-    """``manage.py findings SLUG [--json]``."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,6 @@ from workers import queue
 
 
 class Command(BaseCommand):
-    """``manage.py go_on EXPERIMENT``: queue the trials on hold, whatever fails later."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -15,8 +15,6 @@ from workers import queue
 
 
 class Command(BaseCommand):
-    """``manage.py program FILE.yaml`` registers, ``--show NAME`` prints a program."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
