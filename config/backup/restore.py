@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import redis
@@ -128,7 +128,7 @@ def restore_backup(directory: Path, *, replace: bool = False, report: Callable[[
             with _new_database(places) as maintenance:
                 report("loading the database")
                 programs.load(directory / DATABASE, places.new_database)
-                _bring_up_to_date(places.new_database, about)
+                _bring_up_to_date(places.new_database)
                 with _files_put(directory, places, about, sums, report):
                     change_places(places, maintenance)
         except psycopg.errors.InsufficientPrivilege:
@@ -241,20 +241,16 @@ def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
             drop(server, places.new_database)
 
 
-def _bring_up_to_date(name: str, about: About) -> None:
+def _bring_up_to_date(name: str) -> None:
     """Apply new migrations to the restored database, in a process of their own."""
-    entry = connection.settings_dict
-    user = f"{quote(entry['USER'], safe='')}@" if entry["USER"] else ""
-    host = f"{quote(entry['HOST'], safe='')}{':' if entry['PORT'] else ''}{entry['PORT']}"
-    options = {key: value for key, value in entry["OPTIONS"].items() if isinstance(value, str)}
-    address = f"postgresql://{user}{host}/{quote(name, safe='')}{'?' if options else ''}{urlencode(options)}"
+    address = urlsplit(settings.DATABASE_URL)._replace(path=f"/{quote(name, safe='')}").geturl()
     done = subprocess.run(
         [sys.executable, str(settings.BASE_DIR / "manage.py"), "migrate", "--verbosity", "0", "--no-input"],
         env={
             **os.environ,
-            "DATABASE_URL": address,
-            # Not part of the address: settings refuse a password in both places.
-            "RANKWIRE_DATABASE_PASSWORD": entry["PASSWORD"],
+            "DATABASE_URL": address,  # with the password, which settings refuse in two places
+            "RANKWIRE_DATABASE_PASSWORD": "",
+            "RANKWIRE_DATABASE_PASSWORD_FILE": "",
             "RANKWIRE_VAR": str(settings.VAR),
         },
         cwd=settings.BASE_DIR,

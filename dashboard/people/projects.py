@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -22,12 +23,14 @@ from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project, Webhook
+from experiments.models.changes import changes
 from experiments.models.people.invitation import DAYS
 from experiments.models.people.notifications import MOST_WEBHOOKS
 from experiments.models.people.project import DEFAULT_PROJECT
 from workers.notifications import outbox
 
 Role = Membership.Role
+_CHANGES_PER_PAGE: Final = 100
 
 
 class MemberForm(forms.Form):
@@ -276,3 +279,22 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
             "contents": project.contents,
         }
     return render(request, "people/project.html", context | overrides, status=status)
+
+
+@require_GET
+def project_changes(request: HttpRequest, slug: str) -> HttpResponse:
+    return _changes_page(request, managed(request, slug))
+
+
+@require_GET
+def all_changes(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    return _changes_page(request, None)
+
+
+def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
+    page = Paginator(changes(project), _CHANGES_PER_PAGE).get_changes_page(request.GET.get("page"))
+    rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
+    context = {"place": "projects", "project": project, "rows": rows, "page": page}
+    return render(request, "people/changes.html", context)

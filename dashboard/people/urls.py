@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, activity_feed, changes, invitations, people, projects
+from dashboard.people import account, activity_feed, invitations, people, projects
 
 # Two names for one URL: this site's and that of allauth.
 sign_out = LogoutView.as_view()
@@ -22,12 +22,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/<slug:slug>/", projects.page, name="project"),
     path("projects/<slug:slug>/settings/", projects.change, name="project-settings"),
     path("projects/<slug:slug>/remove/", projects.remove, name="project-remove"),
-    path("projects/<slug:slug>/changes/", changes.of_project, name="project-changes"),
+    path("projects/<slug:slug>/changes/", projects.project_changes, name="project-changes"),
     path("people/", people.people, name="people"),
     path("people/<int:pk>/", people.person, name="person"),
     path("people/<int:pk>/password/", people.password_link, name="person-password"),
     path("people/<int:pk>/<slug:change>/", people.change, name="person-change"),
-    path("changes/", changes.everything, name="changes"),
+    path("changes/", projects.all_changes, name="changes"),
     path("projects/<slug:slug>/members/", projects.add, name="project-add"),
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
