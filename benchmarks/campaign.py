@@ -191,16 +191,16 @@ class Campaign:
 
     def _away(self, program: str) -> bool:
         """A service is gone, and its host cannot restart it for a while."""
-        keepers, services = self.server.inside("config.services.host_process"), self.server.inside(program)
-        if not keepers or not services:
+        hosts, services = self.server.inside("config.services.host_process"), self.server.inside(program)
+        if not hosts or not services:
             return False
         with suppress(psutil.Error):
-            keepers[0].suspend()
+            hosts[0].suspend()
             for each in services:
                 with suppress(psutil.Error):
                     each.kill()
             time.sleep(next(self.away_s[program]))
-            keepers[0].resume()
+            hosts[0].resume()
         return True
 
     def _fill_disk(self) -> bool:

@@ -77,7 +77,7 @@ def installation() -> Iterator[None]:
     """Django on the services of the installation that RANKWIRE_VAR names."""
     place = Installation.of_environment()
     with embedded_services(place) as lease:
-        os.environ |= child_environment(place, lease)
+        os.environ |= child_environment(place, lease.state)
         import django
 
         django.setup()

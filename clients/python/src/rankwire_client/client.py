@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import IO, Any, Final, Literal, Self
 from urllib.parse import quote
 
 import httpx
@@ -221,7 +221,7 @@ class Client:
         Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         tokens = [f"e:{_part(of)}"] if isinstance(of, str) else list(of)
-        options = {"of": tokens, "captures": captures, "anonymise": anonymise}
+        options: dict[str, Any] = {"of": tokens, "captures": captures, "anonymise": anonymise}
         options |= {"licence": licence} if licence else {}
         return self._save(Path(path), "POST", "bundles/", json=options)
 
@@ -326,9 +326,7 @@ class Client:
                 all_headers = {**(headers or {}), **(part.headers() if part is not None else {})}
                 with (
                     nullcontext() if body is None else body.open("rb") as content,
-                    self._http.stream(
-                        method, address, headers=all_headers, **({"content": content} if content else {}), **request
-                    ) as answer,
+                    self._http.stream(method, address, headers=all_headers, **_with(content, request)) as answer,
                 ):
                     if part is not None and answer.status_code in (200, 206):
                         part.write(answer)
@@ -345,6 +343,10 @@ class Client:
             if attempt + 1 < ATTEMPTS:
                 self._sleep(pause_s)
         raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {reason}")
+
+
+def _with(content: IO[bytes] | None, request: dict[str, Any]) -> dict[str, Any]:
+    return request if content is None else {**request, "content": content}
 
 
 def _path(of: str | int) -> str:
