@@ -294,7 +294,7 @@ def all_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
-    page = Paginator(changes(project), _CHANGES_PER_PAGE).get_changes_page(request.GET.get("page"))
+    page = Paginator(changes(project), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
     rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
     context = {"place": "projects", "project": project, "rows": rows, "page": page}
     return render(request, "people/changes.html", context)
