@@ -172,7 +172,7 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 
 
 def most_resident_mb(path: Path) -> float:
-    """Of a process that analyses ``path``: not what getrusage tells, which begins with its parent's."""
+    """Return the value of a process that analyses ``path``; getrusage would include its parent."""
     done = subprocess.run([sys.executable, "-c", _RESIDENT, str(path)], capture_output=True, check=True)
     return int(done.stdout) * 1024 / 1e6
 

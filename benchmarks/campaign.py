@@ -131,7 +131,7 @@ class Rest:
                 time.sleep(1.0)
 
     def health(self) -> Mapping[str, Any]:
-        """What the health check reports, of a server that may not answer."""
+        """Return the answer of the health check, or an empty one."""
         address = f"{self.address}/healthz"
         with suppress(URLError, OSError, ValueError), urlopen(address, timeout=10) as answer:  # noqa: S310 - of loopback
             return dict(json.loads(answer.read()))
@@ -190,17 +190,17 @@ class Campaign:
         return True
 
     def _away(self, program: str) -> bool:
-        """A service is gone and its keeper cannot start it again for a while."""
-        keepers, services = self.server.inside("config.services.host_process"), self.server.inside(program)
-        if not keepers or not services:
+        """A service is gone, and its host cannot restart it for a while."""
+        hosts, services = self.server.inside("config.services.host_process"), self.server.inside(program)
+        if not hosts or not services:
             return False
         with suppress(psutil.Error):
-            keepers[0].suspend()
+            hosts[0].suspend()
             for each in services:
                 with suppress(psutil.Error):
                     each.kill()
             time.sleep(next(self.away_s[program]))
-            keepers[0].resume()
+            hosts[0].resume()
         return True
 
     def _fill_disk(self) -> bool:

@@ -1,11 +1,11 @@
-"""What a cell costs: trials on `local` with and without it, in turn, on services of the benchmark's own.
+"""Overhead of the sandbox: trials on `local` with and without it, in turn, on services of the benchmark.
 
     python -m benchmarks.cells [--pairs 12] [--json FILE]
 
 Overhead: the time from the end of one short trial to the end of the next of the same experiment, which holds everything that a
 trial costs but opening the session. Each pair is one experiment in cells and one without, in changing order; of each the
 median of its trials counts. Start: the same of the launch command's own time. Water: the elapsed time of LAMMPS on two ranks, as
-control runs compare it. What is told is the median of the differences of the pairs with its interval of 95 % (by their order, no
+control runs compare it. Reported is the median of the differences of the pairs with its interval of 95 % (by their order, no
 distribution assumed; at least 6 pairs are needed). Run it on an idle machine.
 """
 
@@ -76,7 +76,7 @@ def without_a_cell() -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is measured of an experiment, in ms, or in percent of what it is without cells."""
+    """Return the measurement of an experiment, in ms, or in percent of that without a sandbox."""
 
     name: str
     measure: Callable[[Any], float]
@@ -129,7 +129,7 @@ def elapsed_ms(experiment: Any) -> float:
 
 
 def row(name: str, seen: Sequence[tuple[float, float]], unit: str) -> dict[str, Any]:
-    """The median of the differences and its interval: the outermost ranks between which it lies with 95 %."""
+    """The median of the differences and its interval: the outermost ranks that contain it with 95 %."""
     differences = sorted(inside - outside for inside, outside in seen)
     skipped = max(1, int(stats.binom.ppf(0.025, len(differences), 0.5)))
     low, high = differences[skipped - 1], differences[-skipped]

@@ -12,7 +12,7 @@ zero windows       tshark's tcp.analysis.zero_window
                    (not compared where a datagram begins in a first fragment: tshark counts all of it there, or nothing)
 unique bytes       a count of its own from tshark's sequence numbers: bytes of every connection's union, and bytes seen again
 
-A file is "equal", "told" (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
+A file is "equal", `told` (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
 "read on" (more than what tshark had read where it and capinfos stopped at a block that is damaged inside, trust good: to be looked at),
 or "failed" (crash, time-out). Leaves with 1 when anything is wrong silently or has failed.
 """
@@ -50,7 +50,7 @@ DURATION_S: Final = 0.001
 
 @dataclass
 class Outcome:
-    """What became of one file; ``differences``: quantity -> [ours, theirs]."""
+    """Result of one file; ``differences``: quantity -> [ours, theirs]."""
 
     file: str
     verdict: str
@@ -113,7 +113,7 @@ def last_of(values: str) -> str:
 
 
 def by_tshark(path: Path, timeout_s: float) -> dict[str, float]:
-    """What tshark and a count from its fields say; empty where tshark refuses the file."""
+    """Return the values of tshark and a count of its fields; empty if tshark refuses the file."""
     argv = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=a", "-d", "udp.port==8472,vxlan"]
     argv += [word for preference in PREFERENCES for word in ("-o", preference)]
     done = run([*argv, *(word for name in FIELDS for word in ("-e", name))], timeout_s)
@@ -173,7 +173,7 @@ def by_us(path: Path, timeout_s: float) -> tuple[dict[str, Any] | None, str]:
 
 
 def judged(path: Path, timeout_s: float) -> Outcome | None:
-    """The comparison of one file; None where nobody can read it."""
+    """Return the comparison of one file; None if no tool can read it."""
     try:
         expected = by_capinfos(path, timeout_s) | by_tshark(path, timeout_s)
         ours, said = by_us(path, timeout_s)

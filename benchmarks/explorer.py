@@ -1,10 +1,10 @@
-"""What the comparison, the explorer, histories, a trial and the list of trials cost as the repository grows: one command prints the table.
+"""Cost of comparison, explorer, histories, a trial and the list of trials as the repository grows.
 
     python -m benchmarks.explorer [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``seed_repository``) and removed
 again. Every request runs the whole stack below HTTP (middleware, queries, statistics, template) as a superuser and as a member of
-the project; nothing of an answer is cached. The 95th percentile counts. Beside it stands the processor time of a request, this process
+the project; nothing of an answer is cached. The 95th percentile counts. Beside it is the processor time of a request, this process
 and its database backend together, which other work on the machine stretches far less.
 """
 

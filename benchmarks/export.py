@@ -1,10 +1,10 @@
-"""What exports cost with many trials stored: one command prints the table.
+"""Cost of exports with many stored trials: one command prints the table.
 
     python -m benchmarks.export [--trials 100000] [--form csv jsonl parquet]
 
 A private PostgreSQL is filled with generated trials of 60 measurements (``seed_repository``) and removed again. Each form is written by a
-process of its own, as a page or the worker of background tasks writes it, so that its memory can be told: peak resident size, and what of
-it was there before the first row. Beside it stands ``COPY ... TO STDOUT`` of the same measurements by psycopg, read and thrown away,
+process of its own, as a page or the worker of background tasks writes it, to measure its memory: peak resident size, and what of
+it was there before the first row. Beside it is ``COPY ... TO STDOUT`` of the same measurements by psycopg, read and thrown away,
 before and after each form: other work on the machine stretches both. Processor times are those of the process and its database backend
 together: what one core would take alone.
 """

@@ -60,7 +60,7 @@ def asked(place: str, until: float) -> list[float]:
 
 
 def crowd(place: str, people: int, until: float) -> Counter[int]:
-    """What so many people were answered, by status."""
+    """Return the number of answers by status."""
     statuses: Counter[int] = Counter()
     threads = [threading.Thread(target=sign_in, args=(place, each, until, statuses)) for each in range(people)]
     for thread in threads:

@@ -39,7 +39,7 @@ class Found:
 
     @property
     def is_held(self) -> bool:
-        """Whether the interval holds what is known."""
+        """Return True if the interval contains the known value."""
         ends = self.told.interval
         return (ends.low or 0.0) <= self.known <= (ends.high or float("inf"))
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def studies() -> Iterator[Found]:
-    """What the studies of known programs found, oldest first."""
+    """Return the results of studies of known programs, oldest first."""
     from experiments.models import Experiment
     from experiments.selectors.network import network_study_of
 

@@ -1,4 +1,4 @@
-"""A capture that is larger than memory: how fast it is analysed, in how much memory, and whether progress is told.
+"""A capture that is larger than memory: how fast it is analysed, in how much memory, and with which progress.
 
     python -m benchmarks.large_capture [--gb 20] [--at DIRECTORY]
 
@@ -36,19 +36,19 @@ import json, resource, sys, time
 from pathlib import Path
 import analysis
 analysis.analyse(sys.argv[2])  # loads the kernels: 0.2 s, however long the capture is
-told, before = [], resource.getrusage(resource.RUSAGE_SELF)
+reports, before = [], resource.getrusage(resource.RUSAGE_SELF)
 begin = time.monotonic()
-result = analysis.analyse(sys.argv[1], progress=lambda done, of: told.append((done, of, time.monotonic())))
+result = analysis.analyse(sys.argv[1], progress=lambda done, of: reports.append((done, of, time.monotonic())))
 wall_s = time.monotonic() - begin
 used = resource.getrusage(resource.RUSAGE_SELF)
-steps = [later[2] - earlier[2] for earlier, later in zip(told, told[1:])]
+steps = [later[2] - earlier[2] for earlier, later in zip(reports, reports[1:])]
 status = Path("/proc/self/status").read_text()
 print(json.dumps({
     "wall_s": wall_s, "cpu_s": used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime,
     "system_s": used.ru_stime - before.ru_stime,
     "resident_mb": int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024 / 1e6,
-    "told": len(told), "rising": [step[0] for step in told] == sorted(step[0] for step in told),
-    "last_share": told[-1][0] / told[-1][1], "longest_silence_s": max(steps), "trust": result.trust.verdict,
+    "reports": len(reports), "rising": [step[0] for step in reports] == sorted(step[0] for step in reports),
+    "last_share": reports[-1][0] / reports[-1][1], "longest_silence_s": max(steps), "trust": result.trust.verdict,
     **{name: result.metrics[name] for name in ("packets", "wire_bytes", "connections", "retransmitted_segments")},
 }))
 """
@@ -120,19 +120,21 @@ def main() -> None:
             check=True,
             text=True,
         )
-    told = json.loads(done.stdout)
-    assert told["packets"] == written, (told["packets"], written)
-    packets, wall_s, cpu_s = told["packets"], told["wall_s"], told["cpu_s"]
-    again = told["retransmitted_segments"]
-    print(f"{packets:,.0f} packets, {size / 1e9:.2f} GB, {told['connections']:.0f} connections, {again:.0f} sent again")
+    result = json.loads(done.stdout)
+    assert result["packets"] == written, (result["packets"], written)
+    packets, wall_s, cpu_s = result["packets"], result["wall_s"], result["cpu_s"]
+    again = result["retransmitted_segments"]
+    print(
+        f"{packets:,.0f} packets, {size / 1e9:.2f} GB, {result['connections']:.0f} connections, {again:.0f} sent again"
+    )
     print(f"{wall_s:.1f} s: {packets / wall_s / 1e6:.2f} million packets/s, {size / wall_s / 1e6:.0f} MB/s")
     print(
-        f"{cpu_s:.1f} s of CPU ({told['system_s']:.1f} of the system): {packets / cpu_s / 1e6:.2f} million packets per second of CPU"
+        f"{cpu_s:.1f} s of CPU ({result['system_s']:.1f} of the system): {packets / cpu_s / 1e6:.2f} million packets per second of CPU"
     )
-    print(f"{told['resident_mb']:.0f} MB resident, trust {told['trust']}")
+    print(f"{result['resident_mb']:.0f} MB resident, trust {result['trust']}")
     print(
-        f"progress told {told['told']} times, {'rising' if told['rising'] else 'NOT RISING'}, to {told['last_share']:.4f}; "
-        f"longest silence {told['longest_silence_s']:.2f} s"
+        f"progress reported {result['reports']} times, {'rising' if result['rising'] else 'NOT RISING'}, to {result['last_share']:.4f}; "
+        f"longest silence {result['longest_silence_s']:.2f} s"
     )
 
 

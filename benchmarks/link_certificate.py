@@ -1,4 +1,4 @@
-"""What links of the virtual test-bed are measured to be beside what was asked of them: one command prints the table.
+"""Measured and configured values of links of the test-bed: one command prints the table.
 
     python -m benchmarks.link_certificate [--rounds 3] [--delays-ms 0 4 16] [--bandwidth 3e8] [--topology "two sites"] [--busy 0]
 
@@ -58,7 +58,7 @@ def show(number: int, link: PlainLink) -> bool:
 
 
 def values(certificate: Certificate, source: str) -> dict[str, float]:
-    """What was achieved in one direction, by quantity."""
+    """Return the achieved values of one direction, by quantity."""
     return {row.quantity: row.achieved or 0.0 for row in certificate.rows if row.source == source}
 
 

@@ -1,4 +1,4 @@
-"""What counting time inside MPI costs: `python -m benchmarks.mpi_profile`.
+"""Overhead of the MPI profile: `python -m benchmarks.mpi_profile`.
 
 What it adds to a run of water on four hosts: `python -m benchmarks.orchestration --only profile`.
 

@@ -1,4 +1,4 @@
-"""What Rankwire itself costs around a run: one command prints the table.
+"""Overhead of Rankwire per run: one command prints the table.
 
     python -m benchmarks.orchestration [--trials 12] [--rounds 3] [--only PART ...] [--json FILE]
 
@@ -7,7 +7,7 @@ elapsed times of its launch commands, divided by the number of trials. It holds 
 the database; the task that a Celery worker runs is called in this process. ReFrame, installed into a throw-away
 environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
 elapsed times with and without capture, runs interleaved. The cost of the live view is the same ratio between trials whose
-page is asked for as often as a browser does while their capture is decoded as it grows, and trials that nobody looks at and whose
+page is asked for as often as a browser does while their capture is decoded as it grows, and trials without a reader and whose
 capture is decoded at the end only. Rounds tell the spread: the machine may be busy. The cost of the MPI profile is the mean ratio between
 runs that follow each other with it and without, in changing order, and its interval of 95 %; beside it, the calls of all ranks times
 what counting one takes in them, as a share of their time.
@@ -102,7 +102,7 @@ def measure(parts: Sequence[str], trials: int, rounds: int, home: Path) -> list[
 
 
 def overhead(trials: int, rounds: int, home: Path) -> list[Row]:
-    """What a trial costs beside its launch command, and what it costs ReFrame."""
+    """Return the overhead of a trial beyond its launch command, and that of ReFrame."""
     reframe = Reframe(home / "reframe", trials)
     testbed, local, other = [], [], []
     for _ in range(rounds):
@@ -203,7 +203,7 @@ def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
 
 def profile_cost(_trials: int, rounds: int, _home: Path) -> list[Row]:
-    """What counting inside MPI adds to the elapsed time and to the packets of water: with it and without, in turn."""
+    """Return the overhead of the profile in elapsed time and packets of water: with and without it, in turn."""
     from experiments.models import Measurement
 
     seen: dict[tuple[str, str], list[float]] = {}
@@ -252,7 +252,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
             times: dict[bool, list[float]] = {True: [], False: []}
             for watched, look in (*pair, *pair[::-1]) * PAIRS:
                 measure._live = look
-                # It lives on while nobody looks: memory that its end frees would be felt by the next trial.
+                # It stays alive: freeing its memory would disturb the next trial.
                 reader.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
                 experiment = run_water()
                 if reader.poll() is not None:
@@ -313,7 +313,7 @@ def queue_of_ten_thousand(_trials: int, _rounds: int, _home: Path) -> list[Row]:
     }
     accepted_s = seconds(lambda: Experiment.submit(parse(spec), project=load_defaults()))
     cluster = Cluster.objects.get(slug="local")
-    Trial.claim_next(cluster, "host:1:1")  # takes the machine: whoever looks from now on goes away again
+    Trial.claim_next(cluster, "host:1:1")  # takes the machine: later claims find nothing
     look_s = min(seconds(lambda: Trial.claim_next(cluster, "host:2:2")) for _ in range(5))
     return [
         row("10 000 trials accepted", [accepted_s], "s", 5.0),

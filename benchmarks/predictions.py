@@ -5,12 +5,12 @@ Rankwire make the data, half an hour where nothing else runs:
 
     for study in water ring pingpong hpl; do RANKWIRE_VAR=DIR script/run experiments/library/$study-network-quick.yaml; done
 
-Every link of each is foretold from the trials on its other links, so that nothing of it is known, and held against what its trials
+Every link of each is predicted from the trials on its other links, so that nothing of it is known, and held against what its trials
 took: error of the prediction (of the geometric mean of the trials), and how many single trials lie in the interval that is to hold 90 %
-of them. "Within range" leaves links out that are foretold from beyond the range that is left. Below: the predictions that people kept
+of them. "Within range" leaves links out that are predicted from beyond the range that is left. Below: the predictions that people kept
 and had checked, by workload and predictor.
 
-By replay, from the one traced trial on the mildest link of each experiment with `profile: trace`, every other link is foretold too, where
+By replay, from the one traced trial on the mildest link of each experiment with `profile: trace`, every other link is predicted too, where
 SimGrid is installed and ping-pongs calibrate.
 """
 
@@ -42,7 +42,7 @@ _ROW: Final = "| {:<34} | {:>5} | {:>6} | {:>7} | {:>7} | {:>8} | {:>12} |"
 
 @dataclass(frozen=True)
 class Study:
-    """What came of one model: of one experiment at one combination of its other factors."""
+    """Result of one model: of one experiment at one combination of its other factors."""
 
     workload: str
     slug: str
@@ -77,7 +77,7 @@ def installation() -> Iterator[None]:
     """Django on the services of the installation that RANKWIRE_VAR names."""
     place = Installation.of_environment()
     with embedded_services(place) as lease:
-        os.environ |= child_environment(place, lease)
+        os.environ |= child_environment(place, lease.state)
         import django
 
         django.setup()
@@ -142,7 +142,7 @@ def _print_replays() -> None:
 
 
 def _replayed(experiment: Experiment, fitted: Fitted) -> Iterator[ReplayedLink]:
-    """Raise RepositoryError where there is nothing to replay."""
+    """Raise RepositoryError if there is nothing to replay."""
     from analysis.conclusions.observations.needs import link_of
     from dashboard.background.replays import replayed
     from experiments.selectors import replays

@@ -1,10 +1,10 @@
-"""What REST costs with many trials stored: one command prints the table.
+"""Cost of REST with many stored trials: one command prints the table.
 
     python -m benchmarks.rest [--trials 100000] [--requests 100]
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials of 60 measurements (``seed_repository``)
 and removed again. Every request runs the whole stack below HTTP as a member of one project, with a token, as clients ask; nothing of an
-answer is cached, and what is loaded is frozen as the server freezes it. Beside the times stands the processor time of a request (this
+answer is cached, and what is loaded is frozen as the server freezes it. Beside the times is the processor time of a request (this
 process and its database backend together), and the ratio of its median to that of the catalogue of projects, which asks for one row:
 other work on the machine stretches both.
 """
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def measure(trials: int, requests: int) -> dict[str, tuple[Cost, float]]:
-    """What is asked -> its cost, and the bound in milliseconds (0: none)."""
+    """Request -> its cost, and the bound in milliseconds (0: none)."""
     from django.contrib.auth import get_user_model
     from django.core.management import call_command
     from django.test import Client

@@ -1,6 +1,6 @@
-"""The Django project: settings, addresses, the Celery application and the embedded services."""
+"""Django project: settings, URLs, Celery application, embedded services."""
 
-# Loaded with Django, so that tasks declared with `shared_task` find their application in every process.
+# Imported with Django, so that each process registers `shared_task` with this application.
 from config.celery import app as celery_app
 
 __all__ = ["celery_app"]

@@ -1,4 +1,4 @@
-"""Settings of accounts, from the environment: mail, an identity provider over OpenID Connect, LDAP, groups and their roles."""
+"""Settings of accounts: mail, OpenID Connect, LDAP, roles of groups."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ ROLES: Final = ("viewer", "submitter", "maintainer")
 
 
 def mail(url: str, sender: str) -> dict[str, Any]:
-    """Django's settings of `smtp://user:password@host:port` (`smtps` for TLS from the start, `smtp+tls` for STARTTLS)."""
+    """Return Django's settings of `smtp://user:password@host:port`."""
     if not url:
-        # Nothing is sent, and the pages say so instead of promising a mail.
         return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
     parts = urlsplit(url)
     if parts.scheme not in ("smtp", "smtps", "smtp+tls") or not parts.hostname or not sender:
@@ -39,7 +38,7 @@ def mail(url: str, sender: str) -> dict[str, Any]:
 
 
 def identity_provider(environment: Environment) -> list[dict[str, Any]]:
-    """The OpenID Connect provider as allauth's apps; none unless its address is set."""
+    """Return the OpenID Connect provider as apps of allauth, if one is set."""
     server = environment.RANKWIRE_OIDC_SERVER
     client, secret = environment.RANKWIRE_OIDC_CLIENT_ID, environment.RANKWIRE_OIDC_SECRET
     name = environment.RANKWIRE_OIDC_NAME
@@ -48,7 +47,7 @@ def identity_provider(environment: Environment) -> list[dict[str, Any]]:
         return []
     if urlsplit(server).scheme not in ("https", "http") or not client or not secret:
         raise ImproperlyConfigured(
-            "RANKWIRE_OIDC_SERVER is the address of the provider and needs RANKWIRE_OIDC_CLIENT_ID and RANKWIRE_OIDC_SECRET."
+            "RANKWIRE_OIDC_SERVER must be a URL, with RANKWIRE_OIDC_CLIENT_ID and RANKWIRE_OIDC_SECRET."
         )
     settings = {"server_url": server, "scope": scopes, "oauth_pkce_enabled": True}
     return [{"provider_id": "oidc", "name": name, "client_id": client, "secret": secret, "settings": settings}]
@@ -60,7 +59,7 @@ def origin(url: str) -> str:
 
 
 def group_roles(items: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """The (project, role) of each group, from `group=project:role`."""
+    """Return group -> (project, role) pairs, from `group=project:role`."""
     roles: dict[str, list[tuple[str, str]]] = {}
     for item in items:
         group, _, target = item.rpartition("=")
@@ -74,14 +73,14 @@ def group_roles(items: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def directory(environment: Environment) -> dict[str, Any]:
-    """The settings of django-auth-ldap; none unless a server is set. People are looked for with `%(user)s` in the filter."""
+    """Return the settings of django-auth-ldap, if a server is set."""
     server, people = environment.RANKWIRE_LDAP_SERVER, environment.RANKWIRE_LDAP_PEOPLE
     name, password = environment.RANKWIRE_LDAP_BIND, environment.RANKWIRE_LDAP_PASSWORD
-    wanted = environment.RANKWIRE_LDAP_FILTER
+    user_filter = environment.RANKWIRE_LDAP_FILTER
     groups = environment.RANKWIRE_LDAP_GROUPS
     if not server:
         return {}
-    if not people or "%(user)s" not in wanted:
+    if not people or "%(user)s" not in user_filter:
         raise ImproperlyConfigured(
             "RANKWIRE_LDAP_SERVER needs RANKWIRE_LDAP_PEOPLE, and %(user)s in RANKWIRE_LDAP_FILTER."
         )
@@ -96,7 +95,7 @@ def directory(environment: Environment) -> dict[str, Any]:
         "AUTH_LDAP_BIND_DN": name,
         "AUTH_LDAP_BIND_PASSWORD": password,
         "AUTH_LDAP_START_TLS": server.startswith("ldap:"),
-        "AUTH_LDAP_USER_SEARCH": config.LDAPSearch(people, ldap.SCOPE_SUBTREE, wanted),
+        "AUTH_LDAP_USER_SEARCH": config.LDAPSearch(people, ldap.SCOPE_SUBTREE, user_filter),
         "AUTH_LDAP_USER_ATTR_MAP": {"first_name": "givenName", "last_name": "sn", "email": "mail"},
         "AUTH_LDAP_CONNECTION_OPTIONS": {ldap.OPT_NETWORK_TIMEOUT: 10},
     }

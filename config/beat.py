@@ -1,8 +1,8 @@
-"""When the periodic tasks are due: counted on the monotonic clock.
+"""Celery beat on the monotonic clock.
 
-Celery's own schedulers compare wall-clock times. After a step of the clock back, by an hour say, they send nothing for an
-hour: lost trials stay unfound, and a trial whose message was lost waits that long. Nor does a message say when it expires,
-which a worker with another clock would misread: while earlier ones wait to be heard nothing is sent.
+Celery's schedulers compare wall-clock times: after a step of the clock back by an hour they send nothing for an hour, and lost
+trials are not detected. Messages have no expiry time, which a worker with another clock would misread; instead, nothing is sent
+while earlier messages wait.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ log = structlog.get_logger()
 
 
 class SteadyScheduler(Scheduler):
-    """Sends each entry of CELERY_BEAT_SCHEDULE once per its number of seconds, the first time at once. Keeps no schedule on disk.
+    """Sends each entry of CELERY_BEAT_SCHEDULE at the start and once per period.
 
-    An entry that is due while messages wait for a free worker process is tried again after ``AGAIN_S``.
+    If messages wait for a free worker process, a due entry is tried again after ``AGAIN_S``.
     """
 
     def __init__(self, *arguments: Any, schedule_filename: str = "", **options: Any) -> None:
-        """``schedule_filename`` (`--schedule`): touched with every tick, where it is an absolute path, for who watches the beat."""
+        """Touch an absolute ``schedule_filename`` with each tick, for health checks."""
         self._pulse = Path(schedule_filename)
         super().__init__(*arguments, **options)
 
@@ -41,7 +41,7 @@ class SteadyScheduler(Scheduler):
         self.merge_inplace(self.app.conf.beat_schedule)
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Send what is due and store a heartbeat; return how many seconds to sleep. No outage of Redis or PostgreSQL ends it."""
+        """Send due entries and a heartbeat; return the seconds to sleep."""
         now = time.monotonic()
         for name, entry in self.schedule.items():
             if now >= self._due_s.setdefault(name, now):
@@ -57,9 +57,9 @@ class SteadyScheduler(Scheduler):
         try:
             if not has_listener(self.app):
                 return False
-            # Without a producer of its own: making one waits for the broker, and no heartbeat would be stored meanwhile.
+            # Without a new producer: creating one waits for the broker and delays heartbeats.
             self.apply_async(entry, advance=False)
-        except Exception as error:  # a host name that is not resolved, a wrong password: all of them end some day
+        except Exception as error:  # an unresolved host name, a wrong password: outages that end
             if not outage.note(error):
                 log.exception("message_unsent", task=entry.task)
             return False

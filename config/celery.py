@@ -1,4 +1,4 @@
-"""The Celery application. Tasks live in workers/tasks.py and dashboard/background/tasks.py."""
+"""Celery application of workers/tasks.py and dashboard/background/tasks.py."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from celery.signals import (
 )
 from django.conf import settings
 
-from config.log import say_as_object
+from config.log import print_as_json
 from config.services.children import die_with_parent
 from experiments.common import outage
 from workers import stopping, vital_signs
@@ -34,63 +34,63 @@ app.autodiscover_tasks(["workers", "dashboard.background"])
 
 @setup_logging.connect
 def keep_logging(**_: Any) -> None:
-    """A connected receiver keeps Celery from replacing the handlers of config/log.py."""
+    """Keep Celery from replacing the handlers of config/log.py."""
 
 
 @celeryd_init.connect
 @beat_init.connect
 def refuse_without_services(**_: Any) -> None:
-    """Without an address Celery would try a guessed one for ever."""
+    """Exit without addresses: Celery would retry a default one for ever."""
     if not settings.SERVICES_KNOWN:
-        # Celery swallows what a receiver raises, except this.
+        # The only exception of a receiver that Celery propagates.
         raise SystemExit("rankwire: DATABASE_URL and REDIS_URL not set, and no embedded services run.")
 
 
 @celeryd_init.connect
-def speak_in_objects(**_: Any) -> None:
-    """A worker that is told to end prints a line of its own."""
+def print_json(**_: Any) -> None:
+    """Print the lines of a stopping worker as JSON too."""
     if settings.LOG_FORMAT == "json":
-        from celery.apps import worker as worker_program  # a worker has it; pages do without
+        from celery.apps import worker as worker_program  # not imported by web processes
 
-        worker_program.safe_say = say_as_object  # type: ignore[attr-defined]
+        worker_program.safe_say = print_as_json  # type: ignore[attr-defined]
 
 
 @celeryd_init.connect
 def remember_worker(**_: Any) -> None:
-    """Before the pool is forked: a child that asked for its parent might be told the one it was left to."""
+    """Store the worker's process ID before the pool is forked."""
     global _worker_pid
     _worker_pid = os.getpid()
 
 
 @celeryd_after_setup.connect
-def hear_of_files_of_this_machine(instance: Any, **_: Any) -> None:
-    """Who takes analysis takes what only this machine has the files of, too."""
+def consume_local_analysis(instance: Any, **_: Any) -> None:
+    """Let a worker of the analysis queue also consume that of local files."""
     queues = instance.app.amqp.queues
     if "analysis" in queues.consume_from:
         queues.select_add(analysis_here())
 
 
 @worker_shutting_down.connect
-def tell_the_pool(**_: Any) -> None:
-    """A warm shutdown waits for tasks, and one of ours goes on as long as trials wait."""
+def announce_shutdown(**_: Any) -> None:
+    """Notify running tasks of a warm shutdown: one runs as long as trials wait."""
     stopping.announce()
 
 
 @heartbeat_sent.connect
-def leave_a_trace(**_: Any) -> None:
-    """For whoever watches the worker from outside and must not disturb what it measures."""
+def touch_heartbeat_file(**_: Any) -> None:
+    """Touch a file for health checks, which then start no process beside a trial."""
     if settings.HEARTBEAT_FILE:
         with contextlib.suppress(OSError):
             Path(settings.HEARTBEAT_FILE).touch()
 
 
 class Connected(bootsteps.StartStopStep):
-    """Step of a worker that follows each connection to the broker: the first one, and those after outages."""
+    """Worker step after each connection to the broker."""
 
     requires = ("celery.worker.consumer.connection:Connection",)
 
     def start(self, parent: Any) -> None:
-        """Record that Redis answers, and store heartbeats from the first time on."""
+        """Record the end of an outage and start heartbeats."""
         outage.REDIS.end()
         vital_signs.keep_recording(parent.hostname, parent.app.amqp.queues.consume_from)
 
@@ -100,6 +100,6 @@ app.steps["consumer"].add(Connected)
 
 @worker_process_init.connect
 def die_with_worker(**_: Any) -> None:
-    """A killed worker would leave its pool running: a trial that no worker watches."""
-    if os.getpid() != _worker_pid:  # a worker without a pool is its own and only process
+    """End a pool process with its worker, so that no trial runs unsupervised."""
+    if os.getpid() != _worker_pid:  # false in a worker without a pool
         die_with_parent(_worker_pid)

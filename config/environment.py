@@ -1,4 +1,7 @@
-"""Settings from the environment: one table, checked by pydantic, from which `config.settings_reference` writes the documentation."""
+"""Settings from the environment: a table of variables, validated by pydantic.
+
+`config.settings_reference` generates the documentation from it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ NOTICES_OUTAGES = {
     "keepalives_count": "2",
     "tcp_user_timeout": "8000",
 }
-"""Options of libpq: a server that has gone without a word is noticed within 8 s, where the system waits for minutes."""
+"""Options of libpq that detect an unreachable server within 8 s instead of minutes."""
 
 
 def _items(text: Any) -> Any:
@@ -64,18 +67,20 @@ Prefix = Annotated[str, AfterValidator(_prefix)]
 Address = Annotated[str, AfterValidator(_address)]
 
 
-def setting(default: Any, meaning: str, *, shown: str = "", example: str = "", **limits: Any) -> Any:
-    """Describe a variable. ``shown`` is its default in words, ``example`` the value in `.env.example`."""
-    return Field(default, description=meaning, json_schema_extra={"shown": shown, "example": example}, **limits)
+def setting(default: Any, meaning: str, *, default_text: str = "", example: str = "", **limits: Any) -> Any:
+    """Describe a variable; ``default_text`` is its default in words."""
+    return Field(
+        default, description=meaning, json_schema_extra={"default_text": default_text, "example": example}, **limits
+    )
 
 
 class Environment(BaseModel):
-    """Every environment variable that is read, with its type, default, limits and meaning."""
+    """All environment variables with type, default, limits and meaning."""
 
     model_config = ConfigDict(frozen=True)
 
     def __repr__(self) -> str:
-        """Show no value: Django's debug page lists settings, and some are secrets."""
+        """Hide values: Django's debug page shows settings, and some are secrets."""
         return f"{type(self).__name__}()"
 
     __str__ = __repr__
@@ -84,13 +89,13 @@ class Environment(BaseModel):
     DATABASE_URL: str = setting(
         "",
         "`postgresql://user:password@host:port/name`, PostgreSQL 14 or newer; options after `?` are libpq's (`sslmode=require`)",
-        shown="embedded",
+        default_text="embedded",
         example="postgresql://rankwire:secret@db.example.org:5432/rankwire",
     )
     REDIS_URL: str = setting(
         "",
         "`redis://:password@host:port/number`, `rediss://` for TLS. Carries messages and short-lived values, no results",
-        shown="embedded",
+        default_text="embedded",
         example="redis://:secret@redis.example.org:6379/0",
     )
     RANKWIRE_DATABASE_PASSWORD: str = setting(
@@ -111,7 +116,7 @@ class Environment(BaseModel):
         example="rankwire",
     )
     RANKWIRE_STORE_ENDPOINT: Address = setting(
-        "", "Address of the server that speaks S3", shown="Amazon's", example="https://s3.example.org"
+        "", "Address of the server that speaks S3", default_text="Amazon's", example="https://s3.example.org"
     )
     RANKWIRE_STORE_REGION: str = setting("", "Region of the bucket")
     RANKWIRE_STORE_PREFIX: str = setting("", "Path in the bucket below which the files are stored")
@@ -208,7 +213,7 @@ class Environment(BaseModel):
         "",
         "Directories in which workers search the programs of trials and their own tools. Set it if several workers run, so that all use the"
         " same binary. Every trial keeps the PATH that it had",
-        shown="the worker's PATH",
+        default_text="the worker's PATH",
     )
     RANKWIRE_WORKLOADS: str = setting(
         "", "Directory whose Python files define workloads (docs/workloads.md); loaded when a process starts"
@@ -230,14 +235,18 @@ class Environment(BaseModel):
         "", "Path of the site below which all pages are; see [Behind a proxy](#behind-a-proxy)", example="/rankwire"
     )
     RANKWIRE_SECRET_KEY: str = setting(
-        "", "Signs sessions; the same for all web processes of an installation", shown="`secret-key` in `RANKWIRE_VAR`"
+        "",
+        "Signs sessions; the same for all web processes of an installation",
+        default_text="`secret-key` in `RANKWIRE_VAR`",
     )
     RANKWIRE_ADDRESS: Address = setting(
         "http://127.0.0.1:8000",
         "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](#notices)",
     )
     RANKWIRE_NAME: str = setting(
-        "", "Name of this installation in bundles, and on pages of experiments imported from it", shown="the host name"
+        "",
+        "Name of this installation in bundles, and on pages of experiments imported from it",
+        default_text="the host name",
     )
     # Accounts
     RANKWIRE_SIGN_UP: bool = setting(False, "1 lets every visitor create an account")
@@ -279,7 +288,7 @@ class Environment(BaseModel):
         "", "Entry of the directory below which users are", example="ou=people,dc=example,dc=org"
     )
     RANKWIRE_LDAP_FILTER: str = setting("(uid=%(user)s)", "Filter that finds a user by name")
-    RANKWIRE_LDAP_BIND: str = setting("", "Account that searches the directory", shown="anonymous")
+    RANKWIRE_LDAP_BIND: str = setting("", "Account that searches the directory", default_text="anonymous")
     RANKWIRE_LDAP_PASSWORD: str = setting("", "Password of that account")
     RANKWIRE_LDAP_GROUPS: str = setting(
         "", "Entry of the directory below which groups are (`groupOfNames`)", example="ou=groups,dc=example,dc=org"
@@ -292,9 +301,9 @@ class Environment(BaseModel):
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> Environment:
-        """Check the variables; raise `ImproperlyConfigured` with one line for the first wrong value."""
+        """Validate variables. Raise `ImproperlyConfigured` on the first wrong value."""
         try:
-            return cls.model_validate(given(variables))
+            return cls.model_validate(setting_texts(variables))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             text = (
@@ -307,17 +316,17 @@ class Environment(BaseModel):
 
     @classmethod
     def load(cls, dotenv: Path) -> Environment:
-        """Read the process's environment and, for what it does not set, the file `.env`."""
+        """Read the environment and, with lower priority, the file `.env`."""
         return cls.of(variables_of(dotenv))
 
 
 def variables_of(dotenv: Path) -> dict[str, str]:
-    """Return the variables of the file `.env`, replaced by those of the environment."""
+    """Return the variables of the file `.env`, overridden by the environment."""
     return {**read_dotenv(dotenv), **os.environ}
 
 
-def given(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of each setting that is set, in its variable or in the file that NAME_FILE names, as containers get secrets."""
+def setting_texts(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each setting, from NAME or the file in NAME_FILE."""
     texts = {
         name: variables.get(name, "").strip() or _of_file(f"{name}_FILE", variables)
         for name in Environment.model_fields
@@ -331,12 +340,12 @@ def _of_file(name: str, variables: Mapping[str, str]) -> str:
     try:
         return Path(path).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "not a text file"
         raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from None
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
-    """`NAME=value` lines; blank lines and lines that begin with # are skipped, one pair of quotes is taken off."""
+    """Read `NAME=value` lines without comments; strip one pair of quotes."""
     values: dict[str, str] = {}
     if not path.is_file():
         return values
@@ -354,22 +363,22 @@ def read_dotenv(path: Path) -> dict[str, str]:
 
 
 def with_password(url: str, password: str, *, name: str) -> str:
-    """`url` with a password that may hold any character; `name` is that of the setting that gives the password."""
+    """Add a password of any characters to `url`; `name` is its setting, for errors."""
     if not password:
         return url
     parts = urlsplit(url)
     if not parts.netloc:
-        raise ImproperlyConfigured(f"{name} is set, but not the address that it belongs to.")
+        raise ImproperlyConfigured(f"{name} is set, but its address is not.")
     user, _at, host = parts.netloc.rpartition("@")
     if ":" in user:
-        raise ImproperlyConfigured(f"{name} is set, but the address holds a password already.")
+        raise ImproperlyConfigured(f"{name} is set, but the address has a password already.")
     return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
 
 def database(url: str) -> dict[str, Any]:
-    """Django's DATABASES entry of `postgresql://user:password@host:port/name?option=value`.
+    """Return Django's DATABASES entry of a postgresql:// address.
 
-    Only PostgreSQL: the claim of a trial and the lease of hosts rely on its locking (docs/architecture.md).
+    Other databases are refused: claims of trials and leases of hosts rely on PostgreSQL's locks (docs/architecture.md).
     """
     parts = urlsplit(url)
     try:
@@ -392,7 +401,7 @@ def database(url: str) -> dict[str, Any]:
 
 
 def redis_address(url: str) -> str:
-    """`url`, checked to be an address of Redis."""
+    """Return `url` if it is an address of Redis."""
     if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
         raise ImproperlyConfigured("REDIS_URL must read redis://:password@host:port/number.")
     return url

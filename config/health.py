@@ -1,4 +1,4 @@
-"""Is this installation ready, and do its processes run? For container health checks, load balancers and monitoring."""
+"""Health of the installation for container checks, load balancers and Prometheus."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from experiments.common import outage
 from experiments.models import LastSeen
 
 PATIENCE_S: Final = 1.5
-"""The answer is there within two seconds, whatever PostgreSQL and Redis do."""
+"""Seconds until a silent service counts as down; the answer takes at most 2 s."""
 
 
 @dataclass
 class _Probe:
-    """A question to a dependency in a thread of its own, which may hang: then no second one starts."""
+    """A check of a service in its own thread; only one runs at a time."""
 
-    ask: Callable[[], Any]
+    check: Callable[[], Any]
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "probe"))
     _running: Future[Any] | None = None
 
     def begin(self) -> Future[Any]:
-        """Ask, unless an earlier question has no answer yet."""
+        """Start the check unless it is running."""
         if self._running is None or self._running.done():
-            self._running = self._threads.submit(self._ask)
+            self._running = self._threads.submit(self._check)
         return self._running
 
-    def _ask(self) -> Any:
+    def _check(self) -> Any:
         try:
-            return self.ask()
+            return self.check()
         except Exception as error:
             outage.note(error)
             return None
@@ -46,7 +46,7 @@ def _processes() -> Any:
     try:
         return LastSeen.of_roles()
     finally:
-        connection.close()  # of this thread: each question shows that the database takes connections
+        connection.close()  # of this thread: each check opens a connection
 
 
 def _redis_answers() -> bool:
@@ -60,17 +60,17 @@ _REDIS: Final = _Probe(_redis_answers)
 
 
 def _answers() -> tuple[Mapping[str, LastSeen] | None, bool]:
-    """Return the last heartbeats by role (None if the database does not answer in time), and whether Redis answers."""
-    questions = [_DATABASE.begin(), _REDIS.begin()]
-    wait(questions, PATIENCE_S)
-    processes, redis = (each.result() if each.done() else None for each in questions)
+    """Return heartbeats by role (None without a database) and True if Redis answers."""
+    checks = [_DATABASE.begin(), _REDIS.begin()]
+    wait(checks, PATIENCE_S)
+    processes, redis = (check.result() if check.done() else None for check in checks)
     return processes, bool(redis)
 
 
 @never_cache
 @login_not_required
 def health(request: HttpRequest) -> JsonResponse:
-    """200 if PostgreSQL and Redis answer (``ready``), else 503; ``alive`` and ``last_seen_s`` are of the processes behind the pages."""
+    """Answer 200 if PostgreSQL and Redis answer, else 503."""
     processes, redis = _answers()
     ready = processes is not None and redis
     seen = processes or {}
@@ -78,8 +78,8 @@ def health(request: HttpRequest) -> JsonResponse:
         "database": processes is not None,
         "redis": redis,
         "ready": ready,
-        "alive": all(each.is_alive for each in seen.values()) if seen else None,
-        "last_seen_s": {role: each.age_s and round(each.age_s, 1) for role, each in seen.items()},
+        "alive": all(process.is_alive for process in seen.values()) if seen else None,
+        "last_seen_s": {role: process.age_s and round(process.age_s, 1) for role, process in seen.items()},
     }
     return JsonResponse(answer, status=200 if ready else 503)
 
@@ -87,7 +87,7 @@ def health(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The same for Prometheus, in its text format."""
+    """Answer in the text format of Prometheus."""
     processes, redis = _answers()
     lines = [
         "# HELP rankwire_up Whether the dependency answers.",
@@ -97,8 +97,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
         "# HELP rankwire_last_seen_seconds Age of the last heartbeat of a process.",
         "# TYPE rankwire_last_seen_seconds gauge",
     ]
-    seen = ((role, each.age_s) for role, each in (processes or {}).items())
+    ages = {role: process.age_s for role, process in (processes or {}).items()}
     lines += [
-        f'rankwire_last_seen_seconds{{process="{role}"}} {age_s:.1f}' for role, age_s in seen if age_s is not None
+        f'rankwire_last_seen_seconds{{process="{role}"}} {age_s:.1f}'
+        for role, age_s in ages.items()
+        if age_s is not None
     ]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; version=0.0.4; charset=utf-8")

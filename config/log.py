@@ -1,4 +1,4 @@
-"""Logs: structlog's and the standard library's records leave through one handler, on standard error."""
+"""Logging: structlog and the standard library share one handler on standard error."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
 
 
 class Routine(logging.Filter):
-    """Drops what is done every few seconds, work or not: the round of the beat, and that health was asked for."""
+    """Drops routine records: the periodic sweep and successful health checks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is kept: what went wrong always is."""
+        """Return False for routine records of level INFO."""
         if record.levelno != logging.INFO:
             return True
         if record.name == "gunicorn.access":
@@ -36,17 +36,17 @@ class Routine(logging.Filter):
 
 
 class Outages(logging.Filter):
-    """Drops records of errors that an outage of PostgreSQL or Redis causes: each outage is two lines (experiments/common/outage.py)."""
+    """Drops errors of an outage, which experiments/common/outage.py logs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is kept. Celery passes the error as an argument, others with its traceback."""
+        """Return False for an outage; Celery passes the error as an argument."""
         arguments = record.args if isinstance(record.args, tuple) else ()
         errors = [(record.exc_info or (None, None))[1], *arguments]
         return not any(outage.note(error) for error in errors if isinstance(error, BaseException))
 
 
 def logging_config(*, level: str, style: str) -> dict[str, Any]:
-    """As `logging.config` takes it. `style` is `console` for people or `json` for machines, one object per line."""
+    """Return a configuration for `logging.config`; `style` is `console` or `json`."""
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": _EVERY_RECORD,
@@ -64,13 +64,13 @@ def logging_config(*, level: str, style: str) -> dict[str, Any]:
                 "filters": [] if level == "DEBUG" else ["routine", "outages"],
             }
         },
-        "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines
+        "loggers": {"axes": {"level": "WARNING"}},  # three lines per sign-in
         "root": {"handlers": ["stderr"], "level": level},
     }
 
 
 def configure_logging(*, level: str, style: str) -> None:
-    """Let every record of this process leave so."""
+    """Configure logging of this process."""
     logging.config.dictConfig(logging_config(level=level, style=style))
     logging.captureWarnings(style == "json")
     structlog.configure(
@@ -88,16 +88,16 @@ def configure_logging(*, level: str, style: str) -> None:
 def _rendering(style: str) -> list[structlog.typing.Processor]:
     if style == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    # Plain tracebacks: the pretty ones print local variables, and passwords among them.
+    # Plain tracebacks: rich ones print local variables, such as passwords.
     return [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
 
 
-def say_as_object(text: str, _stream: object = None) -> None:
-    """Print what Celery says of itself in a handler of a signal, where no logger may be asked: its lock may be held."""
-    said = {
+def print_as_json(text: str, _stream: object = None) -> None:
+    """Print a message of a signal handler as JSON; a logger's lock may be held."""
+    record = {
         "event": text.strip(),
         "level": "info",
         "logger": "celery.apps.worker",
         "timestamp": datetime.now(UTC).isoformat(),
     }
-    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{json.dumps(said)}\n".encode())
+    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{json.dumps(record)}\n".encode())

@@ -1,4 +1,4 @@
-"""`script/run` and `script/manage`: one of Django's commands with the embedded services up."""
+"""`script/run` and `script/manage`: Django commands with the embedded services."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from config.supervisor import (
 )
 
 USAGE = """usage: script/run SPEC.yaml [--json FILE] [--go-on]
-runs an experiment to its end and prints its results; FILE gets all of them as JSON;
---go-on runs all trials even if the first of a new program fails"""
+Run an experiment and print its results. --json writes all of them to FILE.
+--go-on runs all trials even if the first trial of a new program fails."""
 
 
 def run(arguments: list[str]) -> int:
-    """Run an experiment to its end, with a worker if none runs yet; the status is that of `run_experiment`."""
+    """Run an experiment, with a worker if none runs; return the exit status."""
     if not arguments or {"-h", "--help"} & set(arguments):
         print(USAGE)
         return 0 if arguments else 2
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
     with embedded_services(installation) as lease:
-        environment = child_environment(installation, lease)
+        environment = child_environment(installation, lease.state)
         run_to_end(manage("set_up", "--no-demo"), environment)
         with Supervisor(installation, environment) as supervisor:
             supervisor.ensure_worker()
             command = manage("run_experiment", *arguments)
-            # Not in ROOT: the file names in the arguments are relative to where the user stands.
+            # In the working directory of the user, for relative paths in the arguments.
             process = start(command, log=None, death_signal=signal.SIGINT, cwd=Path.cwd(), environment=environment)
             try:
                 supervisor.watch(lambda: process.poll() is not None)
                 return process.wait()
             finally:
-                stop(process, [(signal.SIGINT, 30.0)])  # it cancels its trials
+                stop(process, [(signal.SIGINT, 30.0)])  # the command cancels its trials
 
 
 def with_services(arguments: list[str]) -> int:
-    """Run any command of manage.py at the terminal; when the services had to be started, on an up-to-date database."""
+    """Run a command of manage.py; migrate the database after a fresh start."""
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
     with embedded_services(installation) as lease:
-        environment = child_environment(installation, lease)
+        environment = child_environment(installation, lease.state)
         if lease.fresh:
             run_to_end(manage("set_up", "--no-demo"), environment)
         process = start(
@@ -62,7 +62,7 @@ def with_services(arguments: list[str]) -> int:
             stdin=None,
             session=False,
         )
-        # From here the command decides; Ctrl-C reaches it from the terminal anyway.
+        # The command handles signals; the terminal sends it Ctrl-C.
         signal.signal(signal.SIGINT, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda received, _frame: process.send_signal(received))

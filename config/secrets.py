@@ -1,4 +1,4 @@
-"""Secrets that an installation makes for itself, in files that only their owner can read."""
+"""Generated secrets of an installation, in files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def read_or_create_secret(path: Path, *, length_bytes: int = 48) -> str:
-    """The secret in `path` (mode 0600), made on first use.
+    """Return the secret in `path` (mode 0600); create it at first use.
 
-    Two processes may start together: the file appears complete by a hard link, and who comes second reads the first's.
+    A hard link creates the complete file, so that concurrent processes read the same secret.
     """
     try:
         return path.read_text().strip()

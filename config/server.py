@@ -1,4 +1,4 @@
-"""`script/server`: the embedded services, the web server and the workers, until Ctrl-C or SIGTERM."""
+"""`script/server`: embedded services, web server and workers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="script/server", description="Start Rankwire; Ctrl-C stops all of it.")
+    parser = argparse.ArgumentParser(prog="script/server", description="Start Rankwire; Ctrl-C stops it.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     parser.add_argument(
         "--port", type=int, default=8000, help="port to listen on, 0 for a free one (default %(default)s)"
@@ -69,7 +69,7 @@ def serve(host: str, port: int, *, demo: bool) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The bound socket that gunicorn inherits: a port that is taken is found before anything starts."""
+    """Return the bound socket that gunicorn inherits. Raise ServiceError."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
@@ -87,37 +87,37 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def web_environment(installation: Installation, lease: Lease, host: str) -> dict[str, str]:
-    """The children's environment. Who opens the server to others means it to be called by this machine's names."""
-    environment = child_environment(installation, lease)
+    """Return the environment; a public `host` allows this machine's names."""
+    environment = child_environment(installation, lease.state)
     settings = Environment.load(ROOT / ".env")
     if not _is_loopback(host):
-        known = settings.RANKWIRE_ALLOWED_HOSTS
-        environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*known, *machine_names(host)]))
+        allowed = [*settings.RANKWIRE_ALLOWED_HOSTS, *machine_names(host)]
+        environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(allowed))
     return environment
 
 
 def machine_names(host: str) -> list[str]:
-    """The names and addresses by which a browser may call this machine, when it listens on `host`."""
+    """Return the names and addresses of this machine if it listens on `host`."""
     addresses = {
         address.address.partition("%")[0]
         for interface in psutil.net_if_addrs().values()
         for address in interface
         if address.family in (socket.AF_INET, socket.AF_INET6)
     }
-    shown = sorted(f"[{address}]" if ":" in address else address for address in addresses)
+    literals = sorted(f"[{address}]" if ":" in address else address for address in addresses)
     named = [] if host in ("", "0.0.0.0", "::") else [host]  # noqa: S104 - compared, not bound
-    return [*named, socket.gethostname(), socket.getfqdn(), *shown]
+    return [*named, socket.gethostname(), socket.getfqdn(), *literals]
 
 
 def banner(listener: socket.socket, var: Path) -> str:
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host).is_unspecified:
         host = socket.gethostname()
-    shown = f"[{host}]" if ":" in host else host
+    literal = f"[{host}]" if ":" in host else host
     prefix = Environment.load(ROOT / ".env").RANKWIRE_PREFIX
     directory = os.path.relpath(var) if var.is_relative_to(ROOT) else str(var)
     return (
-        f"Rankwire is at http://{shown}:{port}{prefix}\n"
+        f"Rankwire runs at http://{literal}:{port}{prefix}\n"
         f"sign in as admin; the first password is in {directory}/admin-password\n"
         f"logs are in {directory}/log; Ctrl-C stops everything"
     )
@@ -143,7 +143,6 @@ def _web(var: Path, listener: socket.socket) -> Program:
 
 
 def _await_answer(listener: socket.socket, var: Path) -> None:
-    """Wait for the first HTTP answer of any kind; the socket queues the question until gunicorn is there."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host).is_unspecified:
         host = "::1" if ":" in host else "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Django's settings. config/environment.py explains every variable of the environment."""
+"""Django settings; config/environment.py documents the variables."""
 
 import os
 import re
@@ -16,17 +16,17 @@ from config.accounts import directory, group_roles, identity_provider, mail, ori
 from config.environment import Environment, database, redis_address, with_password
 from config.log import configure_logging
 from config.secrets import read_or_create_secret
-from config.services.state import read_state
+from config.services.lease import read_state
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Environment.load(BASE_DIR / ".env")
 
-# Everything the installation writes lies below one directory: embedded services, captures, secrets.
+# The directory of all data: embedded services, captures, secrets.
 VAR = (BASE_DIR / ENVIRONMENT.RANKWIRE_VAR).resolve()
 DEBUG = ENVIRONMENT.RANKWIRE_DEBUG
 SECRET_KEY = ENVIRONMENT.RANKWIRE_SECRET_KEY or read_or_create_secret(VAR / "secret-key")
 
-# PostgreSQL and Redis: given, or the embedded ones that script/server, script/run and script/manage start.
+# PostgreSQL and Redis of the environment, or the embedded ones of script/server, script/run and script/manage.
 _embedded = read_state(VAR)
 DATABASE_URL = with_password(
     ENVIRONMENT.DATABASE_URL or _embedded.database_url,
@@ -38,7 +38,7 @@ REDIS_URL = with_password(
     ENVIRONMENT.RANKWIRE_REDIS_PASSWORD,
     name="RANKWIRE_REDIS_PASSWORD",
 )
-# Commands that need neither (collectstatic, makemigrations, mypy) run before the services do.
+# False for commands that run without services (collectstatic, makemigrations, mypy).
 SERVICES_KNOWN = bool(DATABASE_URL and REDIS_URL)
 DATABASES = {"default": database(DATABASE_URL or "postgresql://127.0.0.1:1/rankwire")}
 CACHES: dict[str, dict[str, Any]] = {
@@ -46,45 +46,42 @@ CACHES: dict[str, dict[str, Any]] = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),
         "KEY_PREFIX": "rankwire",
-        "OPTIONS": {"socket_connect_timeout": 3, "socket_timeout": 5},  # pages do not wait longer for Redis
+        "OPTIONS": {"socket_connect_timeout": 3, "socket_timeout": 5},  # pages wait no longer
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Limits
-MAX_TRIALS = ENVIRONMENT.RANKWIRE_MAX_TRIALS  # trials of one experiment
-# Of each project that states no others of its own; 0 is without limit.
+MAX_TRIALS = ENVIRONMENT.RANKWIRE_MAX_TRIALS  # of an experiment
+# Of projects without own quotas; 0: no limit
 QUOTA_QUEUED_TRIALS = ENVIRONMENT.RANKWIRE_QUOTA_QUEUED_TRIALS
 QUOTA_MACHINE_HOURS = ENVIRONMENT.RANKWIRE_QUOTA_MACHINE_HOURS  # in 30 days
 QUOTA_DISK_GIB = ENVIRONMENT.RANKWIRE_QUOTA_DISK_GIB
 QUOTA_CAPTURE_GIB = ENVIRONMENT.RANKWIRE_QUOTA_CAPTURE_GIB
-MAX_TRIAL_HOURS = ENVIRONMENT.RANKWIRE_MAX_TRIAL_HOURS  # longest time limit of one trial
-OUTPUT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_OUTPUT_LIMIT_MIB << 20  # of what a trial printed
-FOREIGN_CPU_PERCENT = ENVIRONMENT.RANKWIRE_FOREIGN_CPU_PERCENT  # of the processors, for other programs
-# The pure rooms below know no settings, and programs of trials must not depend on who started which worker.
+MAX_TRIAL_HOURS = ENVIRONMENT.RANKWIRE_MAX_TRIAL_HOURS  # of the time limit of a trial
+OUTPUT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_OUTPUT_LIMIT_MIB << 20  # of a trial
+FOREIGN_CPU_PERCENT = ENVIRONMENT.RANKWIRE_FOREIGN_CPU_PERCENT  # CPU of other programs
+# For packages without Django settings, and the same for trials of all workers.
 if TRIAL_PATH := ENVIRONMENT.RANKWIRE_PATH:
     os.environ["RANKWIRE_PATH"] = TRIAL_PATH
-# Directory of Python files that define workloads.
 WORKLOADS_DIRECTORY = Path(ENVIRONMENT.RANKWIRE_WORKLOADS) if ENVIRONMENT.RANKWIRE_WORKLOADS else None
-HEARTBEAT_FILE = ENVIRONMENT.RANKWIRE_HEARTBEAT_FILE  # that the worker touches while it lives
-STOP_SECONDS = ENVIRONMENT.RANKWIRE_STOP_SECONDS  # that a worker lets its trial go on when told to end
-TRIAL_USER = ENVIRONMENT.RANKWIRE_TRIAL_UID  # of programs, where root runs the workers
+HEARTBEAT_FILE = ENVIRONMENT.RANKWIRE_HEARTBEAT_FILE  # touched by the worker
+STOP_SECONDS = ENVIRONMENT.RANKWIRE_STOP_SECONDS  # a running trial may take after SIGTERM
+TRIAL_USER = ENVIRONMENT.RANKWIRE_TRIAL_UID  # of programs, if root runs the workers
 TRIAL_PROCESSES = ENVIRONMENT.RANKWIRE_TRIAL_PROCESSES
-TRIAL_MEMORY_BYTES = ENVIRONMENT.RANKWIRE_TRIAL_MEMORY_MIB << 20  # 0 is most of the machine's
+TRIAL_MEMORY_BYTES = ENVIRONMENT.RANKWIRE_TRIAL_MEMORY_MIB << 20  # 0: most of the machine's
 TRIAL_DISK_BYTES = ENVIRONMENT.RANKWIRE_TRIAL_DISK_MIB << 20
-# On the disk of RANKWIRE_VAR, for the database: trials wait while less is free.
 DISK_RESERVE_BYTES = ENVIRONMENT.RANKWIRE_DISK_RESERVE_MIB << 20
-REQUEST_CPU_SECONDS = ENVIRONMENT.RANKWIRE_REQUEST_CPU_SECONDS  # of its thread; 0 is without limit
-DIRECT_EXPORT_ROWS = ENVIRONMENT.RANKWIRE_DIRECT_EXPORT_ROWS  # larger tables are made in the background
-EXPORT_DAYS = ENVIRONMENT.RANKWIRE_EXPORT_DAYS  # that such a file is kept
-INSTALLATION_NAME = ENVIRONMENT.RANKWIRE_NAME or socket.gethostname()  # in what is exported from here
-IMPORT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_IMPORT_LIMIT_MIB << 20  # of a file that is sent
-EVENT_DAYS = ENVIRONMENT.RANKWIRE_EVENT_DAYS  # that events and sent messages are kept; 0 keeps them for ever
-DELETED_DAYS = ENVIRONMENT.RANKWIRE_DELETED_DAYS  # that experiments can be brought back; 0: for ever
-# Where files of trials are in a bucket: what a machine keeps of it, and how long a worker waits for it.
+REQUEST_CPU_SECONDS = ENVIRONMENT.RANKWIRE_REQUEST_CPU_SECONDS  # 0: no limit
+DIRECT_EXPORT_ROWS = ENVIRONMENT.RANKWIRE_DIRECT_EXPORT_ROWS  # larger tables are exported in the background
+EXPORT_DAYS = ENVIRONMENT.RANKWIRE_EXPORT_DAYS  # of such a file
+INSTALLATION_NAME = ENVIRONMENT.RANKWIRE_NAME or socket.gethostname()  # in bundles
+IMPORT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_IMPORT_LIMIT_MIB << 20  # of an upload
+EVENT_DAYS = ENVIRONMENT.RANKWIRE_EVENT_DAYS  # of events and sent messages; 0: for ever
+DELETED_DAYS = ENVIRONMENT.RANKWIRE_DELETED_DAYS  # of deleted experiments; 0: for ever
 STORE_CACHE_BYTES = ENVIRONMENT.RANKWIRE_STORE_CACHE_MIB << 20
 STORE_PATIENCE_SECONDS = ENVIRONMENT.RANKWIRE_STORE_PATIENCE_SECONDS
-CAPTURE_RETENTION_DAYS = ENVIRONMENT.RANKWIRE_CAPTURE_RETENTION_DAYS  # 0 keeps captures for ever
+CAPTURE_RETENTION_DAYS = ENVIRONMENT.RANKWIRE_CAPTURE_RETENTION_DAYS  # 0: for ever
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -130,7 +127,7 @@ MIDDLEWARE = [
     "auditlog.middleware.AuditlogMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "axes.middleware.AxesMiddleware",  # the last: it answers in place of a view that found a locked name
+    "axes.middleware.AxesMiddleware",  # last: it replaces the answer to a locked name
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -142,19 +139,14 @@ LOGOUT_REDIRECT_URL = "login"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates", BASE_DIR / "templates" / "people"],  # the second for names that allauth gives
+        "DIRS": [BASE_DIR / "templates", BASE_DIR / "templates" / "people"],  # the second for template names of allauth
+        "APP_DIRS": True,
         "OPTIONS": {
-            "loaders": [
-                (
-                    "django.template.loaders.cached.Loader",
-                    ["config.template_sources.Loader", "django.template.loaders.app_directories.Loader"],
-                )
-            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.people.context.accounts",
+                "dashboard.people.preferences.accounts",
             ],
         },
     }
@@ -167,7 +159,7 @@ AUTHENTICATION_BACKENDS = [
     *(["django_auth_ldap.backend.LDAPBackend"] if LDAP else []),
     "dashboard.people.backends.AccountBackend",
 ]
-PASSWORD_HASHERS = [  # the first is used; a password in another form is stored anew when its owner signs in
+PASSWORD_HASHERS = [  # the first one; others are upgraded at sign-in
     f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2")
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -180,7 +172,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ] + [{"NAME": "experiments.models.people.access.TokensEndWithThePassword"}]
 
-# Accounts: no sign-up unless set, a second factor for who wants one, an identity provider where there is one
+# Accounts: optional sign-up, second factors, optional identity provider
 SIGN_UP = ENVIRONMENT.RANKWIRE_SIGN_UP
 SMTP_URL = ENVIRONMENT.RANKWIRE_SMTP_URL
 SENDS_MAIL = bool(SMTP_URL)
@@ -204,7 +196,7 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
 ACCOUNT_SESSION_REMEMBER = True
-# Wrong passwords are counted by axes, and by name: people behind one address do not shut each other out.
+# Axes counts wrong passwords by name and address: users behind one address do not lock out each other.
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
@@ -213,7 +205,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Rankwire"
 MFA_FORMS = {"add_webauthn": "dashboard.people.forms.AddKeyForm"}
 
-# Who changed what (experiments/models/changes.py). The sender's address is left out: a header could say anything.
+# Log of changes (experiments/models/changes.py), without addresses of senders, which headers can forge.
 AUDITLOG_DISABLE_REMOTE_ADDR = True
 AUDITLOG_MASK_CALLABLE = "experiments.models.changes.mask"
 _SECRET = ["digest", "last_used_at"]
@@ -239,31 +231,29 @@ LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = ENVIRONMENT.RANKWIRE_TIME_ZONE
 
-# Notices: where links of messages lead, and networks that webhooks may reach though they are not public.
+# Notifications: base URL of links, private networks that webhooks may reach
 PUBLIC_ADDRESS = origin(ENVIRONMENT.RANKWIRE_ADDRESS)
 WEBHOOK_NETWORKS = ENVIRONMENT.RANKWIRE_WEBHOOK_NETWORKS
 
-# Who may reach it, and how
+# Access
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.RANKWIRE_ALLOWED_HOSTS]
-# Under a path of a site: waitress takes it off again (config/front.py), Django puts it before every address it makes.
+# Path of a site: config/front.py strips it, Django prepends it to each URL.
 PREFIX = ENVIRONMENT.RANKWIRE_PREFIX
 FORCE_SCRIPT_NAME = PREFIX or None
-SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # other programs of the site need not see them
-SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies among the ports of a machine
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # hidden from other programs of the site
+SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies between ports
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.RANKWIRE_TRUSTED_ORIGINS
 if ENVIRONMENT.RANKWIRE_BEHIND_TLS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 30 * 24 * 3600
-    SECURE_REDIRECT_EXEMPT = [
-        rf"^{re.escape(PREFIX[1:])}/?healthz$"
-    ]  # a container's own health check speaks plain HTTP
+    SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(PREFIX[1:])}/?healthz$"]  # health checks of containers use plain HTTP
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
 else:
-    MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = True  # browsers give keys to http on this machine only
+    MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = True  # browsers allow it on localhost only
 X_FRAME_OPTIONS = "DENY"
-MAX_BODY_BYTES = 8 << 20  # of a request: specifications are at most a part of this
+MAX_BODY_BYTES = 8 << 20  # of a request
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [csp.NONE],
@@ -271,18 +261,18 @@ CONTENT_SECURITY_POLICY = {
         "style-src": [
             csp.SELF,
             "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
-        ],  # Plotly's own, empty until filled
-        "style-src-attr": [csp.UNSAFE_INLINE],  # Plotly sets them on the pixels of a map; our templates have none
-        "img-src": [csp.SELF, "data:", "blob:"],  # a chart that is saved as a picture
+        ],  # an empty style element of Plotly
+        "style-src-attr": [csp.UNSAFE_INLINE],  # set by Plotly, not by templates
+        "img-src": [csp.SELF, "data:", "blob:"],  # charts saved as pictures
         "font-src": [csp.SELF],
         "connect-src": [csp.SELF],
-        "form-action": [csp.SELF, *(origin(each["settings"]["server_url"]) for each in IDENTITY_PROVIDERS)],
+        "form-action": [csp.SELF, *(origin(provider["settings"]["server_url"]) for provider in IDENTITY_PROVIDERS)],
         "base-uri": [csp.NONE],
         "frame-ancestors": [csp.NONE],
     }
 }
 
-# Guessing passwords: per name and address, counted in Redis
+# Wrong passwords: counted in Redis per name and address
 AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
@@ -294,7 +284,7 @@ AXES_VERBOSE = False
 
 WEB_PROCESSES = ENVIRONMENT.RANKWIRE_WEB_PROCESSES
 
-# Static files: our own, and the files of node_modules that config/staticfiles.py names.
+# Static files, and those of node_modules in config/staticfiles.py
 STATIC_URL = f"{PREFIX}/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static", ("guides", BASE_DIR / "docs" / "images")]
@@ -332,7 +322,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Rankwire",
-    "DESCRIPTION": "The repository of experiments, MPI trials and what was heard on the wire.",
+    "DESCRIPTION": "A repository of experiments and MPI trials, with packet captures.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "OAS_VERSION": "3.1.0",
@@ -353,30 +343,30 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# Celery. A trial is acknowledged when it is taken: redelivery would launch mpirun twice (docs/architecture.md).
+# Celery. Trials are acknowledged early: a redelivery would launch mpirun twice (docs/architecture.md).
 CELERY_BROKER_URL = REDIS_URL or "redis://127.0.0.1:1/0"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "rankwire:", "socket_timeout": 30, "socket_keepalive": True}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # an outage may last for hours
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # outages may last for hours
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"
-# A worker takes trials and analysis unless it is started for one of them (--queues=analysis).
+# A worker consumes both queues unless it is started with --queues.
 CELERY_TASK_QUEUES = [Queue("trials"), Queue("analysis")]
-# What people wait for must not wait for trials: a worker of its own takes it.
+# Tasks that users wait for have a worker of their own.
 CELERY_TASK_ROUTES = {
     "workers.tasks.read_again": {"queue": "analysis"},
     "dashboard.background.*": {"queue": "background"},
     "workers.tasks.send_notices": {"queue": "background"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
+# One process per concurrently busy cluster, and one for the sweep
 CELERY_WORKER_CONCURRENCY = ENVIRONMENT.RANKWIRE_WORKER_PROCESSES
-# Its 4 s are too few where trials keep every core busy: a new process would be killed and started again, and again.
+# Celery's 4 s are too short for a new process if trials use all cores.
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-# Lost trials and lost messages are found within seconds. Nothing "expires" here: see workers/backlog.py.
+# The sweep detects lost trials and messages within seconds. Messages do not expire (workers/backlog.py).
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "workers.tasks.sweep", "schedule": 5.0},
     "retention": {"task": "workers.tasks.remove_old_captures", "schedule": 3600.0},
@@ -390,7 +380,7 @@ configure_logging(level=LOG_LEVEL, style=LOG_FORMAT)
 
 
 def require_services() -> None:
-    """Raise `ImproperlyConfigured` with one line unless PostgreSQL and Redis are known."""
+    """Raise `ImproperlyConfigured` if the address of PostgreSQL or Redis is unknown."""
     missing = [n for n, v in (("DATABASE_URL", DATABASE_URL), ("REDIS_URL", REDIS_URL)) if not v]
     if missing:
         raise ImproperlyConfigured(f"{' and '.join(missing)} not set, and no embedded services run; use script/server.")

@@ -1,4 +1,4 @@
-"""Writes `.env.example` and the table of settings in the guide: `python -m config.settings_reference`."""
+"""Generator of `.env.example` and of the guide's table of settings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EXAMPLE: Final = ROOT / ".env.example"
 GUIDE: Final = ROOT / "docs" / "administrator.md"
 _TABLE: Final = re.compile(r"(?<=<!-- settings -->\n).*?(?=<!-- /settings -->)", re.DOTALL)
 _HEAD: Final = """\
-# Settings of Rankwire. Copy to .env and uncomment what you change; variables of the environment win over the file.
-# Each can be in a file of its own instead: NAME_FILE is then the path of the file, as containers get secrets.
+# Settings of Rankwire. Copy to .env and uncomment what you change; variables of the environment have priority.
+# Each can be in a file instead, as container secrets are: set NAME_FILE to its path.
 """
 _CONTAINERS: Final = """
 # -- Containers (docker compose)
@@ -57,25 +57,24 @@ def guide_table() -> str:
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for name, field in Environment.model_fields.items():
         default = _text(field.default)
-        shown = _extra(field)["shown"] or (f"`{default}`" if default else "none")
-        rows.append(f"| `{name}` | {shown} | {field.description} |")
+        text = _extra(field)["default_text"] or (f"`{default}`" if default else "none")
+        rows.append(f"| `{name}` | {text} | {field.description} |")
     return "\n".join([*rows, ""])
 
 
 def guide() -> str:
-    """Return the guide with the table as it should be."""
+    """Return the guide with the generated table."""
     return _TABLE.sub(lambda _: guide_table(), GUIDE.read_text())
 
 
 def _text(default: Any) -> str:
-    """Return a default as it is written in the environment."""
     return (
         ",".join(default) if isinstance(default, list) else str(int(default) if isinstance(default, bool) else default)
     )
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:
-    assert isinstance(field.json_schema_extra, dict)  # noqa: S101 - as `setting` makes every field
+    assert isinstance(field.json_schema_extra, dict)  # noqa: S101 - set by `setting`
     return field.json_schema_extra
 
 

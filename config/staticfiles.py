@@ -1,4 +1,4 @@
-"""The front-end files of node_modules that pages use, named one by one: the packages hold ten times as many."""
+"""Static files: the files of node_modules that pages use, and their storage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 class ManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise has no types
-    """File names carry their content's hash; compressed beforehand; source maps are neither served nor looked for."""
+    """Hashed file names and compressed files, without source maps."""
 
     patterns = tuple(
         (glob, tuple(rule for rule in rules if "sourceMappingURL" not in str(rule)))
@@ -30,7 +30,7 @@ class ManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[mis
 
 
 class NodeModulesFinder(BaseFinder):
-    """Serves `FILES` under their static folders."""
+    """Finds `FILES` under their static folders."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.root = Path(settings.BASE_DIR) / "node_modules"

@@ -1,4 +1,4 @@
-"""Settings of the store of files: a directory of this machine, or a bucket."""
+"""Settings of the artifact store: a directory or an S3 bucket."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from config.environment import Environment
 
 
 def artifacts(environment: Environment, var: Path) -> dict[str, Any]:
-    """Django's STORAGES entry for the files of trials."""
+    """Return Django's STORAGES entry for artifacts."""
     bucket = environment.RANKWIRE_STORE_BUCKET
     options = {
         "bucket_name": bucket,
         "endpoint_url": environment.RANKWIRE_STORE_ENDPOINT.rstrip("/") or None,
         "region_name": environment.RANKWIRE_STORE_REGION or None,
         "location": environment.RANKWIRE_STORE_PREFIX.strip("/"),
-        # Without keys boto3 looks for those of the machine.
+        # Without keys boto3 searches the machine's credentials.
         "access_key": environment.RANKWIRE_STORE_KEY or None,
         "secret_key": environment.RANKWIRE_STORE_SECRET or None,
     }

@@ -1,4 +1,4 @@
-"""Programs that run together and end together."""
+"""Supervision of programs: started, restarted and stopped together."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from types import FrameType
 from config.environment import Environment
 from config.services.children import start, stop
 from config.services.errors import ServiceError
-from config.services.lease import ROOT, Installation, Lease, Lock, join_or_start, keeper_runs
-from config.services.state import State
+from config.services.lease import ROOT, Installation, Lock, State, host_runs, join_or_start
 
 POLL_S = 0.2
 STEADY_S = 10.0
@@ -25,7 +24,7 @@ LONGEST_PAUSE_S = 30.0
 
 
 class Interrupted(BaseException):
-    """A signal asked this program to end; the blocks it leaves stop what they started."""
+    """A stop signal; context managers stop their programs on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -33,43 +32,40 @@ class Interrupted(BaseException):
 
 
 def interrupt_on_stop_signals() -> None:
-    """Raise `Interrupted` at the first stop signal and ignore the later ones: the end is bounded in time anyway."""
+    """Raise `Interrupted` at the first stop signal and ignore later ones."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        for each in numbers:
-            signal.signal(each, lambda *_: None)
+        for stop_signal in numbers:
+            signal.signal(stop_signal, lambda *_: None)
         raise Interrupted(number)
 
     for number in numbers:
         signal.signal(number, interrupt)
 
 
-def child_environment(installation: Installation, lease: Lease) -> dict[str, str]:
-    """Our environment with the addresses of the services that this program holds.
+def child_environment(installation: Installation, state: State) -> dict[str, str]:
+    """Return the environment of a program, with the addresses of the services.
 
-    Models solve thousands of tiny systems: threads of BLAS double their time, and would take the cores of a trial's ranks.
+    BLAS uses one thread: models solve thousands of tiny systems, and more threads would take cores from a trial's ranks.
     """
-    own = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
-    return with_addresses(own, installation, lease.state)
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    return {**environment, **_addresses(installation, state)}
 
 
-def with_addresses(environment: Mapping[str, str], installation: Installation, state: State) -> dict[str, str]:
-    """Return `environment` with the addresses of the services."""
+def _addresses(installation: Installation, state: State) -> dict[str, str]:
     return {
-        **environment,
         "DATABASE_URL": installation.database_url or state.database_url,
         "REDIS_URL": installation.redis_url or state.redis_url,
     }
 
 
 def manage(*arguments: str) -> list[str]:
-    """The command line of one of Django's commands."""
     return [sys.executable, str(ROOT / "manage.py"), *arguments]
 
 
 def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a program that must succeed; it says itself why it did not."""
+    """Run a program. Raise ServiceError if it fails; it reports the reason itself."""
     process = start(argv, log=None, death_signal=signal.SIGKILL, cwd=ROOT, environment=environment)
     try:
         status = process.wait()
@@ -81,7 +77,7 @@ def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
 
 @dataclass
 class Program:
-    """What to run, and how to end it: signals with their grace in seconds."""
+    """A program with its stop signals and their grace periods in seconds."""
 
     name: str
     argv: Sequence[str]
@@ -93,10 +89,10 @@ class Program:
     quick_deaths: int = field(default=0, init=False)
     was_steady: bool = field(default=False, init=False)
     due: float = field(default=0.0, init=False)
-    """When it is started again, on the monotonic clock."""
+    """Time of the next start, on the monotonic clock."""
 
     def note_end(self) -> None:
-        """Choose when to start it again: at once, or after a growing pause if it ends soon after each start."""
+        """Schedule the restart, with a growing pause if the program ended early."""
         now = time.monotonic()
         steady = now - self.started > STEADY_S
         self.was_steady |= steady
@@ -106,18 +102,18 @@ class Program:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether it has never run for long: a wrong setting, not an outage."""
+        """True if it never ran for long: probably a wrong setting, not an outage."""
         return self.quick_deaths >= MAX_QUICK_DEATHS and not self.was_steady
 
 
 class Supervisor:
-    """Keeps programs running until told to end; used as a context manager, it ends them on leaving."""
+    """Restarts programs that end; as a context manager it stops them at the exit."""
 
     def __init__(self, installation: Installation, environment: Mapping[str, str]) -> None:
         self.installation = installation
         self.environment = environment
         self.programs: list[Program] = []
-        self._worker_seat: Lock | None = None
+        self._worker_lock: Lock | None = None
         self._services_pause_s = 0.0
 
     def __enter__(self) -> Supervisor:
@@ -127,26 +123,26 @@ class Supervisor:
         for program in reversed(self.programs):
             if program.process is not None:
                 stop(program.process, program.stop_ladder)
-        if self._worker_seat is not None:
-            self._worker_seat.release()
+        if self._worker_lock is not None:
+            self._worker_lock.release()
 
     def start(self, program: Program) -> None:
         self.programs.append(program)
         self._launch(program)
 
     def ensure_worker(self) -> None:
-        """Start the Celery worker and beat unless another program of this var directory runs it; ask again to take over."""
-        if self._worker_seat is None:
-            seat = Lock(self.installation.var, "worker")
-            if seat.try_to_take():
-                self._worker_seat = seat
+        """Start the Celery worker and beat unless another program runs them."""
+        if self._worker_lock is None:
+            lock = Lock(self.installation.var, "worker")
+            if lock.try_to_take():
+                self._worker_lock = lock
                 self.start(_worker(self.installation.var))
                 self.start(_beat(self.installation.var))
             else:
-                seat.release()
+                lock.release()
 
     def watch(self, done: Callable[[], bool]) -> None:
-        """Until `done`: start again what ends, the keeper of the embedded services too, and take the worker's seat when it is free."""
+        """Restart programs and services until `done`; take over a free worker."""
         while not done():
             time.sleep(POLL_S)
             self._ensure_services()
@@ -156,13 +152,13 @@ class Supervisor:
                     self._launch_again(program)
 
     def _ensure_services(self) -> None:
-        """Start the embedded services again if their keeper ended. They keep their addresses unless another program took the port."""
-        if not self.installation.embedded or keeper_runs(self.installation.var):
+        """Restart the embedded services if their host ended."""
+        if not self.installation.embedded or host_runs(self.installation.var):
             return
         if self._services_pause_s:
-            time.sleep(self._services_pause_s)  # the programs wait for the services anyway
+            time.sleep(self._services_pause_s)  # the programs wait for the services meanwhile
         else:
-            _report("the embedded services ended; starting them again")
+            _report("the embedded services ended; restarting them")
         try:
             state = join_or_start(self.installation).state
         except ServiceError as error:
@@ -171,9 +167,9 @@ class Supervisor:
             self._services_pause_s = min(2 * self._services_pause_s + 1.0, LONGEST_PAUSE_S)
             return
         self._services_pause_s = 0.0
-        addresses = with_addresses(self.environment, self.installation, state)
-        if addresses != self.environment:
-            self.environment = addresses
+        environment = {**self.environment, **_addresses(self.installation, state)}
+        if environment != self.environment:
+            self.environment = environment
             for program in self.programs:
                 if program.process is not None:
                     stop(program.process, program.stop_ladder)
@@ -181,7 +177,7 @@ class Supervisor:
     def _launch(self, program: Program) -> None:
         program.started = time.monotonic()
         program.log.parent.mkdir(parents=True, exist_ok=True)
-        program.log.parent.chmod(0o750)  # who asked what is nobody else's business
+        program.log.parent.chmod(0o750)  # logs contain requests of users
         program.process = start(
             program.argv,
             log=program.log,
@@ -195,13 +191,13 @@ class Supervisor:
         if program.process is not None:
             program.note_end()
             if program.is_hopeless:
-                raise ServiceError(f"the {program.name} process ends again and again; see {program.log}")
+                raise ServiceError(f"the {program.name} process ended repeatedly; see {program.log}")
             if program.quick_deaths <= MAX_QUICK_DEATHS:
-                _report(f"the {program.name} process ended; starting it again")
+                _report(f"the {program.name} process ended; restarting it")
         if time.monotonic() >= program.due:
             try:
                 self._launch(program)
-            except OSError as error:  # no room for its log, no memory for one process more
+            except OSError as error:  # a full disk, no memory
                 program.due = time.monotonic() + LONGEST_PAUSE_S
                 _report(f"the {program.name} process cannot be started: {error.strerror}; trying again")
 
@@ -211,35 +207,26 @@ def _report(sentence: str) -> None:
 
 
 def background_worker(var: Path) -> Program:
-    """The worker of what people wait for, exports and changes of many trials: one process, which gives way to trials."""
-    argv = [
-        "nice",
-        "-n",
-        "10",
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "config",
-        "worker",
-        "--pool=solo",
-        "--loglevel=INFO",
-    ]
-    argv += ["--queues=background", "--without-mingle", "--without-gossip", "--hostname=background@%h"]
-    # What it leaves undone is taken up again by the next one.
+    """Return the worker of background tasks, with a lower priority than trials."""
+    argv = ["nice", "-n", "10", *_celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")]
+    # The next worker resumes an interrupted task.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]
     return Program(name="background", argv=argv, log=var / "log" / "background.log", stop_ladder=ladder)
 
 
 def _worker(var: Path) -> Program:
-    argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--loglevel=INFO"]
-    argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
-    # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
+    # A warm shutdown first: the worker requeues its trial. After SIGQUIT the trial is detected as lost and queued again.
     seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
+    argv = _celery("worker", "--hostname=rankwire@%h")
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)
 
 
 def _beat(var: Path) -> Program:
-    argv = [sys.executable, "-m", "celery", "-A", "config", "beat", "--loglevel=INFO", "--pidfile="]
+    argv = _celery("beat", "--pidfile=")
     return Program(name="beat", argv=argv, log=var / "log" / "beat.log", stop_ladder=[(signal.SIGTERM, 5.0)])
+
+
+def _celery(program: str, *options: str) -> list[str]:
+    quiet = ["--without-mingle", "--without-gossip"] if program == "worker" else []
+    return [sys.executable, "-m", "celery", "-A", "config", program, "--loglevel=INFO", *quiet, *options]

@@ -7,5 +7,4 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        for listener in ("groups", "lockouts", "seen"):  # to people who sign in, or fail to
-            import_module(f"dashboard.people.{listener}")
+        import_module("dashboard.people.backends")  # which listens to people who sign in, or fail to

@@ -124,12 +124,12 @@ def _takes_the_machine(nodeid: str) -> bool:
 
 
 def _turn(item: pytest.Item) -> int:
-    """What takes longest comes first, so that several processes end together."""
+    """Order long tests first, so that the processes end together."""
     return 0 if _takes_the_machine(item.nodeid) else 1 if item.nodeid.startswith(ON_A_REAL_MACHINE) else 2
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of tests consist of stays to the end: it is not looked through for garbage again and again."""
+    """Freeze the objects of collected tests for the garbage collector."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
@@ -227,7 +227,7 @@ def empty_redis(services: Services) -> Redis:
 
 @pytest.fixture(scope="session")
 def make_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
-    """Starts real worker processes on the *test* database; whoever is left at the end of the session is killed."""
+    """Starts real worker processes on the *test* database; they are killed at the end of the session."""
     started: list[CeleryWorker] = []
 
     def start(*, variables: Mapping[str, str] = MappingProxyType({}), **options: object) -> CeleryWorker:
@@ -298,7 +298,7 @@ def celery_worker(
 
 
 def remove_dead_sessions() -> None:
-    """What sessions that were killed left behind; their servers died with them."""
+    """Remove the directories of killed sessions; their servers died with them."""
     for directory in SESSIONS.glob("[0-9]*"):
         if not psutil.pid_exists(int(directory.name)):
             shutil.rmtree(directory, ignore_errors=True)

@@ -23,14 +23,14 @@ _first_rows: dict[str, bytes] | None = None
 
 
 def empty_database() -> None:
-    """Leave what a flush leaves, and wait for whoever is still writing, as a flush does."""
+    """Leave what a flush leaves, and wait for open transactions, as a flush does."""
     global _first_rows
     if _first_rows is None:
         # Sequences go on: kept rows (tests.kept_rows) come back with the keys that they had.
         call_command("flush", verbosity=0, interactive=False, database="default", reset_sequences=False)
         _first_rows = {table: _rows_of(table) for table in _tables_with_rows(_tables())}
         return
-    # A page that a test left open may still be asking: it is let go first, or both would wait for each other.
+    # A page that a test left open may still query: it ends first, to avoid a deadlock.
     for attempt in Retrying(retry=retry_if_exception(_was_locked), stop=stop_after_delay(_LONGEST_S), reraise=True):
         with attempt:
             _empty(_first_rows)

@@ -14,7 +14,7 @@ from experiments.models import Project
 
 
 class KeptRows:
-    """What ``make`` stores in an empty repository; ``restore`` gives the same rows to each later test.
+    """Rows that ``make`` stores in an empty repository; ``restore`` gives the same rows to each later test.
 
     ``also`` names tables that are not Rankwire's own.
     """

@@ -1,4 +1,4 @@
-"""What a ring and a ping-pong need from a network by construction, to hold against what a study of the network finds."""
+"""Network needs of a ring and a ping-pong by construction, to compare with studies of the network."""
 
 from __future__ import annotations
 

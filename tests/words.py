@@ -14,5 +14,5 @@ def plain(text: str) -> str:
 
 
 def words_of(response: Any) -> str:
-    """What a page says, without markup and with plain spaces."""
+    """Return the text of a page without markup, with plain spaces."""
     return " ".join(plain(re.sub(r"<[^>]*>", " ", response.content.decode())).split())

@@ -38,7 +38,7 @@ class CeleryWorker:
         self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
         try:
             self._wait_until_it_replies()
-        except BaseException:  # or a worker that nobody knows would take what others queue
+        except BaseException:  # or an unknown worker would run tasks of other tests
             self.kill()
             raise
 
@@ -59,11 +59,11 @@ class CeleryWorker:
         return self.process.poll() is None
 
     def output(self) -> str:
-        """What it has printed so far."""
+        """Return its output so far."""
         return self.log.read_text(errors="replace")
 
     def wait_until_idle(self, *, timeout_s: float) -> bool:
-        """Whether it ends its tasks in time; a worker that does not answer counts as busy."""
+        """Return True if it ends its tasks in time; a worker without an answer is busy."""
         deadline = time.monotonic() + timeout_s
         while self.alive and time.monotonic() < deadline:
             answers = app.control.inspect(destination=[self.name], timeout=1.0).active()

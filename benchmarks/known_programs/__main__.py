@@ -65,7 +65,7 @@ def installation(var: Path) -> Iterator[Mapping[str, str]]:
     os.environ["RANKWIRE_VAR"] = str(var)
     own = Installation.of_environment()
     with embedded_services(own) as lease:
-        environment = child_environment(own, lease)
+        environment = child_environment(own, lease.state)
         run_to_end(manage("set_up", "--no-demo"), environment)
         with Supervisor(own, environment) as supervisor:
             supervisor.ensure_worker()

@@ -1,1 +1,1 @@
-"""What pages cost while trials run and when an experiment is large."""
+"""Cost of pages while trials run and of large experiments."""

@@ -1,4 +1,4 @@
-"""What the page of an experiment of 120 trials costs, from a cold cache: python -m benchmarks.pages.experiment [--rounds 5]
+"""Cost of the page of an experiment of 120 trials, from a cold cache: python -m benchmarks.pages.experiment [--rounds 5]
 
 With ``--trials 10000`` instead what everything that shows one experiment costs when it holds so many (``pages.many_trials``).
 

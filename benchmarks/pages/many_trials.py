@@ -1,4 +1,4 @@
-"""What everything that shows one experiment costs when it holds as many trials as it may: the table of ``pages.experiment --trials``.
+"""Cost of the pages of an experiment of maximum size: the table of ``pages.experiment --trials``.
 
 The trials are stored as workers leave them (a command, conditions, a certificate, the facts of their machine, every metric of the
 catalogue and the stored analysis of a capture each), by PostgreSQL's COPY. A few have failed or are flagged.
@@ -59,7 +59,7 @@ def report(trials: int, names: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one answer took: processor time of this process and of its database, and by how much the process grew for it."""
+    """Cost of one answer: processor time of the process and its database, and growth of the process."""
 
     cpu_ms: float
     elapsed_ms: float
@@ -274,7 +274,7 @@ def _copy_values(cursor: Any, experiment: Any, trials: Sequence[Any]) -> None:
 
 
 def _analyses(trials: Sequence[Any]) -> list[Any]:
-    """The rows of their analyses; those of equal sizes lie in one file, which nobody minds who reads them."""
+    """The rows of their analyses; those of equal sizes are in one file."""
     from benchmarks.pages.experiment import analysed
     from experiments.models import Artifact
     from tests.experiments import factories

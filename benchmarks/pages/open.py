@@ -1,9 +1,9 @@
-"""What open pages cost a measurement while something runs: their headers ask every two seconds.
+"""Disturbance of a measurement by open pages: their headers ask every two seconds.
 
     python -m benchmarks.pages.open [--pages 4] [--pairs 6]
 
-Trials beside which four readers have a page open, and trials beside which nobody has, in turn: the mean ratio of the elapsed times of
-neighbours and its interval of 95 %. The machine may be busy, and then that says little: beside it stands the processor time that the
+Trials beside which four readers have a page open, and trials without readers, in turn: the mean ratio of the elapsed times of
+neighbours and its interval of 95 %. The machine may be busy, and then that says little: beside it is the processor time that the
 answers took, of Django and of PostgreSQL, which no other load changes much.
 """
 

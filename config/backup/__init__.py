@@ -1,1 +1,1 @@
-"""Backups of an installation, and putting them back: the database, the files of trials, the settings."""
+"""Backup and restore of an installation: database, artifacts and settings."""

@@ -1,8 +1,8 @@
-"""Making a backup while the installation runs.
+"""Backup of a running installation.
 
-First the database, as one snapshot sees it, then the files that this snapshot names. A trial that ends meanwhile is running in the
-backup; its files are not taken. Where a file was removed or written anew in between (retention, an analysis made again), the
-database is dumped once more, so that in the end every row has its file.
+The database is dumped from one snapshot; then the files that this snapshot lists are copied. A trial that ends meanwhile is
+running in the backup, without its files. If a file was removed or rewritten meanwhile (retention, a repeated analysis), the
+database is dumped again, so that every row of a complete backup has its file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -25,35 +25,36 @@ from django.db.migrations.recorder import MigrationRecorder
 from analysis.numbers import amount, plural
 from config.backup import settings_file
 from config.backup.dump import Programs
-from config.backup.errors import ChangedBackup, KeepingError
+from config.backup.errors import BackupError
 from config.backup.layout import (
     DATABASE,
     FILES,
     NAME_PREFIX,
     PART_PREFIX,
     About,
+    Progress,
     Stored,
+    complete_backups,
     copy_pieces,
     hash_file,
+    sync,
+    sync_tree,
     verify,
-    whole_backups,
     write_sums,
 )
-from config.backup.on_disk import sync_directory, sync_tree
-from config.backup.progress import Progress
 from experiments import store
 from experiments.errors import NotPlain
 from experiments.models import Artifact, Trial
 
 ROUNDS: Final = 5
 SETTLE_S: Final = 1.0
-"""A file that is written anew has its row a moment later."""
+"""Seconds until the row of a rewritten file is updated."""
 SPARE_BYTES: Final = 64 << 20
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """What the database said at one moment."""
+    """State of the database at one moment."""
 
     files: list[Stored]
     migrations: dict[str, str]
@@ -61,49 +62,40 @@ class Snapshot:
     database_bytes: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Taken:
-    """What of the files lies in the backup already, by path: hash and length; which are shared with the backup before."""
+    """A file in the backup; ``linked`` if it is a hard link to the previous backup."""
 
-    hashes: dict[str, str] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-    linked: set[str] = field(default_factory=set)
-
-    @property
-    def bytes(self) -> int:
-        return sum(self.sizes.values())
-
-    def forget(self, path: str) -> None:
-        self.hashes.pop(path, None)
-        self.sizes.pop(path, None)
-        self.linked.discard(path)
+    sha256: str
+    size_bytes: int
+    linked: bool
 
 
 def make(
-    above: Path, *, secrets: bool = False, accept_damaged: bool = False, tell: Callable[[str], object] = print
+    above: Path, *, secrets: bool = False, accept_damaged: bool = False, report: Callable[[str], object] = print
 ) -> Path:
-    """Make a backup in a new directory below `above`, and read it back; return its place. Raise KeepingError.
+    """Make a backup in a new directory below `above`, verify it, and return its path.
 
-    ``accept_damaged``: files that are not what their trial left, or are gone, do not prevent it; they are noted.
+    With ``accept_damaged``, missing and changed files are recorded instead of refused. Raise BackupError.
     """
     var = Path(settings.VAR).resolve()
     if above.resolve().is_relative_to(var / "trials"):
-        raise KeepingError(f"{above} lies among the files of trials")
+        raise BackupError(f"{above} is inside the directory of trials")
     made_at = datetime.now(UTC)
     programs = Programs(connection.settings_dict, server_major())
-    with _own(above) as directory:
-        earlier = next(reversed(whole_backups(above)), None)
+    with _locked_directory(above) as directory:
+        earlier = next(reversed(complete_backups(above)), None)
         try:
             final = _unused(above / f"{NAME_PREFIX}{made_at:%Y%m%dT%H%M%SZ}")
             about = _fill(
-                directory, earlier, programs, made_at, accept_damaged=accept_damaged, secrets=secrets, tell=tell
+                directory, earlier, programs, made_at, accept_damaged=accept_damaged, secrets=secrets, report=report
             )
             about.write(directory)
             sync_tree(directory)
             directory.rename(final)
-            sync_directory(above)
+            sync(above)
         except OSError as error:
-            raise KeepingError(
+            raise BackupError(
                 f"the backup was not made: {error.strerror or error} ({error.filename or above})"
             ) from None
     return final
@@ -117,68 +109,70 @@ def _fill(
     *,
     accept_damaged: bool,
     secrets: bool,
-    tell: Callable[[str], object],
+    report: Callable[[str], object],
 ) -> About:
-    """Write all of a backup but `backup.json`, and check it."""
-    taken, damaged = Taken(), list[Stored]()
+    """Write and verify a backup; return the contents of `backup.json`."""
+    taken, damaged = dict[str, Taken](), list[Stored]()
     for _round in range(ROUNDS):
-        snapshot = _dump(directory / DATABASE, programs, tell, again=bool(taken.hashes))
-        if not taken.hashes:
+        snapshot = _dump(directory / DATABASE, programs, report, again=bool(taken))
+        if not taken:
             _require_room(directory, snapshot, earlier)
-        changed = _take_files(directory, snapshot.files, taken, earlier, tell)
-        damaged = [file for file in changed if _is_named_still(file)]
+        changed = _take_files(directory, snapshot.files, taken, earlier, report)
+        damaged = [file for file in changed if _is_listed(file)]
         if len(damaged) == len(changed):
             break
     else:
-        raise KeepingError("files of trials changed again and again while they were copied; try once more")
+        raise BackupError(f"artifacts changed during each of {ROUNDS} attempts to copy them; try again later")
     if damaged and not accept_damaged:
         more = "" if len(damaged) == 1 else f" and {plural(len(damaged) - 1, 'other')}"
-        raise KeepingError(
-            f"{damaged[0].path}{more} is gone or not what its trial left; script/manage store check --hashes names all; "
-            "--accept-damaged makes the backup all the same"
+        raise BackupError(
+            f"{damaged[0].path}{more}: missing or changed; list them with script/manage store check --hashes, "
+            "or make the backup with --accept-damaged"
         )
-    _drop_unnamed(directory, snapshot.files, taken)
+    for path in taken.keys() - {file.path for file in snapshot.files}:
+        (directory / FILES / path).unlink()
+        del taken[path]
     names = settings_file.store(directory, secrets=secrets)
     sync_tree(directory)
-    tell("reading the backup back")
+    report("verifying the backup")
     programs.read_through(directory / DATABASE)
-    missing = {file.path for file in damaged} - taken.hashes.keys()
-    _require_same(programs.stored_files(directory / DATABASE), snapshot.files, directory)
+    missing = {file.path for file in damaged} - taken.keys()
+    size_bytes = sum(file.size_bytes for file in taken.values())
     sums = [(hash_file(directory / name)[0], name) for name in (DATABASE, *names)]
-    sums += [(digest, f"{FILES}/{path}") for path, digest in sorted(taken.hashes.items())]
+    sums += [(file.sha256, f"{FILES}/{path}") for path, file in sorted(taken.items())]
     about = About(
         made_at=made_at.isoformat(timespec="seconds"),
         installation=settings.INSTALLATION_NAME,
         postgresql=str(server_major()),
         database_bytes=snapshot.database_bytes,
         migrations=snapshot.migrations,
-        files=len(taken.hashes),
-        file_bytes=taken.bytes,
+        files=len(taken),
+        file_bytes=size_bytes,
         active_trials=snapshot.active_trials,
         secrets=secrets,
         damaged=sorted({file.path for file in damaged}),
         sums=write_sums(directory, sums),
     )
-    verify(directory, about, Progress(tell, "checking", files=len(sums), size_bytes=taken.bytes))
-    linked = f", {plural(len(taken.linked), 'file')} shared with the backup before" if taken.linked else ""
-    tell(f"the database, {plural(len(taken.hashes), 'file')} of trials ({amount(taken.bytes, 'B')}){linked}")
+    verify(directory, about, Progress(report, "checking", files=len(sums), size_bytes=size_bytes))
+    shared = sum(file.linked for file in taken.values())
+    linked = f", {plural(shared, 'artifact')} shared with the previous backup" if shared else ""
+    report(f"the database, {plural(len(taken), 'artifact')} ({amount(size_bytes, 'B')}){linked}")
     if missing:
-        tell(f"not in it, since they are gone: {', '.join(sorted(missing))}")
+        report(f"missing artifacts, not in the backup: {', '.join(sorted(missing))}")
     return about
 
 
-def _dump(file: Path, programs: Programs, tell: Callable[[str], object], *, again: bool) -> Snapshot:
-    """Dump what a snapshot sees, and read from the same snapshot which files there must be."""
+def _dump(file: Path, programs: Programs, report: Callable[[str], object], *, again: bool) -> Snapshot:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot(), pg_database_size(current_database())")
         identifier, size_bytes = cursor.fetchone()
-        tell("dumping the database once more" if again else f"dumping the database ({amount(size_bytes, 'B')})")
+        report("dumping the database again" if again else f"dumping the database ({amount(size_bytes, 'B')})")
         _require(file.parent, int(size_bytes) // 2)
         programs.dump(file, identifier)
         rows = Artifact.objects.filter(removed_at=None).order_by("path").values_list("path", "size_bytes", "sha256")
         return Snapshot(
-            files=[Stored(*row).checked() for row in rows.iterator(chunk_size=10_000)],
+            files=[Stored(*row).validated() for row in rows.iterator(chunk_size=10_000)],
             migrations=migrations(),
             active_trials=Trial.objects.active().count(),
             database_bytes=int(size_bytes),
@@ -186,7 +180,7 @@ def _dump(file: Path, programs: Programs, tell: Callable[[str], object], *, agai
 
 
 def migrations(alias: str = "default") -> dict[str, str]:
-    """The last migration of each app that the database has."""
+    """Return the last applied migration of each app."""
     applied: dict[str, str] = {}
     for app, name in MigrationRecorder.Migration.objects.using(alias).order_by("id").values_list("app", "name"):
         applied[app] = max(applied.get(app, ""), name)
@@ -194,15 +188,19 @@ def migrations(alias: str = "default") -> dict[str, str]:
 
 
 def _take_files(
-    directory: Path, files: Iterable[Stored], taken: Taken, earlier: Path | None, tell: Callable[[str], object]
+    directory: Path,
+    files: Iterable[Stored],
+    taken: dict[str, Taken],
+    earlier: Path | None,
+    report: Callable[[str], object],
 ) -> list[Stored]:
-    """Copy or link what is not there yet; return what could not be taken as the database has it."""
-    open_ones = [file for file in files if taken.hashes.get(file.path) != file.sha256]
+    """Copy or link new files; return those that differ from their rows."""
+    remaining = [file for file in files if file.path not in taken or taken[file.path].sha256 != file.sha256]
     progress = Progress(
-        tell, "files of trials", files=len(open_ones), size_bytes=sum(file.size_bytes for file in open_ones)
+        report, "artifacts", files=len(remaining), size_bytes=sum(file.size_bytes for file in remaining)
     )
     changed = []
-    for file in open_ones:
+    for file in remaining:
         if not _take(directory, file, taken, earlier):
             changed.append(file)
         progress.add(file.size_bytes)
@@ -212,26 +210,23 @@ def _take_files(
     return changed
 
 
-def _take(directory: Path, file: Stored, taken: Taken, earlier: Path | None) -> bool:
+def _take(directory: Path, file: Stored, taken: dict[str, Taken], earlier: Path | None) -> bool:
     target = directory / FILES / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
-    taken.forget(file.path)
+    taken.pop(file.path, None)
     if earlier is not None and _link(earlier / FILES / file.path, target, file):
-        taken.linked.add(file.path)
-        digest, size_bytes = file.sha256, file.size_bytes
-    else:
-        try:
-            digest, size_bytes = copy_pieces(store.current().pieces(file.path), target)
-        except (FileNotFoundError, NotADirectoryError, NotPlain):
-            return False
-    taken.hashes[file.path] = digest
-    taken.sizes[file.path] = size_bytes
+        taken[file.path] = Taken(file.sha256, file.size_bytes, linked=True)
+        return True
+    try:
+        digest, size_bytes = copy_pieces(store.current().pieces(file.path), target)
+    except (FileNotFoundError, NotADirectoryError, NotPlain):
+        return False
+    taken[file.path] = Taken(digest, size_bytes, linked=False)
     return digest == file.sha256
 
 
 def _link(old: Path, target: Path, file: Stored) -> bool:
-    """Share a file with the backup before, once its content there is known to be right."""
     try:
         if old.stat().st_size != file.size_bytes or hash_file(old)[0] != file.sha256:
             return False
@@ -241,61 +236,41 @@ def _link(old: Path, target: Path, file: Stored) -> bool:
     return True
 
 
-def _is_named_still(file: Stored) -> bool:
-    """Whether a row still says of a file what the snapshot said: then it is damaged, else it was changed by right."""
-    rows = Artifact.objects.filter(path=file.path, sha256=file.sha256, removed_at=None)
-    return rows.exists()
-
-
-def _drop_unnamed(directory: Path, files: Iterable[Stored], taken: Taken) -> None:
-    """What an earlier round took and the last dump no longer names."""
-    for path in taken.hashes.keys() - {file.path for file in files}:
-        (directory / FILES / path).unlink()
-        taken.forget(path)
-
-
-def _require_same(dumped: Iterable[Stored], wanted: list[Stored], directory: Path) -> None:
-    def order(file: Stored) -> tuple[str, str]:
-        return file.path, file.sha256
-
-    if sorted(dumped, key=order) != sorted(wanted, key=order):
-        raise ChangedBackup(f"{directory / DATABASE} does not name the files that were taken")
+def _is_listed(file: Stored) -> bool:
+    """Return True if a row still has this hash: the file is damaged, not updated."""
+    return Artifact.objects.filter(path=file.path, sha256=file.sha256, removed_at=None).exists()
 
 
 def _require_room(directory: Path, snapshot: Snapshot, earlier: Path | None) -> None:
-    """Refuse before files are copied. What the backup before has may be shared with it."""
-    linkable = earlier is not None and earlier.stat().st_dev == directory.stat().st_dev
-    new = sum(
-        file.size_bytes
-        for file in snapshot.files
-        if not (linkable and earlier is not None and (earlier / FILES / file.path).exists())
-    )
-    _require(directory, new)
+    if earlier is not None and earlier.stat().st_dev != directory.stat().st_dev:
+        earlier = None
+    new = [file for file in snapshot.files if earlier is None or not (earlier / FILES / file.path).exists()]
+    _require(directory, sum(file.size_bytes for file in new))
 
 
 def _require(directory: Path, size_bytes: int) -> None:
     free = shutil.disk_usage(directory).free
     if free < size_bytes + SPARE_BYTES:
-        raise KeepingError(
-            f"{directory.parent} has {amount(free, 'B')} free, the backup needs about {amount(size_bytes + SPARE_BYTES, 'B')}"
+        raise BackupError(
+            f"{directory.parent} has {amount(free, 'B')} free; the backup needs about {amount(size_bytes + SPARE_BYTES, 'B')}"
         )
 
 
 @contextmanager
-def _own(above: Path) -> Iterator[Path]:
-    """A directory for this backup alone; what an interrupted one left is removed, and of two at once one is refused."""
+def _locked_directory(above: Path) -> Iterator[Path]:
+    """Provide a locked, clean directory for one backup."""
     try:
         above.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(above / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise KeepingError(f"{above} cannot be written: {error.strerror}") from None
+        raise BackupError(f"{above} cannot be written: {error.strerror}") from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise KeepingError(f"another backup is being made in {above}") from None
-        for left in above.glob(f"{PART_PREFIX}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            raise BackupError(f"another backup is running in {above}") from None
+        for interrupted in above.glob(f"{PART_PREFIX}*"):
+            shutil.rmtree(interrupted, ignore_errors=True)
         directory = above / f"{PART_PREFIX}{os.getpid()}"
         directory.mkdir(mode=0o700)
         try:
@@ -306,17 +281,16 @@ def _own(above: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def _unused(place: Path) -> Path:
-    """Two backups of one second have two names."""
+def _unused(path: Path) -> Path:
     for number in range(1, 1000):
-        candidate = place if number == 1 else place.with_name(f"{place.name}-{number}")
+        candidate = path if number == 1 else path.with_name(f"{path.name}-{number}")
         if not candidate.exists():
             return candidate
-    raise KeepingError(f"{place} is there already")
+    raise BackupError(f"{path} exists already")
 
 
 def server_major() -> int:
-    """The major version of the server that the database is on."""
+    """Return the major version of the database server."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         return int(cursor.fetchone()[0]) // 10_000

@@ -1,13 +1,13 @@
-"""What can go wrong with backups.
+"""Errors of backups: one line for the user of a command; nothing was changed.
 
-KeepingError            a sentence for the person at the terminal; nothing was changed
-└── ChangedBackup       a backup is not what was written; the sentence names the file
+BackupError
+└── ChangedBackup       names the file that differs from the backup as it was written
 """
 
 
-class KeepingError(Exception):
-    """A backup cannot be made or put back; the text is one line."""
+class BackupError(Exception):
+    """A backup cannot be made or restored."""
 
 
-class ChangedBackup(KeepingError):
+class ChangedBackup(BackupError):
     """A file of a backup was changed, is missing, or was added."""

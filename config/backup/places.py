@@ -1,4 +1,4 @@
-"""Old and new change places, at once or not at all, and what a killed restore left is put in order."""
+"""Atomic exchange of old and restored data, and recovery of an interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
-from config.backup.errors import KeepingError
+from config.backup.errors import BackupError
 from config.services.lease import Lock
 from experiments.common import plain_files
 
@@ -23,7 +23,7 @@ OLD, NEW = "before_restore", "restored"
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the old and the new lie while a restore is under way."""
+    """Paths and database names during a restore."""
 
     var: Path
     database: str
@@ -54,58 +54,51 @@ class Places:
 
 
 def heal() -> None:
-    """Finish what a restore that was killed left half done. Does nothing where there is nothing to do; for every start.
-
-    Raise KeepingError while a backup is being put back.
-    """
+    """Complete or undo an interrupted restore. Raise BackupError while one runs."""
     places = Places.here()
-    if not places.new_files.exists() and not places.old_files.exists():
-        return
-    with lock():
-        put_in_order()
+    if places.new_files.exists() or places.old_files.exists():
+        with lock():
+            put_in_order()
 
 
 @contextmanager
 def lock() -> Iterator[None]:
-    """Raise KeepingError where a restore is under way already."""
-    held = Lock(Path(settings.VAR), "restore")
+    """Hold the lock of restores. Raise BackupError if another restore is running."""
+    file_lock = Lock(Path(settings.VAR), "restore")
     try:
-        if not held.try_to_take():
-            raise KeepingError("a backup is being put back; start again when that has ended")
+        if not file_lock.try_to_take():
+            raise BackupError("a restore is running; start again after its end")
         yield
     finally:
-        held.release()
+        file_lock.release()
 
 
 def put_in_order() -> None:
-    """As `heal`, for who holds the lock."""
+    """Complete or undo an interrupted restore; the caller holds the lock."""
     places = Places.here()
     if not places.new_files.exists() and not places.old_files.exists():
         return
     with maintenance() as server:
-        if exists(server, places.old_database):  # committed: the old is no longer wanted
+        if exists(server, places.old_database):  # the restore was committed
             drop(server, places.old_database)
         else:
-            if places.old_files.exists():  # the directories had changed places, the databases not
+            if places.old_files.exists():  # directories were exchanged, databases were not
                 if places.trials.exists():
                     places.trials.rename(places.new_files)
                 places.old_files.rename(places.trials)
             drop(server, places.new_database)
-    for left in (places.new_files, places.old_files):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def address(name: str) -> dict[str, Any]:
-    """What psycopg needs to connect to another database of the same server."""
-    given = {**connection.get_connection_params(), "dbname": name}
-    return {key: value for key, value in given.items() if key not in ("cursor_factory", "context")}
+    for directory in (places.new_files, places.old_files):
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager
 def maintenance() -> Iterator[psycopg.Connection[Any]]:
-    """A connection to the server, in none of the databases that are renamed."""
+    """Connect to the maintenance database of the server."""
     connections.close_all()
-    with closing(psycopg.connect(**address("postgres"), autocommit=True)) as server:
+    parameters: dict[str, Any] = {**connection.get_connection_params(), "dbname": "postgres", "autocommit": True}
+    for name in ("cursor_factory", "context"):  # Django's own
+        parameters.pop(name, None)
+    with closing(psycopg.connect(**parameters)) as server:
         yield server
 
 
@@ -118,12 +111,15 @@ def drop(server: psycopg.Connection[Any], name: str) -> None:
 
 
 def change_places(places: Places, server: psycopg.Connection[Any]) -> None:
-    """New for old. The directories first, in the transaction of the renaming: `heal` tells by that which of both holds."""
+    """Replace the old database and files by the new ones.
+
+    The directories are renamed within the transaction that renames the databases, so that `heal` recognises the state.
+    """
     rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
     old, new = sql.Identifier(places.database), sql.Identifier(places.new_database)
     moved: list[tuple[Path, Path]] = []
     with plain_files.private():
-        places.trials.mkdir(exist_ok=True)  # or who looks later could not tell whether they changed places
+        places.trials.mkdir(exist_ok=True)  # `heal` needs it to recognise the state
     try:
         with server.transaction():
             server.execute(rename.format(old, sql.Identifier(places.old_database)))

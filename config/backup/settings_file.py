@@ -1,4 +1,4 @@
-"""The settings of an installation in its backups: what is set, and secrets only where they are asked for."""
+"""Settings of an installation in its backups; secrets on request only."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from django.conf import settings
 
 from config.backup.layout import SECRETS, SETTINGS, write_new
-from config.environment import given, read_dotenv, variables_of
+from config.environment import read_dotenv, setting_texts, variables_of
 
-OF_THE_PLACE: Final = frozenset(
+ADDRESSES: Final = frozenset(
     {"DATABASE_URL", "REDIS_URL", "RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD", "RANKWIRE_VAR"}
 )
-"""They say where this installation is, and would lead a restored one to it."""
+"""Addresses of this installation, which must not be restored into another one."""
 SECRET: Final = frozenset(
     {
         "RANKWIRE_SECRET_KEY",
@@ -28,19 +28,19 @@ SECRET_KEY_FILE, PASSWORD_FILE, SECRETS_FILE = "secret-key", "admin-password", "
 
 
 def values() -> dict[str, str]:
-    """Every setting that is set, by the environment, by `.env` or by a file of its own."""
-    texts = given(variables_of(settings.BASE_DIR / ".env"))
-    return {name: text for name, text in sorted(texts.items()) if name not in OF_THE_PLACE}
+    """Return all settings of the installation without addresses."""
+    texts = setting_texts(variables_of(settings.BASE_DIR / ".env"))
+    return {name: text for name, text in sorted(texts.items()) if name not in ADDRESSES}
 
 
 def store(directory: Path, *, secrets: bool) -> list[str]:
-    """Write what is set to a backup; return the names of the files."""
+    """Write settings into a backup; return the names of the files."""
     texts = values()
     write_new(directory / SETTINGS, _lines({name: text for name, text in texts.items() if name not in SECRET}))
     names = [SETTINGS]
     if secrets:
-        held = {name: text for name, text in texts.items() if name in SECRET and name != "RANKWIRE_SECRET_KEY"}
-        write_new(directory / SECRETS / SECRETS_FILE, _lines(held))
+        secret_texts = {name: text for name, text in texts.items() if name in SECRET and name != "RANKWIRE_SECRET_KEY"}
+        write_new(directory / SECRETS / SECRETS_FILE, _lines(secret_texts))
         write_new(directory / SECRETS / SECRET_KEY_FILE, f"{settings.SECRET_KEY}\n")
         names += [f"{SECRETS}/{SECRETS_FILE}", f"{SECRETS}/{SECRET_KEY_FILE}"]
         password = Path(settings.VAR) / PASSWORD_FILE
@@ -51,9 +51,9 @@ def store(directory: Path, *, secrets: bool) -> list[str]:
 
 
 def differing(directory: Path) -> list[str]:
-    """Lines of settings that were set in the backup and are not the same here."""
-    then, now = read_dotenv(directory / SETTINGS), values()
-    return [f"{name}={text}" for name, text in then.items() if now.get(name) != text]
+    """Return lines of the settings in a backup that differ from the current ones."""
+    stored, current = read_dotenv(directory / SETTINGS), values()
+    return [f"{name}={text}" for name, text in stored.items() if current.get(name) != text]
 
 
 def _lines(values: dict[str, str]) -> str:

@@ -1,1 +1,1 @@
-"""The embedded services: a private PostgreSQL and Redis under var/, started by the scripts and gone with them."""
+"""Embedded PostgreSQL and Redis of an installation without servers of its own."""

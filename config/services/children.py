@@ -1,4 +1,4 @@
-"""Child processes that never outlive who started them, and never run as root where that is not wanted."""
+"""Child processes that end with their parent, and servers that do not run as root."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Account:
-    """Who a service runs as."""
+    """User and group of a service."""
 
     uid: int
     gid: int
 
     @classmethod
     def of_directory(cls, directory: Path) -> Account | None:
-        """Who a service keeping its data in `directory` runs as; None means as ourselves.
+        """Return the account of a data directory; None for the current user.
 
-        Root never: then it is the owner of existing data, else the system's `postgres` or `nobody`.
+        Under root it is the owner of existing data, else the system's `postgres` or `nobody`.
         """
         if os.geteuid() != 0:
             return None
@@ -43,10 +43,10 @@ class Account:
 
 
 def die_with_parent(parent: int, with_signal: signal.Signals = signal.SIGKILL) -> None:
-    """Ask the kernel to send this process a signal when the thread that started it ends, however it ends.
+    """Let the kernel send this process a signal when its parent thread ends.
 
-    To be called in the child, after any change of user (which clears the request). `parent` is the expected parent's
-    process id: when it is gone already the signal would never come, so the child ends at once.
+    Call it in the child, after a change of user, which clears the request. The child exits if `parent`, the process ID
+    of the parent, has already ended.
     """
     if _libc.prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
@@ -67,9 +67,9 @@ def start(
     session: bool = True,
     pass_fds: Iterable[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program; its output is appended to `log`, or goes where ours goes.
+    """Start a program; append its output to `log`, or inherit the output.
 
-    `death_signal` is what it gets when we end, however we end. `session=False` leaves it in ours, at the terminal.
+    The program receives `death_signal` when this process ends. `session=False` keeps it in the session of the terminal.
     """
     output = None if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
     try:
@@ -86,7 +86,7 @@ def start(
             group=account.gid if account else None,
             extra_groups=[] if account else None,
             pass_fds=tuple(pass_fds),
-            preexec_fn=_before_exec(death_signal),  # runs after the change of user
+            preexec_fn=_before_exec(death_signal),  # after the change of user
         )
     finally:
         if output is not None:
@@ -97,7 +97,7 @@ def _before_exec(death_signal: signal.Signals | None) -> Callable[[], None]:
     parent = os.getpid()
 
     def prepare() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, set())  # our own waiting loops block signals
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())  # this process may block signals
         if death_signal is not None:
             die_with_parent(parent, death_signal)
 
@@ -105,14 +105,14 @@ def _before_exec(death_signal: signal.Signals | None) -> Callable[[], None]:
 
 
 def stop(process: subprocess.Popen[bytes], ladder: Sequence[tuple[signal.Signals, float]]) -> None:
-    """Signals in turn, each with its grace in seconds, then SIGKILL for the process's whole group."""
+    """Send signals with grace periods in seconds, then SIGKILL to the group."""
     for number, grace_s in ladder:
         if process.poll() is not None:
             break
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(grace_s)
-    # The group may have members left even when its leader has ended; it has no group of its own in our session.
+    # The group can have members after its leader ended. In the session of the terminal there is no such group.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()

@@ -1,12 +1,12 @@
-"""What can go wrong around the embedded services.
+"""Errors of the embedded services: one line, for exit status 1 of scripts.
 
-ServiceError            a sentence for the person at the terminal; the scripts print it and end with status 1
-└── MissingProgram      names the Debian package that holds the program
+ServiceError
+└── MissingProgram      names the Debian package of the program
 """
 
 
 class ServiceError(Exception):
-    """A service cannot be started or has died; the text is one line."""
+    """A service cannot be started or died."""
 
 
 class MissingProgram(ServiceError):

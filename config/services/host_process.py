@@ -1,7 +1,7 @@
-"""The process that the embedded services belong to: `python -m config.services.host_process VAR READY_FD SERVICE...`.
+"""Host process of the embedded services: arguments VAR READY_FD SERVICE...
 
-It starts them, writes their addresses to services.json, starts again what dies, and ends with its last user (see
-config/services/lease.py). The servers die with it, even when it is killed.
+It starts the servers, writes their addresses to services.json, restarts servers that die, and ends with its last user
+(config/services/lease.py). The servers end with it, also if it is killed.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from urllib.parse import urlsplit
 
 from config.secrets import read_or_create_secret
 from config.services.errors import ServiceError
-from config.services.lease import Lock
+from config.services.lease import FILE, HOST_LOCK, Lock, State, read_state, write_state
 from config.services.postgres import Postgres
 from config.services.redis import Redis
 from config.services.service import Service
-from config.services.state import State, clear_state, read_state, write_state
 
 POLL_S = 0.2
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 MAX_RESTARTS, RESTART_WINDOW_S = 5, 60.0
 
 
-class Keeper:
+class ServiceHost:
     """The services of one var directory."""
 
     def __init__(self, var: Path, names: list[str]) -> None:
@@ -39,9 +38,9 @@ class Keeper:
             )
             for name in names
         }
-        # The addresses of a keeper that was killed: programs that use them find the services again.
-        former = read_state(var)
-        for name, url in (("postgres", former.database_url), ("redis", former.redis_url)):
+        # After a killed host process: the same ports, so that running programs find the services again.
+        previous = read_state(var)
+        for name, url in (("postgres", previous.database_url), ("redis", previous.redis_url)):
             if name in self.services and url:
                 self.services[name].port = urlsplit(url).port or 0
         self.restarts: list[float] = []
@@ -53,7 +52,7 @@ class Keeper:
         write_state(self.var, State(database_url=urls.get("postgres", ""), redis_url=urls.get("redis", "")))
 
     def watch(self, users: Lock) -> None:
-        """Until the last user is gone or a signal says to end."""
+        """Restart servers until the last user is gone or a stop signal arrives."""
         while not users.try_to_take():
             if signal.sigtimedwait(STOP_SIGNALS, POLL_S):
                 return
@@ -62,7 +61,7 @@ class Keeper:
                     self._restart(service)
 
     def stop(self) -> None:
-        clear_state(self.var)
+        (self.var / FILE).unlink(missing_ok=True)
         for service in reversed(self.services.values()):
             service.stop()
 
@@ -71,32 +70,32 @@ class Keeper:
         self.restarts = [moment for moment in self.restarts if now - moment < RESTART_WINDOW_S] + [now]
         if len(self.restarts) > MAX_RESTARTS:
             raise ServiceError(f"{service.name} died {MAX_RESTARTS} times within a minute")
-        print(f"{service.name} died; starting it again", flush=True)
+        print(f"{service.name} died; restarting it", flush=True)
         service.start()
 
 
 def main(arguments: list[str]) -> int:
-    # Waited for, not handled: nothing is interrupted half-way. Children start with a clean mask.
+    # Blocked, and polled by `watch`: no step is interrupted. Children start with an empty mask.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     var, ready_fd, names = Path(arguments[0]), int(arguments[1]), arguments[2:]
-    lock, users = Lock(var, "keeper"), Lock(var, "users")
-    lock.take()  # at most for the instant in which someone looks whether a keeper runs
-    keeper = Keeper(var, names)
+    lock, users = Lock(var, HOST_LOCK), Lock(var, "users")
+    lock.take()  # another program holds it only for a moment, to check for a host
+    host = ServiceHost(var, names)
     try:
-        keeper.start()
-        _tell(ready_fd, "ready")
-        keeper.watch(users)
+        host.start()
+        _answer(ready_fd, "ready")
+        host.watch(users)
     except ServiceError as error:
         print(error, file=sys.stderr, flush=True)
-        _tell(ready_fd, str(error))
+        _answer(ready_fd, str(error))
         return 1
     finally:
-        keeper.stop()
+        host.stop()
     return 0
 
 
-def _tell(descriptor: int, text: str) -> None:
-    """Answer whoever started us; they may be gone, or have had their answer."""
+def _answer(descriptor: int, text: str) -> None:
+    """Answer the program that started this one, unless it ended or has an answer."""
     with suppress(OSError):
         os.write(descriptor, text.encode())
         os.close(descriptor)

@@ -1,22 +1,23 @@
-"""Sharing the embedded services: they start with their first user and end with their last.
+"""Leases: embedded services start with the first user and end with the last.
 
-Three locks under var/locks, which the kernel releases however a process ends:
+Three locks in var/locks, which the kernel releases when a process ends:
 
-    users   shared by every user; the keeper ends the services when it gets it exclusively
-    start   exclusive while a user looks whether a keeper runs and starts one
-    keeper  held by the keeper (config/services/host_process.py) for its life
+    `users`  shared by all users; the host ends the services once it holds the lock exclusively
+    `start`  exclusive while a user checks for a host and starts one
+    `keeper` held by the host process (config/services/host_process.py)
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -24,16 +25,17 @@ from django.core.exceptions import ImproperlyConfigured
 from config.environment import Environment
 from config.services.children import start
 from config.services.errors import ServiceError
-from config.services.state import State, read_state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+FILE = "services.json"
+HOST_LOCK = "keeper"  # as in earlier versions, which may still run
 POLL_S = 0.05
 STOP_DEADLINE_S = 45.0
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What of the environment matters before Django's settings can be loaded."""
+    """Settings that are needed before Django's settings can be loaded."""
 
     var: Path
     database_url: str
@@ -41,7 +43,7 @@ class Installation:
 
     @classmethod
     def of_environment(cls) -> Installation:
-        """Raise ServiceError where a value cannot be read."""
+        """Read the environment. Raise ServiceError for a wrong value."""
         try:
             environment = Environment.load(ROOT / ".env")
             return cls(
@@ -54,13 +56,13 @@ class Installation:
 
     @property
     def embedded(self) -> list[str]:
-        """The services that the environment does not give."""
-        given = {"postgres": self.database_url, "redis": self.redis_url}
-        return [name for name, url in given.items() if not url]
+        """Names of the services without an address in the environment."""
+        addresses = {"postgres": self.database_url, "redis": self.redis_url}
+        return [name for name, url in addresses.items() if not url]
 
 
 class Lock:
-    """An advisory lock on a file; released when the process ends or `release` is called."""
+    """An advisory file lock; released at the end of the process or by `release`."""
 
     def __init__(self, var: Path, name: str) -> None:
         directory = var / "locks"
@@ -92,8 +94,34 @@ class Lock:
 
 
 @dataclass(frozen=True)
+class State:
+    """Addresses of the services with passwords; empty without a running service."""
+
+    database_url: str = ""
+    redis_url: str = ""
+
+
+def read_state(var: Path) -> State:
+    """Return the addresses of the running services, or empty ones."""
+    try:
+        values = json.loads((var / FILE).read_text())
+        return State(database_url=str(values["database_url"]), redis_url=str(values["redis_url"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return State()
+
+
+def write_state(var: Path, state: State) -> None:
+    """Replace the file atomically; only its owner can read it."""
+    temporary = var / f".{FILE}-{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(asdict(state), file)
+    temporary.replace(var / FILE)
+
+
+@dataclass(frozen=True)
 class Lease:
-    """A use of the services. `fresh` is true when they were started for it."""
+    """A use of the services; `fresh` if they were started for it."""
 
     state: State
     fresh: bool
@@ -101,15 +129,12 @@ class Lease:
 
 @contextmanager
 def embedded_services(installation: Installation) -> Iterator[Lease]:
-    """Keep the services that the environment does not give running during the block.
-
-    Returns when they have ended, if this was their last user.
-    """
+    """Keep the embedded services running; wait for their end after the last user."""
     if not installation.embedded:
         yield Lease(State(), fresh=False)
         return
     users = Lock(installation.var, "users")
-    users.share()  # waits while a keeper is just ending its services
+    users.share()  # waits while a host ends its services
     try:
         yield join_or_start(installation)
     finally:
@@ -119,8 +144,8 @@ def embedded_services(installation: Installation) -> Iterator[Lease]:
             _await_end(installation.var)
 
 
-def keeper_runs(var: Path) -> bool:
-    lock = Lock(var, "keeper")
+def host_runs(var: Path) -> bool:
+    lock = Lock(var, HOST_LOCK)
     try:
         return not lock.try_to_take()
     finally:
@@ -128,19 +153,19 @@ def keeper_runs(var: Path) -> bool:
 
 
 def join_or_start(installation: Installation) -> Lease:
-    """Return the running services, or start them: one program does, others of the var directory wait for it."""
+    """Return the running services, or start them; concurrent programs wait."""
     lock = Lock(installation.var, "start")
     lock.take()
     try:
         deadline = time.monotonic() + STOP_DEADLINE_S
-        while keeper_runs(installation.var):
+        while host_runs(installation.var):
             state = read_state(installation.var)
             if state.database_url or state.redis_url:
                 return Lease(_checked(installation, state), fresh=False)
-            if time.monotonic() > deadline:  # told to end by a signal, and does not
-                raise ServiceError(f"the embedded services hang; see {installation.var}/log/services.log")
+            if time.monotonic() > deadline:  # after a stop signal without effect
+                raise ServiceError(f"the embedded services do not stop; see {installation.var}/log/services.log")
             time.sleep(POLL_S)
-        _start_keeper(installation)
+        _start_host(installation)
         return Lease(_checked(installation, read_state(installation.var)), fresh=True)
     finally:
         lock.release()
@@ -155,21 +180,15 @@ def _checked(installation: Installation, state: State) -> State:
     return state
 
 
-def _start_keeper(installation: Installation) -> None:
+def _start_host(installation: Installation) -> None:
     (installation.var / "log").mkdir(exist_ok=True)
     reader, writer = os.pipe()
     try:
+        arguments = [str(installation.var), str(writer), *installation.embedded]
         process = start(
-            [
-                sys.executable,
-                "-m",
-                "config.services.host_process",
-                str(installation.var),
-                str(writer),
-                *installation.embedded,
-            ],
+            [sys.executable, "-m", "config.services.host_process", *arguments],
             log=installation.var / "log" / "services.log",
-            death_signal=None,  # it outlives us when others still use the services
+            death_signal=None,  # other users may keep the services running
             cwd=ROOT,
             pass_fds=[writer],
         )
@@ -180,24 +199,24 @@ def _start_keeper(installation: Installation) -> None:
     if text != "ready":
         process.wait()
         raise ServiceError(text or f"the embedded services do not start; see {installation.var}/log/services.log")
-    for earlier in _keepers:
-        earlier.poll()  # one that was killed
-    _keepers.append(process)
+    for earlier in _hosts:
+        earlier.poll()  # reaps a killed one
+    _hosts.append(process)
 
 
-_keepers: list[subprocess.Popen[bytes]] = []
-"""Keepers that this process started: to be waited for, or they would stay as zombies."""
+_hosts: list[subprocess.Popen[bytes]] = []
+"""Hosts that this process started and has to reap."""
 
 
 def _await_end(var: Path) -> None:
-    """Wait until the keeper is gone, or someone came after us and uses its services."""
+    """Wait until the host ends or another user holds its services."""
     deadline = time.monotonic() + STOP_DEADLINE_S
     patience = time.monotonic() + 2.0
-    while keeper_runs(var):
+    while host_runs(var):
         now = time.monotonic()
         if now > deadline or (now > patience and read_state(var) != State()):
             return
         time.sleep(POLL_S)
-    for process in _keepers:
+    for process in _hosts:
         process.wait()
-    _keepers.clear()
+    _hosts.clear()

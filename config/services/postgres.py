@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL."""
+"""Embedded PostgreSQL."""
 
 from __future__ import annotations
 
@@ -21,22 +21,19 @@ DEBIAN_BINARIES = Path("/usr/lib/postgresql")
 
 
 class Postgres(Service):
-    """A cluster of our own, on loopback with a password, made with the newest installed PostgreSQL.
+    """A PostgreSQL cluster on loopback with a password, of the newest version.
 
-    `durable=False` trades safety against power cuts for speed (tests).
+    `durable=False` disables fsync, for tests.
     """
 
     name = "PostgreSQL"
     pid_file = "postmaster.pid"
-    death_signal = signal.SIGINT  # "fast": sessions are ended, data is written
+    death_signal = signal.SIGINT  # "fast" shutdown
     stop_ladder = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))
 
-    def __init__(
-        self, directory: Path, *, password: str, log: Path, durable: bool = True, binaries: Path | None = None
-    ) -> None:
+    def __init__(self, directory: Path, *, password: str, log: Path, durable: bool = True) -> None:
         super().__init__(directory, log=log, durable=durable)
         self.password = password
-        self._chosen = binaries
 
     @property
     def url(self) -> str:
@@ -45,15 +42,15 @@ class Postgres(Service):
     def prepare(self) -> None:
         if data_major(self.directory) is None:
             self._initialise()
-        self.binaries = self._chosen or binaries_of(self.directory)
+        self.binaries = binaries_of(self.directory)
 
     def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": str(self.port),
-            "unix_socket_directories": "",  # a socket's path is limited to 107 bytes, a clone's is not
+            "unix_socket_directories": "",  # the path of a socket has at most 107 bytes
             "max_connections": "200",
-            "jit": "off",  # compiles longer than our queries run
+            "jit": "off",  # compiling takes longer than the queries
         }
         if not self.durable:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -67,16 +64,16 @@ class Postgres(Service):
         )
 
     def answers(self) -> bool:
-        """Takes connections; makes the database on the first one."""
+        """Return True if the server accepts connections; create the database."""
         address = self.url.removesuffix(DATABASE) + "postgres"
         try:
             with psycopg.connect(address, connect_timeout=5, autocommit=True) as connection:
                 if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
                     connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
         except psycopg.OperationalError as error:
-            # A dying server of ours may have lost its port to a stranger, who asks for another password.
+            # Another server may have taken the port of a dying one, with another password.
             if "password authentication failed" in str(error) and not self._ended_within(1.0):
-                raise ServiceError(f"the password of {self.directory} was lost; see docs/administrator.md") from None
+                raise ServiceError(f"the password of {self.directory} is wrong; see docs/administrator.md") from None
             return False
         return True
 
@@ -87,7 +84,7 @@ class Postgres(Service):
             return False
 
     def _initialise(self) -> None:
-        """initdb beside the data directory, renamed when it is complete: an interrupted one leaves no half of it."""
+        """Run initdb in a temporary directory and rename it."""
         new = self.directory.with_name(f"{self.directory.name}.new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
@@ -100,9 +97,9 @@ class Postgres(Service):
                 os.chown(new, account.uid, account.gid)
                 os.fchown(password_fd, account.uid, account.gid)
             self._run_initdb(directory_fd, password_fd, account)
-            new.rename(self.directory)  # over the empty one; refused when it is not empty
+            new.rename(self.directory)  # replaces an empty directory only
         except OSError as error:
-            raise ServiceError(f"{self.directory} cannot be filled: {error.strerror}") from None
+            raise ServiceError(f"{self.directory} cannot be initialised: {error.strerror}") from None
         finally:
             os.close(directory_fd)
             os.close(password_fd)
@@ -111,7 +108,7 @@ class Postgres(Service):
         arguments = [f"--pgdata=/proc/self/fd/{directory_fd}", f"--pwfile=/proc/self/fd/{password_fd}"]
         arguments += [f"--username={USER}", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
         process = start(
-            [str((self._chosen or find_binaries()) / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
+            [str(find_binaries() / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
             log=self.log,
             death_signal=signal.SIGKILL,
             account=account,
@@ -122,7 +119,7 @@ class Postgres(Service):
 
 
 def data_major(directory: Path) -> int | None:
-    """The major version that made the data of a directory; None where there are none. Raise ServiceError where they are not to be read."""
+    """Return the major version of the data, or None. Raise ServiceError."""
     try:
         text = (directory / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
@@ -131,29 +128,25 @@ def data_major(directory: Path) -> int | None:
         raise ServiceError(f"{directory}/PG_VERSION cannot be read: {error.strerror}") from None
     if not text.isdigit():
         raise ServiceError(
-            f"{directory}/PG_VERSION says {text[:20]!r}, which is no version of PostgreSQL; put back a backup"
+            f"{directory}/PG_VERSION has {text[:20]!r}, which is no version of PostgreSQL; restore a backup"
         )
     return int(text)
 
 
 def binaries_of(directory: Path) -> Path:
-    """PostgreSQL's programs of the version that made the data of a directory. Raise ServiceError with what to do where they are gone."""
+    """Return the programs of the data's version. Raise ServiceError."""
     major, installed = data_major(directory), installed_binaries()
     if major in installed:
         return installed[major]
     newest = f"is not installed, only {max(installed)}" if installed else "is not installed"
     raise ServiceError(
-        f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}; "
-        "script/upgrade-postgres then moves the data to the newest version that is installed. Where there is no such package, put back "
-        "a backup: docs/administrator.md, Another PostgreSQL version"
+        f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}, "
+        "or restore a backup (docs/administrator.md, Another PostgreSQL version)"
     )
 
 
 def installed_binaries() -> dict[int, Path]:
-    """The directories of PostgreSQL's programs by major version, those that are too old left out.
-
-    Debian keeps them out of PATH, one directory for each major version.
-    """
+    """Return directories of programs by major version; Debian's are not in PATH."""
     by_version = {path.parent.parent.name: path.parent for path in DEBIAN_BINARIES.glob("*/bin/postgres")}
     if not by_version and (program := shutil.which("postgres")):
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
@@ -162,7 +155,7 @@ def installed_binaries() -> dict[int, Path]:
 
 
 def find_binaries() -> Path:
-    """The directory of PostgreSQL's programs, of the newest version that is installed. Raise MissingProgram."""
+    """Return the programs of the newest installed version. Raise MissingProgram."""
     if not (installed := installed_binaries()):
         raise MissingProgram(f"PostgreSQL {OLDEST_MAJOR} or newer", "postgresql")
     return installed[max(installed)]

@@ -1,4 +1,4 @@
-"""The embedded Redis."""
+"""Embedded Redis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.services.service import Service
 
 
 class Redis(Service):
-    """A Redis of our own, on loopback with a password; what was queued survives a restart."""
+    """A Redis server on loopback with a password; messages survive a restart."""
 
     name = "Redis"
     pid_file = "redis.pid"
@@ -40,10 +40,10 @@ class Redis(Service):
             log=self.log,
             death_signal=self.death_signal,
             account=self.account,
-            stdin=subprocess.PIPE,  # the password must not be seen in the process list
+            stdin=subprocess.PIPE,  # hides the password from the process list
             pass_fds=[directory_fd],
         )
-        assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+        assert process.stdin is not None  # noqa: S101 - stdin is a pipe
         process.stdin.write(self._configuration(directory_fd).encode())
         process.stdin.close()
         return process
@@ -61,7 +61,6 @@ class Redis(Service):
         return "\n".join(lines) + "\n"
 
     def flush(self) -> None:
-        """Forget everything."""
         with redis.Redis.from_url(self.url, socket_timeout=5) as client:
             client.flushall()
 
@@ -69,15 +68,15 @@ class Redis(Service):
         try:
             with redis.Redis.from_url(self.url, socket_timeout=5) as client:
                 return bool(client.ping())
-        except (redis.ConnectionError, redis.TimeoutError):  # also while it still loads its file
+        except (redis.ConnectionError, redis.TimeoutError):  # also while it loads its file
             return False
 
 
 def find_server() -> str:
-    """The server's program.
+    """Return the path of the server. Raise MissingProgram.
 
-    Debian's redis-tools holds the same program under the name of its second use; unlike the package redis-server it
-    sets no system service up. It acts by the name it is called with, `redis-server`.
+    `redis-check-rdb` of Debian's redis-tools is the same program, and acts by the name it is called with. The package
+    redis-server would set up a system service.
     """
     for program in ("redis-server", "valkey-server", "redis-check-rdb"):
         if path := shutil.which(program, path="/usr/bin:/usr/local/bin:/usr/sbin:/opt/bin") or shutil.which(program):

@@ -1,4 +1,4 @@
-"""What PostgreSQL and Redis have in common: a data directory, a loopback port, a process, readiness, a predecessor."""
+"""Base class of PostgreSQL and Redis: data, port, process, readiness."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import psutil
 from config.services.children import Account, stop
 from config.services.errors import ServiceError
 
-START_DEADLINE_S = 90.0  # replaying the log after a power cut takes its time
+START_DEADLINE_S = 90.0  # includes replaying the log after a power cut
 POLL_S = 0.02
 
 
 class Service(ABC):
-    """One private server that keeps its data in `directory`.
+    """A private server with its data in `directory`.
 
-    The server gets the directory as an open descriptor (`/proc/self/fd/N`), not as a path: it runs as another user
-    than root, who may not be allowed to walk down the path to it (a clone below /root, mode 0700).
+    The server gets the directory as an open descriptor (`/proc/self/fd/N`): its user may be unable to reach the path, such
+    as a clone below /root.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Service(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """The address with the password."""
+        """Address with the password."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make the data directory ready for `launch`; called with the directory present and owned by `account`."""
+        """Prepare the existing data directory, owned by `account`, for `launch`."""
 
     @abstractmethod
     def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
@@ -54,7 +54,7 @@ class Service(ABC):
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether the server takes commands."""
+        """Return True if the server accepts commands."""
 
     @property
     def account(self) -> Account | None:
@@ -65,20 +65,20 @@ class Service(ABC):
         return self.process is not None and self.process.poll() is None
 
     def start(self) -> None:
-        """Start and wait until it answers; a second start keeps the port, so that open addresses stay true."""
+        """Start and wait for an answer; a restart keeps the port."""
         self._make_directory()
         self._await_predecessor()
         self.prepare()
         deadline = time.monotonic() + START_DEADLINE_S
-        chosen = self.port if self.process is not None or is_free(self.port) else 0
+        port = self.port if self.process is not None or is_free(self.port) else 0
         while True:
-            self.port = chosen or free_port()
+            self.port = port or free_port()
             log_position = self.log.stat().st_size if self.log.exists() else 0
             if self._launch_and_wait(deadline):
                 return
-            # Ended by itself: the port was taken meanwhile, or a killed predecessor's children still hold its memory.
+            # It ended: another program took the port, or children of a killed server still hold its memory.
             if time.monotonic() > deadline - START_DEADLINE_S + 15:
-                raise ServiceError(f"{self.name} does not start: {self._last_words(log_position)}")
+                raise ServiceError(f"{self.name} does not start: {self._last_error(log_position)}")
             time.sleep(0.25)
 
     def stop(self) -> None:
@@ -115,17 +115,17 @@ class Service(ABC):
             ) from None
 
     def _await_predecessor(self) -> None:
-        """Wait for a server that lost its keeper a moment ago; drop the pid file of one that is gone.
+        """Wait for a server whose host was just killed; remove a stale pid file.
 
-        After a power cut the number in a pid file may belong to any process, which PostgreSQL would take for itself.
+        After a power cut the process ID in the file may belong to another program.
         """
         file = self.directory / self.pid_file
         try:
             process = psutil.Process(int(file.read_text().split()[0]))
-            ours = os.path.samestat(Path(f"/proc/{process.pid}/cwd").stat(), self.directory.stat())
+            is_server = os.path.samestat(Path(f"/proc/{process.pid}/cwd").stat(), self.directory.stat())
         except (OSError, ValueError, IndexError, psutil.Error):
-            ours = False
-        if ours:
+            is_server = False
+        if is_server:
             try:
                 process.wait(20)
             except psutil.TimeoutExpired:
@@ -133,14 +133,14 @@ class Service(ABC):
                 process.wait(5)
         file.unlink(missing_ok=True)
 
-    def _last_words(self, position: int) -> str:
+    def _last_error(self, position: int) -> str:
         lines = self.log.read_bytes()[position:].decode(errors="replace").strip().splitlines()
-        telling = [line for line in lines if "FATAL" in line or "error" in line.lower() or "Can't" in line]
-        return (telling or lines or ["no message"])[-1].strip()
+        errors = [line for line in lines if "FATAL" in line or "error" in line.lower() or "Can't" in line]
+        return (errors or lines or ["no message"])[-1].strip()
 
 
 def is_free(port: int) -> bool:
-    """Whether no program listens on a loopback TCP port."""
+    """Return True if no program listens on a loopback TCP port."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with suppress(OSError):
@@ -150,7 +150,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A loopback TCP port that is free now."""
+    """Return a free loopback TCP port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

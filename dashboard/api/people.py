@@ -20,10 +20,10 @@ from dashboard.people.people import (
     KINDS,
     AccountForm,
     account_rows,
-    called,
     do,
+    forbid_caching,
+    matching,
     new_account_link,
-    once,
     password_link_of,
 )
 from experiments.access import may_see_people
@@ -107,7 +107,7 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         kind = request.query_params.get("kind", "")
         if kind not in KINDS:
             raise serializers.ValidationError({"kind": [f"There are no accounts that are called {kind!r}."]})
-        rows = called(self.get_queryset(), request.query_params.get("q", "")).filter(KINDS[kind][1] or Q())
+        rows = matching(self.get_queryset(), request.query_params.get("q", "")).filter(KINDS[kind][1] or Q())
         page = self.paginate_queryset(rows)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
@@ -166,4 +166,4 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
 def _linked(user: Any, link: str, *, status: int = 200) -> Response:
     """The one answer that has the link."""
-    return once(Response({"name": user.get_username(), "link": link}, status=status))
+    return forbid_caching(Response({"name": user.get_username(), "link": link}, status=status))

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.filters import ReportFilter
-from dashboard.reports.forms import one_ending
+from dashboard.reports.markdown import one_ending
 from dashboard.reports.parts import Source
-from dashboard.reports.rendering import checked, freeze
+from dashboard.reports.rendering import check_text, freeze
 from experiments.access import may_write_reports, report_projects, visible_reports
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Project, Report, ReportVersion
@@ -148,7 +148,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         wanted = asked.validated_data
         project = _project(request.user, wanted["project"])
         text, source = one_ending(wanted["text"]), Source(request.user)
-        checked(text, source)
+        check_text(text, source)
         report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
         data = self._whole(request, report, report.current)
         return Response(data, status=201, headers={"Location": str(data["url"])})
@@ -165,7 +165,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         asked.is_valid(raise_exception=True)
         wanted, current = asked.validated_data, report.current
         text, source = one_ending(wanted["text"]), Source(request.user)
-        checked(text, source, current.text)
+        check_text(text, source, current.text)
         frozen = freeze(text, source, current.frozen, anew=wanted["anew"])
         title = wanted.get("title", report.title)
         version = report.revise(title, text, frozen, by=request.user, base=wanted["version"], note=wanted["note"])

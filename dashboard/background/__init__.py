@@ -1,1 +1,1 @@
-"""What is done for a person while they do something else: exports of large tables, changes of many trials."""
+"""Background tasks of users: exports, bundles, changes of many trials, replays."""

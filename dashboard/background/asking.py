@@ -1,4 +1,4 @@
-"""Asking for a task in the background on behalf of whoever sent a request."""
+"""Creation of background tasks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from experiments.models import BackgroundTask, Experiment
 from workers import queue
 
 
+class Withdrawn(Exception):
+    """The task was cancelled, or another worker runs it."""
+
+
 def ask(
     user: Any,
     kind: BackgroundTask.Kind,
@@ -21,7 +25,7 @@ def ask(
     total: int = 0,
     experiment: Experiment | None = None,
 ) -> BackgroundTask:
-    """Return the task, or the one that waits or runs for the same already; workers are told. Raise Busy where too many wait."""
+    """Create a task, or return an unfinished equal one; wake workers. Raise Busy."""
     try:
         task = BackgroundTask.ask(
             user, kind, arguments, title=title, total=total, within=only_project(user), experiment=experiment

@@ -1,4 +1,4 @@
-"""Changes of many trials: at once while that is quick, otherwise in the background, those of one experiment one after another."""
+"""Changes of many trials: immediate if short, otherwise in the background."""
 
 from __future__ import annotations
 
@@ -9,55 +9,54 @@ from auditlog.context import set_actor
 from django.db import transaction
 
 from analysis.numbers import plural
-from dashboard.background.asking import ask
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn, ask
 from experiments.access import limited_to, may_run_more
 from experiments.errors import ReadOnly
 from experiments.models import BackgroundTask, Experiment
 from workers import queue
 
 MOST_AT_ONCE: Final = 2000
-"""Trials that a request queues while its sender waits: about a second."""
+"""Trials that a request queues itself, in about a second."""
 RERUN: Final = "run again"
 REPEAT: Final = "repeat"
-_DOING: Final[Mapping[str, Callable[[Experiment, Any, int], int]]] = {
+_CHANGES: Final[Mapping[str, Callable[[Experiment, Any, int], int]]] = {
     RERUN: lambda experiment, _, __: queue.rerun_failed(experiment),
     REPEAT: lambda experiment, author, count: queue.add_repetitions(experiment, count, author=author),
 }
 
 
 def rerun_failed(user: Any, experiment: Experiment) -> int | BackgroundTask:
-    """Queue every trial without a result once more; return how many, or the task that does it. Raise Busy."""
+    """Requeue trials without a result; return their number or the task. Raise Busy."""
     experiment.require_editable()
-    return _made(user, experiment, RERUN, trials=experiment.trials.without_result().count())
+    return _change(user, experiment, RERUN, trials=experiment.trials.without_result().count())
 
 
 def repeat(user: Any, experiment: Experiment, count: int) -> int | BackgroundTask:
-    """Queue so many repetitions more of every configuration; return how many trials, or the task that does it. Raise Busy."""
+    """Add `count` repetitions; return the number of trials or the task. Raise Busy."""
     experiment.require_editable()
     configurations = experiment.configurations.filter(in_design=True).count()
-    return _made(user, experiment, REPEAT, trials=configurations * count, count=count)
+    return _change(user, experiment, REPEAT, trials=configurations * count, count=count)
 
 
-def _made(user: Any, experiment: Experiment, change: str, *, trials: int, count: int = 0) -> int | BackgroundTask:
+def _change(user: Any, experiment: Experiment, change: str, *, trials: int, count: int = 0) -> int | BackgroundTask:
     waiting = experiment.background_tasks.filter(ended_at=None)
-    if trials <= MOST_AT_ONCE and not waiting.exists():  # what was asked before is done before
-        return _DOING[change](experiment, user, count)
+    if trials <= MOST_AT_ONCE and not waiting.exists():  # earlier changes come first
+        return _CHANGES[change](experiment, user, count)
     arguments = {"change": change, "count": count}
     title = f"{experiment.name}: {change}"
     return ask(user, BackgroundTask.Kind.CHANGE, arguments, title=title, total=trials, experiment=experiment)
 
 
 def make(task: BackgroundTask) -> None:
-    """Make the change of a task if who asked may still make it: all of it, with the note that it is done, or nothing.
+    """Apply the change of a task and record its end in one transaction.
 
     Raise ReadOnly, StaleTrial, InvalidSpec, Withdrawn.
     """
     experiment, owner = task.experiment, limited_to(task.owner, task.within_id)
     if experiment is None or not may_run_more(owner, experiment):
-        raise ReadOnly("Who asked for this may not change the experiment any more.")
+        raise ReadOnly("The owner of this task may no longer change the experiment.")
     change, count = task.arguments["change"], task.arguments["count"]
     with set_actor(task.owner), transaction.atomic():
-        queued = _DOING[change](experiment, owner, count)
+        queued = _CHANGES[change](experiment, owner, count)
         if not (task.tell(task.total) and task.end(f"{plural(queued, 'trial')} queued.".capitalize())):
             raise Withdrawn

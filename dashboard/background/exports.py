@@ -1,4 +1,4 @@
-"""What the explorer finds as a file: at once while that is quick, otherwise made in the background and kept for some days."""
+"""Exported tables of the explorer: streamed or made in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
-from dashboard.background.withdrawn import Withdrawn
+from dashboard.background.asking import Withdrawn
 from dashboard.requests import concurrency_limits
 from dashboard.requests.explore import ROWS, Rows, ask, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects
@@ -24,36 +24,36 @@ from experiments.selectors.export.columns import dimensions
 from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, trials_of
 
 FORMATS: Final = {name: kind for name, (kind, _) in frames.FORMATS.items()} | {"csvm": "application/csvm+json"}
-"""Form of a file -> its media type; ``csvm`` tells what the columns mean."""
+"""Form of a file -> its media type; ``csvm`` describes the columns."""
 _STEP_ROWS: Final = 500
 
 
-def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
-    """Return the whole table as a stream of bytes, or the task that makes it where it is large or others are made for ``user``.
+def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
+    """Return a small table as a stream, otherwise the task that makes it.
 
-    Raise CannotExplore; Busy where as many tasks wait as may.
+    Raise CannotExplore, or Busy if too many tasks wait.
     """
-    table = Export.of(user, given, form)
+    table = Export.of(user, query, form)
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
-        return _asked(user, given, form, table)
+        return _task(user, query, form, table)
     try:
-        taken = concurrency_limits.take(user, "export")
+        slot = concurrency_limits.take(user, "export")
     except concurrency_limits.Busy:
-        return _asked(user, given, form, table)
+        return _task(user, query, form, table)
     try:
         response = StreamingHttpResponse(
-            concurrency_limits.LimitedResponse(table.body(), taken), content_type=FORMATS[form]
+            concurrency_limits.LimitedResponse(table.body(), slot), content_type=FORMATS[form]
         )
         response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
     except BaseException:
-        taken.leave()
+        slot.leave()
         raise
     return response
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One table that is asked for: what stands in its rows, of which configurations, as which kind of file."""
+    """A requested table: kind of rows, configurations and form of the file."""
 
     rows: Rows
     form: str
@@ -61,19 +61,19 @@ class Export:
     metrics: tuple[str, ...]
     scope: str
     total: int
-    """Configurations or trials: a row each, or that of its measurements."""
+    """Number of configurations or trials."""
 
     @classmethod
-    def of(cls, user: Any, given: QueryDict, form: str) -> Export:
-        """Return what a query string asks for, of what ``user`` may see. Raise CannotExplore."""
-        question, asked = ask(user, given), rows_of(given)
+    def of(cls, user: Any, query: QueryDict, form: str) -> Export:
+        """Return the table of a query, as ``user`` may see it. Raise CannotExplore."""
+        question, rows = ask(user, query), rows_of(query)
         matching = table_of(question)
         counted = question.configurations.order_by()
-        total = (counted if asked.kind == ROWS[0] else trials_of(counted, every=asked.every)).count()
-        return cls(asked, form, matching, question.look.columns, question.query.scope, total)
+        total = (counted if rows.kind == ROWS[0] else trials_of(counted, every=rows.every)).count()
+        return cls(rows, form, matching, question.look.columns, question.query.scope, total)
 
     def body(self) -> Iterator[bytes]:
-        """The bytes of the file, a piece for each ``step`` rows."""
+        """Yield the bytes of the file, a piece per ``step`` rows."""
         if self.rows.kind == ROWS[0]:
             return self._of_configurations()
         table = TrialTable(trials_of(self.matching, every=self.rows.every), long=self.rows.kind == "measurements")
@@ -83,21 +83,21 @@ class Export:
 
     @property
     def step(self) -> int:
-        """Rows of ``total`` that are in a piece."""
+        """Number of rows in a piece."""
         return {"trials": PIECE, "measurements": LONG_PIECE}.get(self.rows.kind, _STEP_ROWS)
 
     def _of_configurations(self) -> Iterator[bytes]:
         names = _swept_anywhere(self.matching)
         parameters = ["hosts", "ranks", *(name for name in names if name not in ("hosts", "ranks"))]
         if self.form == "csvm":
-            told = configurations.described_columns(parameters, self.metrics)
-            return iter([json.dumps(dimensions(told), indent=1).encode()])
+            columns = configurations.described_columns(parameters, self.metrics)
+            return iter([json.dumps(dimensions(columns), indent=1).encode()])
         rows = configurations.rows(self.matching, parameters, self.metrics, self.scope)
         return configurations.FORMATS[self.form][1](rows, configurations.columns(parameters, self.metrics))
 
 
 def filename(task: BackgroundTask) -> str:
-    """What the file of a task is called where it is saved."""
+    """Return the name of the file of a task."""
     if "bundle" in task.arguments:
         return str(task.arguments["name"])
     return _filename(task.arguments["form"], task.arguments.get("rows", ROWS[0]))
@@ -107,15 +107,15 @@ def _filename(form: str, kind: str) -> str:
     return f"rankwire-{kind}.{'csv-metadata.json' if form == 'csvm' else form}"
 
 
-def _asked(user: Any, given: QueryDict, form: str, table: Export) -> BackgroundTask:
+def _task(user: Any, query: QueryDict, form: str, table: Export) -> BackgroundTask:
     kind = table.rows.kind
-    arguments = {"query": given.urlencode(), "form": form, "rows": kind}
+    arguments = {"query": query.urlencode(), "form": form, "rows": kind}
     title = f"Table of {kind} as {form}"
     return asking.ask(user, BackgroundTask.Kind.EXPORT, arguments, title=title, total=table.total)
 
 
 def write(task: BackgroundTask) -> None:
-    """Make the file of a task with what its owner may see now, telling how far it is. Raise CannotExplore, Withdrawn."""
+    """Write what the owner may see to a file. Raise CannotExplore, Withdrawn."""
     user = limited_to(task.owner, task.within_id)
     table = Export.of(user, QueryDict(task.arguments["query"]), task.arguments["form"])
     type(task).objects.filter(pk=task.pk).update(total=table.total)
@@ -138,17 +138,16 @@ def write(task: BackgroundTask) -> None:
 
 
 def _seen(user: Any) -> list[int] | None:
-    """The projects whose experiments may be in the file; None for all."""
+    """Return the projects whose experiments may be in the file; None for all."""
     return None if sees_everything(user) else sorted(visible_projects(user).values_list("pk", flat=True))
 
 
 def may_fetch(user: Any, task: BackgroundTask) -> bool:
-    """Return whether ``user`` may still see all projects that the file was made of."""
-    made_of, now = task.arguments.get("seen"), _seen(user)
-    return now is None or (made_of is not None and set(made_of) <= set(now))
+    """Return True if ``user`` may still see all projects of the file."""
+    projects, visible = task.arguments.get("seen"), _seen(user)
+    return visible is None or (projects is not None and set(projects) <= set(visible))
 
 
 def _swept_anywhere(matching: QuerySet[Configuration]) -> list[str]:
-    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
     first = matching.order_by("experiment_id", "pk").distinct("experiment_id")
     return swept(first)

@@ -1,1 +1,1 @@
-"""Results that leave and enter: bundles to download, and the page that takes those of others."""
+"""Export and import of results: bundles, descriptions, reports of other tools."""

@@ -1,12 +1,12 @@
-"""Addresses of what leaves and enters."""
+"""URLs of exports and imports."""
 
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from dashboard.exchange import bundles, imports
+from dashboard.exchange import pages
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("bundles/new/", bundles.new, name="bundle"),
-    path("imports/", imports.page, name="import"),
+    path("bundles/new/", pages.new_bundle, name="bundle"),
+    path("imports/", pages.import_page, name="import"),
 ]

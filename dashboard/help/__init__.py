@@ -1,1 +1,1 @@
-"""The guides of docs/ as pages: read, linked with each other, and searched."""
+"""Help: the guides of docs/ as searchable pages."""

@@ -1,4 +1,4 @@
-"""The guides: every document of docs/, where it stands in the application, and the search over all of them."""
+"""Guides: the documents of docs/, their URLs and their search."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dashboard.help.markdown import Page, Section, read
 FOLDER: Final = settings.BASE_DIR / "docs"
 PICTURES: Final = FOLDER / "images"
 _ORDER: Final = {
-    "user-guide": "Experiments, trials, comparisons, predictions, projects: everything that the pages offer.",
-    "workloads": "The programs that can be measured, and how to register one of your own.",
-    "metrics": "Every metric with unit, direction, definition and source.",
-    "terms": "What the words, states and marks of the pages mean.",
+    "user-guide": "Experiments, trials, comparisons, predictions and projects.",
+    "workloads": "Built-in workloads, and how to register a program.",
+    "metrics": "All metrics with unit, direction, definition and source.",
+    "terms": "Words, states and marks of the pages.",
     "network": "The link between the hosts as a parameter.",
-    "studies": "The published studies, and how to repeat them.",
-    "rest": "The same from programs: addresses, tokens, errors.",
-    "client": "The same in Python, and as a command for other machines.",
-    "administrator": "Installing, clusters, people, keeping and growing.",
-    "security": "Who is trusted with what, and what is defended against.",
-    "architecture": "Where things are, and why.",
+    "studies": "Published studies and how to repeat them.",
+    "rest": "The REST interface: URLs, tokens, errors.",
+    "client": "The Python client and its command.",
+    "administrator": "Installation, clusters, users, backups, growth.",
+    "security": "Trust boundaries and attacks.",
+    "architecture": "The structure of the code and its reasons.",
 }
 MOST_HITS: Final = 40
 _EXCERPT: Final = 220
@@ -35,7 +35,7 @@ _EXCERPT: Final = 220
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """One document: its name in the address, what it is for, and the page."""
+    """A document: name in its URL, purpose and page."""
 
     name: str
     purpose: str
@@ -44,7 +44,7 @@ class Guide:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A section that holds every word that was asked for, with the text around the first."""
+    """A section that contains all searched words, with an excerpt."""
 
     guide: Guide
     section: Section
@@ -53,7 +53,7 @@ class Hit:
 
 @cache
 def guides() -> dict[str, Guide]:
-    """Every document by name, the guides in the order of reading, the decisions last; read once for each process."""
+    """Return all documents by name, guides in reading order, then decisions."""
     paths = [*sorted(FOLDER.glob("*.md"), key=lambda path: (*_ORDER, path.stem).index(path.stem))]
     paths += sorted((FOLDER / "decisions").glob("*.md"))
     return {
@@ -63,20 +63,20 @@ def guides() -> dict[str, Guide]:
 
 
 def address(target: str) -> str | None:
-    """Where a link of a document leads in the application; None for files that are no documents."""
+    """Return the URL of a link in a document; None if the target has no page."""
     if re.match(r"[a-z]+:|#", target):
         return target
     path, _, anchor = target.partition("#")
-    named = PurePosixPath(path)
-    if named.suffix == ".md" and any((folder / named.name).is_file() for folder in (FOLDER, FOLDER / "decisions")):
-        return reverse("guide", args=[named.stem]) + (f"#{anchor}" if anchor else "")
-    if named.parent.name == PICTURES.name and (PICTURES / named.name).is_file():
-        return static(f"guides/{named.name}")
+    file = PurePosixPath(path)
+    if file.suffix == ".md" and any((folder / file.name).is_file() for folder in (FOLDER, FOLDER / "decisions")):
+        return reverse("guide", args=[file.stem]) + (f"#{anchor}" if anchor else "")
+    if file.parent.name == PICTURES.name and (PICTURES / file.name).is_file():
+        return static(f"guides/{file.name}")
     return None
 
 
 def search(text: str) -> list[Hit]:
-    """Sections that hold all words of ``text``, those with them in their titles first; no more than MOST_HITS."""
+    """Return up to MOST_HITS sections with all words, titles first."""
     words = text.casefold().split()
     if not words:
         return []
@@ -92,10 +92,9 @@ def search(text: str) -> list[Hit]:
 
 
 def _around(text: str, words: list[str]) -> str:
-    """Some of the text, from shortly before the first word that was asked for."""
     flat = " ".join(text.split())
-    places = [place for word in words if (place := flat.casefold().find(word)) >= 0]
-    start = max(min(places, default=0) - 60, 0)
+    positions = [position for word in words if (position := flat.casefold().find(word)) >= 0]
+    start = max(min(positions, default=0) - 60, 0)
     start = flat.rfind(" ", 0, start) + 1 if start else 0
     piece = flat[start : start + _EXCERPT]
     return f"{'… ' if start else ''}{piece}{' …' if start + _EXCERPT < len(flat) else ''}"

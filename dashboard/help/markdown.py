@@ -1,10 +1,11 @@
-"""Markdown as a page: headings and rows of tables with anchors, and the text of each of them for the search."""
+"""Markdown as a page, with anchors of headings and table rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
 from django.utils.html import escape
@@ -14,14 +15,14 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 Resolve = Callable[[str], str | None]
-"""Gives the address for what a document links to; None for what has no page."""
+"""Returns the URL of a link target, or None if it has no page."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands below one heading, or in one row of a table that defines an identifier (``level`` 0)."""
+    """Text below a heading, or of a defining table row (``level`` 0)."""
 
     level: int
     title: str
@@ -31,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document for readers: ``html`` lacks the first heading, which is the title."""
+    """A rendered document; ``html`` has no first heading, which is the title."""
 
     title: str
     html: SafeString
@@ -39,7 +40,7 @@ class Page:
 
 
 def read(text: str, resolve: Resolve) -> Page:
-    """Return ``text`` as a page. HTML in it is shown as text; links and pictures go where ``resolve`` says."""
+    """Render ``text``. HTML is escaped; ``resolve`` maps links and pictures."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
@@ -56,47 +57,33 @@ def read(text: str, resolve: Resolve) -> Page:
 
 
 def _anchor(tokens: list[Token]) -> list[Section]:
-    """Give headings and defining rows their anchors, and return what stands below each."""
-    found: list[tuple[int, str, str, list[str]]] = []
-    taken: set[str] = set()
-    heading = 0
+    """Add anchors to headings and defining rows; return the section of each."""
+    sections: dict[str, tuple[int, str, list[str]]] = {}
+    heading = here = ""
+    tables = 0
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             title = plain(tokens[number + 1])
-            anchor = _unlike(slug(title), taken)
-            token.attrSet("id", anchor)
-            heading = len(found)
-            found.append((int(token.tag[1:]), title, anchor, []))
+            heading = here = _unique(slug(title), sections)
+            token.attrSet("id", here)
+            sections[here] = (int(token.tag[1:]), title, [])
         elif token.type == "table_open":
-            token.meta["label"] = f"Table {sum(each.type == 'table_open' for each in tokens[: number + 1])}"
-        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in taken:
-            taken.add(identifier)
+            tables += 1
+            token.meta["label"] = f"Table {tables}"
+        elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in sections:
+            here = identifier
             token.attrSet("id", identifier)
             label = plain(tokens[number + 5])
-            found.append((0, f"{label} ({identifier})" if len(label) < 80 else identifier, identifier, []))
-        elif token.type == "tr_close" and found and not found[-1][0]:
-            found.append(_continued(found[heading]))
-        elif found and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
-            found[-1][3].append(plain(token) if token.type == "inline" else token.content)
-    return _merged(found)
-
-
-def _continued(heading: tuple[int, str, str, list[str]]) -> tuple[int, str, str, list[str]]:
-    return heading[0], heading[1], heading[2], []
-
-
-def _merged(found: Sequence[tuple[int, str, str, list[str]]]) -> list[Section]:
-    """One section for each anchor, in the order in which they begin."""
-    texts: dict[str, list[str]] = {}
-    kept: dict[str, tuple[int, str]] = {}
-    for level, title, anchor, parts in found:
-        kept.setdefault(anchor, (level, title))
-        texts.setdefault(anchor, []).extend(parts)
-    return [Section(level, title, anchor, " ".join(texts[anchor])) for anchor, (level, title) in kept.items()]
+            sections[here] = (0, f"{label} ({identifier})" if len(label) < 80 else identifier, [])
+        elif token.type == "tr_close":
+            here = heading
+        elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
+            sections[here][2].append(plain(token) if token.type == "inline" else token.content)
+    return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in sections.items()]
 
 
 def _defined(tokens: Sequence[Token], row: int) -> str:
-    """The identifier that a row of three columns or more defines: its first cell is nothing but code."""
+    """Return the identifier in the first cell of a row with three or more columns."""
     if tokens[row + 1].type != "td_open" or tokens[row + 4].type != "td_open":
         return ""
     cell = tokens[row + 2].children or []
@@ -104,48 +91,37 @@ def _defined(tokens: Sequence[Token], row: int) -> str:
     return cell[0].content if is_code else ""
 
 
-def _unlike(anchor: str, taken: set[str]) -> str:
-    """The anchor, numbered where an earlier heading has it, as the site that hosts the repository does."""
-    numbered, number = anchor, 0
-    while numbered in taken:
-        number += 1
-        numbered = f"{anchor}-{number}"
-    taken.add(numbered)
-    return numbered
+def _unique(anchor: str, taken: Container[str]) -> str:
+    """Return the anchor, numbered like GitHub's if an earlier heading has it."""
+    return next(name for number in count() if (name := f"{anchor}-{number}" if number else anchor) not in taken)
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading, as the site that hosts the repository makes it."""
+    """Return the anchor of a heading, as on GitHub."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def plain(token: Token) -> str:
-    """The text of an inline token without its marks."""
-    return "".join(" " if each.type.endswith("break") else each.content for each in token.children or [])
+    """Return the text of an inline token."""
+    return "".join(" " if child.type.endswith("break") else child.content for child in token.children or [])
 
 
 def _linked(children: Sequence[Token], resolve: Resolve) -> list[Token]:
-    """Links and pictures with addresses of the application; the words alone where there is no page behind a link."""
-    kept: list[Token] = []
-    without_page = False
+    """Map links and pictures; keep the text of a link without a page."""
+    tokens: list[Token] = []
+    closing = True
     for token in children:
-        if token.type == "link_open":
-            address = resolve(str(token.attrs["href"]))
-            without_page = address is None
-            if address is None:
-                continue
-            token.attrSet("href", address)
-        elif token.type == "link_close" and without_page:
-            without_page = False
-            continue
+        name = {"link_open": "href", "image": "src"}.get(token.type)
+        address = resolve(str(token.attrs[name])) if name else None
+        if name and address is not None:
+            token.attrSet(name, address)
         elif token.type == "image":
-            picture = resolve(str(token.attrs["src"]))
-            if picture is None:
-                kept.append(Token("text", "", 0, content=token.content))
-                continue
-            token.attrSet("src", picture)
-        kept.append(token)
-    return kept
+            token = Token("text", "", 0, content=token.content)
+        if token.type == "link_open":
+            closing = address is not None
+        if closing or token.type not in ("link_open", "link_close"):
+            tokens.append(token)
+    return tokens
 
 
 def _table_open(_: RendererHTML, tokens: Sequence[Token], number: int, *rest: Any) -> str:

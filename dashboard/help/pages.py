@@ -1,4 +1,4 @@
-"""Pages of the guides: their list with the search, and each of them."""
+"""Pages of the guides: list with search, and single guides."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from dashboard.requests.lookup import asked
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """All guides, or the sections that hold the words that were asked for."""
+    """List the guides and the hits of a search."""
     words = asked(request, "q")
-    every = guides().values()
-    shown = {
+    documents = guides().values()
+    context = {
         "place": "help",
         "words": words,
         "hits": search(words),
         "most": MOST_HITS,
-        "guides": [guide for guide in every if guide.purpose],
-        "others": [guide for guide in every if not guide.purpose],
+        "guides": [guide for guide in documents if guide.purpose],
+        "others": [guide for guide in documents if not guide.purpose],
     }
-    return render(request, "help/index.html", shown)
+    return render(request, "help/index.html", context)
 
 
 @require_GET
 def guide(request: HttpRequest, name: str) -> HttpResponse:
-    """One guide with its contents."""
-    found = guides().get(name)
-    if found is None:
+    document = guides().get(name)
+    if document is None:
         raise Http404
-    contents = [section for section in found.page.sections if section.level in (2, 3)]
-    return render(request, "help/guide.html", {"place": "help", "guide": found, "contents": contents})
+    contents = [section for section in document.page.sections if section.level in (2, 3)]
+    return render(request, "help/guide.html", {"place": "help", "guide": document, "contents": contents})

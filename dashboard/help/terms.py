@@ -1,4 +1,4 @@
-"""What the words, states and marks of the pages mean: read from docs/terms.md and the catalogue, shown where they stand."""
+"""Definitions of words, states and metrics of the pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from analysis.catalogue import METRICS
 from dashboard.help.guides import guides
+from dashboard.help.markdown import Section
 from experiments.metrics import find, is_metric
 
 _TERMS: Final = "terms"
@@ -18,14 +19,14 @@ _METRICS: Final = "metrics"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word: what it means in a sentence or two, and the address of its definition."""
+    """A definition and its URL."""
 
     meaning: str
     address: str
 
 
 def term(name: str) -> Term | None:
-    """The meaning of a metric's id or label, a term's id ("state.lost") or own words ("Speed-up"); None for anything else."""
+    """Return the term of a metric or of docs/terms.md ("state.lost", "Speed-up")."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
     metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:
@@ -39,42 +40,33 @@ def term(name: str) -> Term | None:
 
 
 def words_of(name: str) -> str:
-    """The words of a term's id ("finding.link_load"); empty for anything else."""
+    """Return the words of a term's id ("finding.link_load"), or an empty string."""
     return _words().get(name, "")
 
 
 @cache
 def _words() -> dict[str, str]:
-    """The second column of docs/terms.md by the first."""
-    return {
-        section.anchor: section.title.removesuffix(f" ({section.anchor})")
-        for section in guides()[_TERMS].page.sections
-        if not section.level
-    }
+    """Return id -> words of docs/terms.md."""
+    return {section.anchor: section.title.removesuffix(f" ({section.anchor})") for section in _rows()}
 
 
 @cache
 def _by_label() -> dict[str, str]:
-    """Metrics by what pages call them, as the titles of charts."""
     return {metric.label: name for name, metric in METRICS.items()}
 
 
 @cache
 def _meanings() -> dict[str, str]:
-    """The last column of docs/terms.md by the first."""
-    found = {}
-    for section in guides()[_TERMS].page.sections:
-        if not section.level:
-            words = section.title.removesuffix(f" ({section.anchor})")
-            found[section.anchor] = section.text.removeprefix(f"{section.anchor} {words} ")
-    return found
+    """Return id -> meaning of docs/terms.md."""
+    return {row.anchor: row.text.removeprefix(f"{row.anchor} {_words()[row.anchor]} ") for row in _rows()}
 
 
 @cache
 def _by_words() -> dict[str, str]:
-    """Ids by the words that pages show; states and trusts, whose words are shared, go by their ids alone."""
-    return {
-        section.title.removesuffix(f" ({section.anchor})").casefold(): section.anchor
-        for section in guides()[_TERMS].page.sections
-        if not section.level and not section.anchor.startswith(("state.", "trust.", "finding."))
-    }
+    """Return words -> id, without states, trust levels and findings."""
+    shared = ("state.", "trust.", "finding.")
+    return {words.casefold(): anchor for anchor, words in _words().items() if not anchor.startswith(shared)}
+
+
+def _rows() -> list[Section]:
+    return [section for section in guides()[_TERMS].page.sections if not section.level]

@@ -1,1 +1,1 @@
-"""People: their account, tokens, projects, invitations, share links, and what they changed."""
+"""Users: account, tokens, projects, invitations, notifications, log of changes."""

@@ -1,4 +1,4 @@
-"""Account: who is signed in, what they may where, and their API tokens."""
+"""Account page: roles, API tokens, display, notifications."""
 
 from __future__ import annotations
 
@@ -7,83 +7,80 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.people.notification_settings import of_account
+from dashboard.people.notification_settings import ChoicesForm, of_account, report_test
 from dashboard.people.preferences import PreferencesForm
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
+from workers.notifications import outbox
 
 _MAY: Final = {
     ApiToken.Scope.READ: "read",
     ApiToken.Scope.SUBMIT: "read and submit",
-    ApiToken.Scope.MAINTAIN: "all that you may",
+    ApiToken.Scope.MAINTAIN: "everything that you may",
 }
 
 
 class TokenForm(forms.Form):
-    """A token to be made."""
-
-    name = forms.CharField(max_length=80, help_text="What it is for: a machine, a script.")
-    scope = forms.ChoiceField(label="May", choices=list(_MAY.items()), help_text="Never more than your own role.")
+    name = forms.CharField(max_length=80, help_text="Its purpose: a machine, a script.")
+    scope = forms.ChoiceField(label="May", choices=list(_MAY.items()), help_text="At most what your role allows.")
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
-    days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
+    days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         project: Any = self.fields["project"]
-        project.queryset, project.empty_label = visible_projects(user).order_by("name"), "all of mine"
+        project.queryset, project.empty_label = visible_projects(user).order_by("name"), "all my projects"
 
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """The account of the reader."""
     return account_page(request)
 
 
 @require_POST
+@cache_control(private=True, no_store=True)
 @sensitive_variables("key")
 def issue(request: HttpRequest) -> HttpResponse:
-    """Make a token. Its key stands in this one answer and nowhere else, which is why no redirect follows."""
+    """Create a token. Only this response has its key, so there is no redirect."""
     form = TokenForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, form, status=422)
-    asked = form.cleaned_data
+    data = form.cleaned_data
     token, key = ApiToken.issue(
-        request.user, asked["name"], scope=asked["scope"], project=asked["project"], days=asked["days"]
+        request.user, data["name"], scope=data["scope"], project=data["project"], days=data["days"]
     )
-    response = account_page(request, issued=token, key=key)
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return account_page(request, issued=token, key=key)
 
 
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End one of the reader's own tokens."""
     token = get_object_or_404(ApiToken, pk=pk, user=request.user)
     token.delete()
-    messages.success(request, f"The token {token.name} is ended.", extra_tags="ok")
+    messages.success(request, f"Token {token.name} deleted.", extra_tags="ok")
     return redirect("account")
 
 
 @require_POST
 def display(request: HttpRequest) -> HttpResponse:
-    """Keep the theme and the time zone of the reader."""
     form = PreferencesForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, status=422, display=form)
     form.save()
-    messages.success(request, "How pages look to you is kept.", extra_tags="ok")
+    messages.success(request, "Display settings saved.", extra_tags="ok")
     return redirect("account")
 
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Keep the theme alone, for the button in the header."""
     chosen = request.POST.get("theme", "")
     if chosen not in Preferences.Theme.values:
         raise BadRequest(f"There is no theme {chosen!r}.")
@@ -91,18 +88,37 @@ def theme(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+@require_POST
+def choose_notices(request: HttpRequest) -> HttpResponse:
+    """Save the events that are sent by mail."""
+    form = ChoicesForm(request.user, request.POST)
+    if not form.is_valid():
+        return account_page(request, status=422, notices=form)
+    with transaction.atomic():
+        form.save()
+    messages.success(request, "Mail settings saved.", extra_tags="ok")
+    return redirect(f"{reverse('account')}#notices")
+
+
+@require_POST
+def send_test_mail(request: HttpRequest) -> HttpResponse:
+    """Send a test mail and report the result."""
+    report_test(request, outbox.test(user=request.user))
+    return redirect(f"{reverse('account')}#notices")
+
+
 def account_page(
-    request: HttpRequest, form: TokenForm | None = None, *, status: int = 200, **shown: Any
+    request: HttpRequest, form: TokenForm | None = None, *, status: int = 200, **overrides: Any
 ) -> HttpResponse:
-    """Answer with the page; ``form`` and ``shown`` stand in place of what it has otherwise."""
-    reader: Any = request.user
-    tokens = ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk")
+    """Render the page; ``form`` and ``overrides`` replace values of its context."""
+    user: Any = request.user
+    tokens = ApiToken.objects.filter(user=user).select_related("project").order_by("-created_at", "-pk")
     context = {
-        "display": PreferencesForm(reader),
-        "form": form or TokenForm(reader),
+        "display": PreferencesForm(user),
+        "form": form or TokenForm(user),
         "tokens": [(token, _MAY[ApiToken.Scope(token.scope)]) for token in tokens],
-        "memberships": Membership.objects.filter(user=reader).select_related("project").order_by("project__name"),
-        **of_account(reader),
-        **shown,
+        "memberships": Membership.objects.filter(user=user).select_related("project").order_by("project__name"),
+        **of_account(user),
+        **overrides,
     }
     return render(request, "people/account.html", context, status=status)

@@ -1,4 +1,4 @@
-"""The feed of Home: what happened since the reader was last here."""
+"""Activity feed of Home: events since the user's last visit."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from experiments.selectors import events
 
 MOST_SHOWN: Final = 10
 AT_FIRST: Final = timedelta(days=7)
-"""How far back it goes for somebody who never said that they have seen it."""
+"""Age of the oldest event for a user who has not marked any as seen."""
 _COUNTED: Final = 100
 
 
 def feed(user: Any) -> dict[str, Any]:
-    """Return what happened since the reader was last here: the newest, each report and each experiment's kind of event once."""
+    """Return the newest unseen events, one per subject and kind."""
     choices = NoticeChoices.of_user(user)
     since = choices.seen_at or timezone.now() - AT_FIRST
     fresh = visible_events(user).filter(pk__gt=choices.seen)
     if choices.seen_at is None:
         fresh = fresh.filter(at__gte=since)
     rows = list(events.with_subjects(fresh.order_by("-pk"))[:_COUNTED])
-    once: dict[Any, Event] = {}
+    by_subject: dict[Any, Event] = {}
     for event in rows:
         subject = (event.kind, event.experiment_id, event.report_id, event.data.get("configuration"))
-        once.setdefault(subject, event)
+        by_subject.setdefault(subject, event)
     return {
         "happened": [
             {
@@ -41,9 +41,9 @@ def feed(user: Any) -> dict[str, Any]:
                 "sentence": events.sentence(event),
                 "path": events.path(event),
             }
-            for event in list(once.values())[:MOST_SHOWN]
+            for event in list(by_subject.values())[:MOST_SHOWN]
         ],
-        "happened_more": max(0, len(once) - MOST_SHOWN),
+        "happened_more": max(0, len(by_subject) - MOST_SHOWN),
         "happened_until": rows[0].pk if rows else 0,
         "seen_at": choices.seen_at,
     }
@@ -51,7 +51,7 @@ def feed(user: Any) -> dict[str, Any]:
 
 @require_POST
 def seen(request: HttpRequest) -> HttpResponse:
-    """The reader has seen what happened up to the event that stood first on their page; later ones stay."""
+    """Mark events up to the first one of the page as seen; later ones stay."""
     until = request.POST.get("until", "")
     if not (until.isascii() and until.isdecimal() and len(until) < 19):
         raise BadRequest("until must be the number of an event.")

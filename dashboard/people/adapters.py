@@ -1,4 +1,4 @@
-"""What the account pages ask of this installation: who may sign up, where they go on, and how secrets are kept."""
+"""Adapters of allauth: sign-up, redirects, roles of groups, encrypted secrets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.people.groups import give_roles
+from dashboard.people.backends import give_roles
 from dashboard.people.invitations import invitation_of
 
 NAME_TAKEN: Final = "Another account has this name."
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Accounts with a password."""
+    """Adapter of accounts with a password."""
 
     error_messages: ClassVar = {
         **DefaultAccountAdapter.error_messages,
@@ -39,7 +39,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return self.get_login_redirect_url(request)
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Whoever came by an invitation goes back to it."""
+        """Return to the invitation if the user followed one."""
         invitation = invitation_of(request)
         return reverse("invitation") if invitation is not None else super().get_login_redirect_url(request)
 
@@ -49,12 +49,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Accounts of the identity provider: whom that lets in, this installation lets in; roles come by groups or invitations."""
+    """Adapter of the identity provider; groups and invitations give roles."""
 
     error_messages: ClassVar = {
         **DefaultSocialAccountAdapter.error_messages,
-        "email_taken": "Another account has this e-mail address. If it is yours, sign in to it, and connect %s there.",
-        "no_password": "Your account has no other way in: set a password first.",
+        "email_taken": "Another account has this e-mail address. If it is yours, sign in to it and connect %s.",
+        "no_password": "Set a password first: your account has no other way to sign in.",
     }
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
@@ -71,17 +71,17 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
 
 def _groups(sociallogin: Any) -> list[str]:
-    """The groups that the provider told, in the information about the person or in the token."""
-    told: dict[str, Any] = sociallogin.account.extra_data
-    for part in (told.get("userinfo"), told.get("id_token"), told):
-        groups = part.get(settings.GROUPS_CLAIM) if isinstance(part, dict) else None
+    """Return the groups of a user from the user info or the ID token."""
+    data: dict[str, Any] = sociallogin.account.extra_data
+    for claims in (data.get("userinfo"), data.get("id_token"), data):
+        groups = claims.get(settings.GROUPS_CLAIM) if isinstance(claims, dict) else None
         if isinstance(groups, list):
             return [group for group in groups if isinstance(group, str)]
     return []
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Secrets of second factors lie in the database encrypted with the installation's key."""
+    """Encrypts secrets of second factors with the installation's key."""
 
     def encrypt(self, text: str) -> str:
         return _cipher().encrypt(text.encode()).decode()

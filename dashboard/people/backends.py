@@ -1,16 +1,102 @@
-"""Who a session belongs to."""
+"""Authentication backend, roles of groups, and lockouts.
+
+Axes counts wrong passwords in the cache by name and address and cannot list the addresses of a name; they are recorded here.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Final
 
+from axes.handlers.proxy import AxesProxyHandler
+from axes.helpers import get_client_cache_keys
+from axes.models import AccessAttempt
+from axes.signals import user_locked_out
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.signals import user_logged_in
+from django.core.cache import cache
+from django.db import transaction
+from django.dispatch import receiver
+
+from experiments.models import Membership, Preferences, Project
+
+_MOST_ADDRESSES: Final = 50
+"""Recorded addresses of one name, to bound the cache."""
 
 
 class AccountBackend(ModelBackend):
-    """Django's own, which reads a person together with what they prefer: no page needs one query more for that."""
+    """Django's backend that loads users with their preferences, in one query."""
 
     def get_user(self, user_id: Any) -> Any:
         user = get_user_model()._default_manager.select_related("preferences").filter(pk=user_id).first()
         return user if user is not None and self.user_can_authenticate(user) else None
+
+
+@receiver(user_logged_in, dispatch_uid="rankwire.signed_in")
+def note_sign_in(sender: Any, *, user: Any, **_: Any) -> None:
+    """Record the visit and apply the roles of the user's directory groups."""
+    Preferences.note_seen(user)
+    entry = getattr(user, "ldap_user", None)  # set by django-auth-ldap
+    if entry is not None and hasattr(settings, "AUTH_LDAP_GROUP_SEARCH"):
+        give_roles(user, entry.group_names)
+
+
+def give_roles(user: Any, groups: Iterable[str]) -> None:
+    """Give ``user`` the roles of the groups; remove roles that came with other groups.
+
+    Roles given by a maintainer stay. Groups of missing projects are ignored.
+    """
+    ranks = Membership.Role.values
+    role_of: dict[str, str] = {}
+    for group in groups:
+        for slug, role in settings.GROUP_ROLES.get(group, ()):
+            role_of[slug] = max(role, role_of.get(slug, ranks[0]), key=ranks.index)
+    with transaction.atomic():
+        user.memberships.filter(by_group=True).exclude(project__slug__in=role_of).delete()
+        for project in Project.objects.filter(slug__in=role_of):
+            role = role_of[project.slug]
+            member, is_new = user.memberships.get_or_create(project=project, defaults={"role": role, "by_group": True})
+            if not is_new and member.by_group and member.role != role:
+                member.role = role
+                member.save(update_fields=["role"])
+
+
+@receiver(user_locked_out, dispatch_uid="rankwire.lockouts")
+def note_lockout(sender: Any, *, username: str | None, ip_address: str, **_: Any) -> None:
+    """Record the address for the duration of the lock."""
+    if username:
+        addresses = [address for address in cache.get(_key(username), []) if address != ip_address]
+        cache.set(
+            _key(username), [*addresses, ip_address][-_MOST_ADDRESSES:], settings.AXES_COOLOFF_TIME.total_seconds()
+        )
+
+
+def locked(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return locked names of ``names`` -> addresses."""
+    by_key = {_key(name): name for name in names}
+    recorded = {by_key[key]: addresses for key, addresses in cache.get_many(by_key).items()}
+    still = {
+        name: [address for address in addresses if _is_locked(name, address)] for name, addresses in recorded.items()
+    }
+    return {name: addresses for name, addresses in still.items() if addresses}
+
+
+def unlock(name: str) -> int:
+    """Unlock ``name`` for all addresses; return how many were locked."""
+    addresses = locked([name]).get(name, [])
+    for address in addresses:
+        AxesProxyHandler.reset_attempts(ip_address=address, username=name)
+    cache.delete(_key(name))
+    return len(addresses)
+
+
+def _is_locked(name: str, address: str) -> bool:
+    keys = get_client_cache_keys(AccessAttempt(username=name, ip_address=address))
+    return any(count >= settings.AXES_FAILURE_LIMIT for count in cache.get_many(keys).values())
+
+
+def _key(name: str) -> str:
+    return f"locked-out:{hashlib.sha256(name.encode()).hexdigest()}"

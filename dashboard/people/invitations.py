@@ -1,4 +1,4 @@
-"""An invitation, from the link that somebody was given to the membership."""
+"""Invitations: from the link to the membership."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from experiments.models import Invitation
 
-_KEPT: Final = "invitation"
-"""In the session: the key of the link, while its owner signs in or up."""
+_SESSION_KEY: Final = "invitation"
+"""Key of the session with the key of the link, during sign-in or sign-up."""
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:
-    """Return the invitation that this browser came with, while it can be taken."""
-    key = request.session.get(_KEPT)
+    """Return the open invitation of this session."""
+    key = request.session.get(_SESSION_KEY)
     return Invitation.find(key) if isinstance(key, str) else None
 
 
 @login_not_required
 @require_GET
 def come(request: HttpRequest, key: str) -> HttpResponse:
-    """Keep the key out of addresses and Referer headers: it goes to the session, and the reader on to the page without it."""
-    request.session[_KEPT] = key
+    """Move the key from the URL to the session, to keep it out of Referer headers."""
+    request.session[_SESSION_KEY] = key
     return redirect("invitation")
 
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest) -> HttpResponse:
-    """Show what the invitation is to; on POST the reader, who is signed in, becomes a member."""
-    found = invitation_of(request)
-    if found is None:
+    """Show the invitation; on POST make the signed-in user a member."""
+    opened = invitation_of(request)
+    if opened is None:
         return _over(request)
     if request.method == "POST" and request.user.is_authenticated:
-        del request.session[_KEPT]
-        if not found.take(request.user):
-            return _over(request)  # somebody else took it a moment ago
-        messages.success(request, f"You are a {found.role} of {found.project.name} now.", extra_tags="ok")
+        del request.session[_SESSION_KEY]
+        if not opened.take(request.user):
+            return _over(request)  # another user was faster
+        messages.success(request, f"You are now a {opened.role} of {opened.project.name}.", extra_tags="ok")
         return redirect("experiments")
-    return render(request, "people/invitation.html", {"invitation": found})
+    return render(request, "people/invitation.html", {"invitation": opened})
 
 
 def _over(request: HttpRequest) -> HttpResponse:
-    why = "The invitation was taken, its time is over, or some of its address is missing."
+    why = "The invitation was used or has expired, or its address is incomplete."
     return render(request, "people/link_over.html", {"why": why}, status=404)

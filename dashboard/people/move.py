@@ -1,4 +1,4 @@
-"""Moving an experiment to another project."""
+"""Page to move an experiment to another project."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from experiments.errors import StaleTrial
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: HttpRequest, slug: str) -> HttpResponse:
-    """The projects that the experiment can go to; on POST it goes to one, unless trials of it wait or run."""
+    """Show the possible projects; on POST move the experiment."""
     experiment = find_experiment(request, slug)
     if not may_move(request.user, experiment):
         raise PermissionDenied
-    able = projects_for(request.user, experiment.workload, experiment.specification.get("parameters"))
-    targets = [project for project in able if project != experiment.project]
+    allowed = projects_for(request.user, experiment.workload, experiment.specification.get("parameters"))
+    targets = [project for project in allowed if project != experiment.project]
     if request.method != "POST":
-        shown = {"place": "experiments", "experiment": experiment, "targets": targets}
-        return render(request, "people/move.html", shown)
+        context = {"place": "experiments", "experiment": experiment, "targets": targets}
+        return render(request, "people/move.html", context)
     target = next((project for project in targets if project.slug == request.POST.get("project")), None)
     if target is None:
-        raise BadRequest("This is no project that the experiment can be moved to.")
+        raise BadRequest("The experiment cannot be moved to this project.")
     try:
         experiment.move_to(target)
     except StaleTrial as error:

@@ -1,4 +1,4 @@
-"""What the pages of accounts and projects show of mails and webhooks: the forms, and how the last messages went."""
+"""Forms of mails and webhooks, and the state of recent messages."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ _LAST: Final = 5
 
 
 class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """Of which events, and of which experiments."""
-
     class Meta:
         model = NoticeChoices
         fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
@@ -30,23 +28,21 @@ class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         super().__init__(data, instance=NoticeChoices.of_user(user), prefix="notices")
         projects: Any = self.fields["projects"]
         projects.queryset = visible_projects(user).exclude(slug=PUBLISHED_PROJECT).order_by("name")
-        projects.label = "Projects, where of these only"
+        projects.label = "Projects, if only some"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("of") == NoticeChoices.Of.SOME and not cleaned.get("projects") and "projects" not in self.errors:
-            self.add_error("projects", "Choose at least one, or another answer above.")
+            self.add_error("projects", "Choose at least one project, or another option above.")
         return cleaned
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """A webhook to be set up."""
-
     class Meta:
         model = Webhook
         fields: ClassVar = ["url", "ended", "failed", "stepped"]
         labels: ClassVar = {"url": "Address"}
-        help_texts: ClassVar = {"url": "Of a service that takes JSON by POST: https://example.org/path."}
+        help_texts: ClassVar = {"url": "A service that accepts JSON by POST: https://example.org/path."}
 
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
@@ -59,12 +55,12 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not any(cleaned.get(name) for name in ("ended", "failed", "stepped")):
-            self.add_error("ended", "Choose at least one of these.")
+            self.add_error("ended", "Choose at least one event.")
         return cleaned
 
 
 def of_account(user: Any) -> dict[str, Any]:
-    """What the page of the account shows of mails."""
+    """Return the context of mails on the account page."""
     return {
         "notices": ChoicesForm(user),
         "sends_mail": settings.SENDS_MAIL,
@@ -75,7 +71,7 @@ def of_account(user: Any) -> dict[str, Any]:
 
 
 def of_project(project: Project) -> dict[str, Any]:
-    """What the page of a project shows of them to its maintainers."""
+    """Return the context of webhooks on a project page."""
     return {
         "webhooks": project.webhooks.all(),
         "webhook_form": WebhookForm(prefix="webhook"),
@@ -83,15 +79,15 @@ def of_project(project: Project) -> dict[str, Any]:
     }
 
 
-def last_deliveries(**whose: Any) -> list[Delivery]:
-    """Return the newest messages of a person or of webhooks, with what they tell of."""
-    rows = Delivery.objects.filter(**whose).select_related("event__experiment", "event__trial", "webhook")
+def last_deliveries(**filters: Any) -> list[Delivery]:
+    """Return the newest messages of a user or of webhooks, with their events."""
+    rows = Delivery.objects.filter(**filters).select_related("event__experiment", "event__trial", "webhook")
     return list(rows.order_by("-pk")[:_LAST])
 
 
-def say(request: HttpRequest, delivery: Delivery) -> None:
-    """Tell the reader how a test went."""
+def report_test(request: HttpRequest, delivery: Delivery) -> None:
+    """Show the result of a test message."""
     if delivery.state == Delivery.State.SENT:
-        messages.success(request, f"The test was sent. {delivery.result}", extra_tags="ok")
+        messages.success(request, f"Test sent. {delivery.result}", extra_tags="ok")
     else:
-        messages.error(request, f"The test was not sent. {delivery.result}", extra_tags="bad")
+        messages.error(request, f"Test not sent. {delivery.result}", extra_tags="bad")

@@ -1,4 +1,4 @@
-"""People, for superusers: who has an account, what they are, when they were last here; new accounts, and what is changed of one."""
+"""Users page, for superusers: list, new accounts, changes of an account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from analysis.numbers import plural
 from dashboard.people.adapters import NAME_TAKEN
-from dashboard.people.lockouts import locked, unlock
+from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import asked
 from experiments.errors import AccountAsItIs, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
@@ -34,17 +34,17 @@ from experiments.models.people import accounts
 
 PAGE: Final = 50
 KINDS: Final = {
-    "": ("everybody", Q()),
+    "": ("all accounts", Q()),
     "open": ("open accounts", Q(is_active=True)),
     "superusers": ("superusers", Q(is_superuser=True)),
     "closed": ("closed accounts", Q(is_active=False)),
 }
 User = get_user_model()
-Answer = TypeVar("Answer", bound=HttpResponse)
+Response = TypeVar("Response", bound=HttpResponse)
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """An account to be made; whoever gets the link chooses the password."""
+    """A new account; its user chooses the password through a link."""
 
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False, empty_label="none")
     role = forms.ChoiceField(
@@ -64,7 +64,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         projects.queryset = Project.objects.exclude(slug=PUBLISHED_PROJECT).order_by("name")
 
     def make(self) -> Any:
-        """Return the new account, which nobody can sign in with until a password is chosen, and a member where one was wanted."""
+        """Create the account without a password, and its membership if a project is given."""
         with transaction.atomic():
             user = self.save(commit=False)
             user.set_unusable_password()
@@ -75,20 +75,25 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One thing that can be done to an account: its button, what it says then, and what is asked before."""
+class AccountChange:
+    """A change of an account: button, message after it, question before it."""
 
     button: str
     done: str
     do: Callable[[Any], None]
+    is_possible: Callable[[Any], bool]
     question: str = ""
 
 
 def _forget_second_factor(user: Any) -> None:
     with transaction.atomic():
-        for each in Authenticator.objects.filter(user=user):
-            each.delete()
+        for authenticator in Authenticator.objects.filter(user=user):
+            authenticator.delete()
         note(user, "second factor", "reset")
+
+
+def _locks(user: Any) -> list[str]:
+    return locked([user.get_username()]).get(user.get_username(), [])
 
 
 def _unlock(user: Any) -> None:
@@ -96,34 +101,41 @@ def _unlock(user: Any) -> None:
 
 
 CHANGES: Final = {
-    "close": Change(
+    "close": AccountChange(
         "Close account",
-        "is closed: nobody signs in with it.",
+        "was closed: it can no longer sign in.",
         accounts.close_account,
-        "Sessions and tokens end at once. What was started stays, and the account can be opened again.",
+        lambda user: user.is_active,
+        "Its sessions and tokens end now. Its experiments stay. You can reopen the account.",
     ),
-    "reopen": Change("Open again", "is open again.", accounts.reopen_account),
-    "unlock": Change("Unlock", "may try to sign in again.", _unlock),
-    "second-factor": Change(
+    "reopen": AccountChange(
+        "Reopen account", "was reopened.", accounts.reopen_account, lambda user: not user.is_active
+    ),
+    "unlock": AccountChange("Unlock account", "can sign in again.", _unlock, lambda user: bool(_locks(user))),
+    "second-factor": AccountChange(
         "Reset second factor",
-        "signs in with the password alone, until a second factor is set up again.",
+        "can sign in with the password only.",
         _forget_second_factor,
-        "Codes, recovery codes and keys of this account are forgotten: make sure that it is this person who asks.",
+        lambda user: user.factors > 0,
+        "Its authenticator app, recovery codes and keys are removed. Verify the identity of the user first.",
     ),
-    "superuser": Change(
+    "superuser": AccountChange(
         "Make superuser",
-        "is a superuser now.",
+        "is now a superuser.",
         accounts.make_superuser,
-        "Superusers see and change everything in every project, and what other superusers are.",
+        lambda user: user.is_active and not user.is_superuser,
+        "Superusers can see and change everything in all projects, and make other superusers.",
     ),
-    "no-superuser": Change("End superuser", "is no superuser any more.", accounts.end_superuser),
+    "no-superuser": AccountChange(
+        "Remove superuser", "is no longer a superuser.", accounts.end_superuser, lambda user: user.is_superuser
+    ),
 }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("link")
 def people(request: HttpRequest) -> HttpResponse:
-    """The list; on POST a new account. Its link stands in this one answer alone, which is why no redirect follows."""
+    """List accounts; on POST create one and show its link once."""
     _require_superuser(request)
     if request.method != "POST":
         return _list(request, AccountForm())
@@ -131,19 +143,18 @@ def people(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _list(request, form, status=422)
     user = form.make()
-    return once(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
+    return forbid_caching(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
 
 
 @require_GET
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account."""
     _require_superuser(request)
     return _person(request, get_object_or_404(account_rows(), pk=pk))
 
 
 @require_POST
 def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
-    """Do one of `CHANGES`, or say why it cannot be."""
+    """Apply one of `CHANGES`, or show the reason for a refusal."""
     _require_superuser(request)
     user = get_object_or_404(account_rows(), pk=pk)
     try:
@@ -160,40 +171,40 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
 @require_POST
 @sensitive_variables("link")
 def password_link(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a link with which the owner of an account chooses a password, where no mail can bring one."""
+    """Create a link to set a password, for installations without mail."""
     _require_superuser(request)
     user = get_object_or_404(account_rows(), pk=pk)
     try:
         link = password_link_of(request, user)
     except AccountAsItIs as error:
         raise Http404(str(error)) from None
-    return once(_person(request, user, link=link))
+    return forbid_caching(_person(request, user, link=link))
 
 
 def do(change: str, user: Any) -> None:
-    """Do one of `CHANGES` to an account of `account_rows`. Raise AccountAsItIs, LastSuperuser."""
-    if change not in _possible(user):
-        raise AccountAsItIs("This cannot be done to the account as it is.")
+    """Apply one of `CHANGES` to an account. Raise AccountAsItIs, LastSuperuser."""
+    if change not in CHANGES or not CHANGES[change].is_possible(user):
+        raise AccountAsItIs("This change does not apply to the account.")
     CHANGES[change].do(user)
 
 
 def password_link_of(request: HttpRequest, user: Any) -> str:
-    """Return a link with which the owner of an account chooses a password, and write down that there is one. Raise AccountAsItIs."""
+    """Create a link to set a password, and log it. Raise AccountAsItIs."""
     if not user.is_active:
-        raise AccountAsItIs("Nobody signs in with a closed account: open it again first.")
+        raise AccountAsItIs("This account is closed. Reopen it to sign in.")
     link = new_account_link(request, user)
     note(user, "password", "link made")
     return link
 
 
 def new_account_link(request: HttpRequest, user: Any) -> str:
-    """Return the link that comes with a new account."""
+    """Return a link to set a password."""
     key = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
     return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=key))
 
 
-def once(response: Answer) -> Answer:
-    """What is shown this once is kept by no browser."""
+def forbid_caching(response: Response) -> Response:
+    """Forbid browsers to store a response that is shown once."""
     response["Cache-Control"] = "private, no-store"
     return response
 
@@ -204,7 +215,7 @@ def _require_superuser(request: HttpRequest) -> None:
 
 
 def account_rows() -> QuerySet[Any]:
-    """All accounts by name, with what is told of each."""
+    """Return all accounts by name, with roles and counts."""
     roles = Membership.objects.select_related("project").order_by("project__name")
     return (
         User._default_manager.select_related("preferences")
@@ -214,41 +225,27 @@ def account_rows() -> QuerySet[Any]:
     )
 
 
-def called(rows: QuerySet[Any], words: str) -> QuerySet[Any]:
-    """Those of accounts whose name or e-mail has all these words."""
+def matching(rows: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Filter accounts by words of name or e-mail."""
     for word in words.split():
         rows = rows.filter(Q(username__icontains=word) | Q(email__icontains=word))
     return rows
 
 
-def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **overrides: Any) -> HttpResponse:
     words, kind = asked(request, "q"), asked(request, "kind")
-    rows = called(account_rows(), words).filter(KINDS.get(kind, KINDS[""])[1])
+    rows = matching(account_rows(), words).filter(KINDS.get(kind, KINDS[""])[1])
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     locks = locked(user.get_username() for user in page)
     for user in page:
         user.locked = locks.get(user.get_username(), [])
     context = {"place": "projects", "page": page, "words": words, "kind": kind, "form": form}
     context["kinds"] = [(name, title) for name, (title, _) in KINDS.items()]
-    return render(request, "people/people.html", context | shown, status=status)
+    return render(request, "people/people.html", context | overrides, status=status)
 
 
-def _person(request: HttpRequest, user: Any, **shown: Any) -> HttpResponse:
-    user.locked = locked([user.get_username()]).get(user.get_username(), [])
-    possible = {name: CHANGES[name] for name in _possible(user)}
+def _person(request: HttpRequest, user: Any, **overrides: Any) -> HttpResponse:
+    user.locked = _locks(user)
+    possible = {name: change for name, change in CHANGES.items() if change.is_possible(user)}
     context = {"place": "projects", "person": user, "changes": possible}
-    return render(request, "people/person.html", context | shown)
-
-
-def _possible(user: Any) -> list[str]:
-    """The names of what can be done to an account as it is."""
-    is_locked = bool(locked([user.get_username()]))
-    possible = {
-        "unlock": is_locked,
-        "close": user.is_active,
-        "reopen": not user.is_active,
-        "second-factor": user.factors > 0,
-        "superuser": user.is_active and not user.is_superuser,
-        "no-superuser": user.is_superuser,
-    }
-    return [name for name, can in possible.items() if can]
+    return render(request, "people/person.html", context | overrides)

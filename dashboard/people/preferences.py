@@ -1,4 +1,4 @@
-"""What the reader prefers on every page: theme and time zone."""
+"""Preferences of a user: theme and time zone."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
+from django.http import HttpRequest
 
 from experiments.models import Preferences
 
 
 @cache
 def _zones() -> list[Any]:
-    """Time zones under their regions; those of neither are aliases for old programs."""
+    """Return time zones by region, without aliases for old programs."""
     names = sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
     regions = groupby(names, key=lambda name: name.partition("/")[0])
     grouped = [
         (region, [(name, name.partition("/")[2].replace("_", " ")) for name in members]) for region, members in regions
     ]
-    return [("", f"as this installation: {settings.TIME_ZONE}"), ("UTC", "UTC"), *grouped]
+    return [("", f"default: {settings.TIME_ZONE}"), ("UTC", "UTC"), *grouped]
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """Theme and time zone."""
-
     time_zone = forms.ChoiceField(
-        choices=_zones, required=False, help_text="Of every time on pages and in mails. REST and files keep UTC."
+        choices=_zones, required=False, help_text="For pages and mails. REST and files use UTC."
     )
 
     class Meta:
@@ -37,3 +36,15 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic 
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(data, instance=Preferences.of_user(user), prefix="display")
+
+
+def accounts(request: HttpRequest) -> dict[str, Any]:
+    """Provide templates with settings of accounts and the user's theme."""
+    user: Any = getattr(request, "user", None)
+    has_account = user is not None and user.is_authenticated and user.pk
+    return {
+        "sends_mail": settings.SENDS_MAIL,
+        "signup_is_open": settings.SIGN_UP,
+        "theme": Preferences.of_user(user).theme if has_account else "",
+        "has_identity_provider": bool(settings.IDENTITY_PROVIDERS),
+    }

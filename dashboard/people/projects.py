@@ -1,36 +1,40 @@
-"""Projects: their members, and for maintainers the roles, invitations and share links."""
+"""Projects: members, roles, invitations, webhooks, quotas."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.people.notification_settings import of_project
+from dashboard.people.notification_settings import WebhookForm, of_project, report_test
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import Invitation, Membership, Project
+from experiments.models import Invitation, Membership, Project, Webhook
+from experiments.models.changes import changes
 from experiments.models.people.invitation import DAYS
+from experiments.models.people.notifications import MOST_WEBHOOKS
 from experiments.models.people.project import DEFAULT_PROJECT
+from workers.notifications import outbox
 
 Role = Membership.Role
+_CHANGES_PER_PAGE: Final = 100
 
 
 class MemberForm(forms.Form):
-    """A person who has an account, and their role."""
-
-    name = forms.CharField(max_length=150, help_text="Of an account that there is.")
+    name = forms.CharField(max_length=150, help_text="Name of an existing account.")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
 
     def clean_name(self) -> Any:
@@ -38,26 +42,20 @@ class MemberForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
-    """An invitation to be made."""
-
-    whom = forms.CharField(label="For", max_length=120, required=False, help_text="For you to remember whom.")
+    whom = forms.CharField(label="For", max_length=120, required=False, help_text="A note for you: who gets the link.")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
-    days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=30, initial=DAYS)
+    days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=30, initial=DAYS)
 
 
 class NewProjectForm(forms.Form):
-    """A project to be made, by superusers."""
-
     name = forms.CharField(max_length=120)
-    maintainer = forms.CharField(max_length=150, help_text="Name of an account, who then gives the other roles.")
+    maintainer = forms.CharField(max_length=150, help_text="Name of an account; this user gives the other roles.")
 
     def clean_maintainer(self) -> Any:
         return _account(self.cleaned_data["maintainer"])
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
-    """The name of a project, and how much it may have, by superusers."""
-
     class Meta:
         model = Project
         fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
@@ -72,13 +70,13 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at 
 def _account(name: str) -> Any:
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     if user is None:
-        raise forms.ValidationError("There is no account of this name. Invite the person instead.")
+        raise forms.ValidationError("No account has this name. Invite the user instead.")
     return user
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def projects(request: HttpRequest) -> HttpResponse:
-    """The projects of the reader; on POST a superuser makes one."""
+    """List the projects of the user; on POST create one, for superusers."""
     if request.method != "POST":
         return _projects_page(request, NewProjectForm())
     if not request.user.is_superuser:
@@ -89,13 +87,12 @@ def projects(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         project = Project.found(form.cleaned_data["name"])
         project.set_role(form.cleaned_data["maintainer"], Role.MAINTAINER)
-    messages.success(request, f"The project {project.name} is made.", extra_tags="ok")
+    messages.success(request, f"Project {project.name} created.", extra_tags="ok")
     return redirect("project", project.slug)
 
 
 @require_POST
 def change(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep the name and the quotas of a project."""
     if not request.user.is_superuser:
         raise PermissionDenied
     project = _project(request, slug)
@@ -103,25 +100,25 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return project_page(request, project, status=422, settings_form=form)
     form.save()
-    messages.success(request, f"{form.instance.name} is saved.", extra_tags="ok")
+    messages.success(request, f"{form.instance.name} saved.", extra_tags="ok")
     return redirect("project", project.slug)
 
 
 @require_POST
 def remove(request: HttpRequest, slug: str) -> HttpResponse:
-    """Forget a project that holds nothing, where its name was written to confirm it."""
+    """Delete an empty project after its name was typed to confirm."""
     if not request.user.is_superuser:
         raise PermissionDenied
     project = _project(request, slug)
     if request.POST.get("name", "").strip() != project.name:
-        messages.error(request, f"Nothing is removed: write the name, {project.name}, to confirm it.", extra_tags="bad")
+        messages.error(request, f"Project not removed. Type its name, {project.name}, to confirm.", extra_tags="bad")
         return redirect("project", slug)
     try:
         project.remove()
     except ProjectInUse as error:
         messages.error(request, str(error), extra_tags="bad")
         return redirect("project", slug)
-    messages.success(request, f"{project.name} is removed.", extra_tags="ok")
+    messages.success(request, f"{project.name} removed.", extra_tags="ok")
     return redirect("projects")
 
 
@@ -131,20 +128,20 @@ def _projects_page(request: HttpRequest, form: NewProjectForm, *, status: int = 
     )
     user: Any = request.user
     roles = dict(Membership.objects.filter(user=user).values_list("project_id", "role"))
-    shown = [(project, roles.get(project.pk, "superuser" if user.is_superuser else "")) for project in rows]
-    context = {"place": "projects", "rows": shown, "form": form if user.is_superuser else None}
+    projects_with_roles = [
+        (project, roles.get(project.pk, "superuser" if user.is_superuser else "")) for project in rows
+    ]
+    context = {"place": "projects", "rows": projects_with_roles, "form": form if user.is_superuser else None}
     return render(request, "people/projects.html", context, status=status)
 
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """One project with its members."""
     return project_page(request, _project(request, slug))
 
 
 @require_POST
 def add(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make somebody who has an account a member."""
     project, form = managed(request, slug), MemberForm(request.POST, prefix="member")
     if not form.is_valid():
         return project_page(request, project, status=422, member_form=form)
@@ -153,7 +150,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Give a member another role, or (`remove`) end the membership; everybody may end their own."""
+    """Change a role or (`remove`) end a membership; users may end their own."""
     project = _project(request, slug)
     membership = get_object_or_404(project.memberships.select_related("user"), pk=pk)
     removes, is_own = "remove" in request.POST, membership.user == request.user
@@ -166,31 +163,61 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
+@cache_control(private=True, no_store=True)
 @sensitive_variables("key")
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make an invitation. Its link stands in this one answer and nowhere else, which is why no redirect follows."""
+    """Create an invitation. Only this response has its link, so there is no redirect."""
     project, form = managed(request, slug), InvitationForm(request.POST, prefix="invitation")
     if not form.is_valid():
         return project_page(request, project, status=422, invitation_form=form)
-    wanted = form.cleaned_data
-    _, key = Invitation.issue(project, wanted["role"], by=request.user, whom=wanted["whom"], days=wanted["days"])
+    data = form.cleaned_data
+    _, key = Invitation.issue(project, data["role"], by=request.user, whom=data["whom"], days=data["days"])
     link = request.build_absolute_uri(reverse("invitation-come", args=[key]))
-    response = project_page(request, project, link=link)
-    response["Cache-Control"] = "private, no-store"
-    return response
+    return project_page(request, project, link=link)
 
 
 @require_POST
 def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """End an invitation that nobody has taken."""
     project = managed(request, slug)
     get_object_or_404(project.invitations.open(), pk=pk).delete()
-    messages.success(request, "The invitation is withdrawn.", extra_tags="ok")
+    messages.success(request, "Invitation withdrawn.", extra_tags="ok")
     return redirect("project", project.slug)
 
 
+@require_POST
+@cache_control(private=True, no_store=True)
+def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
+    """Create a webhook. Only this response has its secret, so there is no redirect."""
+    project, form = managed(request, slug), WebhookForm(request.POST, prefix="webhook")
+    if form.is_valid() and project.webhooks.count() >= MOST_WEBHOOKS:
+        form.add_error("url", f"A project has at most {MOST_WEBHOOKS} webhooks.")
+    if not form.is_valid():
+        return project_page(request, project, status=422, webhook_form=form)
+    webhook = form.save(commit=False)
+    webhook.project, webhook.made_by = project, request.user
+    webhook.save()
+    return project_page(request, project, new_webhook=webhook, secret=webhook.secret)
+
+
+@require_POST
+def send_test_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Send a test message and report the result."""
+    report_test(request, outbox.test(webhook=_webhook(request, slug, pk)))
+    return redirect(f"{reverse('project', args=[slug])}#webhooks")
+
+
+@require_POST
+def remove_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    _webhook(request, slug, pk).delete()
+    messages.success(request, "Webhook removed.", extra_tags="ok")
+    return redirect(f"{reverse('project', args=[slug])}#webhooks")
+
+
+def _webhook(request: HttpRequest, slug: str, pk: int) -> Webhook:
+    return get_object_or_404(managed(request, slug).webhooks, pk=pk)
+
+
 def _changed(request: HttpRequest, project: Project, user: Any, role: str | None) -> HttpResponse:
-    """Give the role, or end the membership where there is none; say why it cannot be."""
     try:
         if role is None:
             project.dismiss(user)
@@ -199,7 +226,7 @@ def _changed(request: HttpRequest, project: Project, user: Any, role: str | None
     except LastMaintainer as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
-        words = "is no member any more" if role is None else f"is a {role} now"
+        words = "is no longer a member" if role is None else f"is now a {role}"
         messages.success(request, f"{user.get_username()} {words}.", extra_tags="ok")
     sees = role_in(request.user, project) is not None
     return redirect("project", project.slug) if sees else redirect("projects")
@@ -214,18 +241,18 @@ def _project(request: HttpRequest, slug: str) -> Project:
 
 
 def managed(request: HttpRequest, slug: str) -> Project:
-    """The project under this address, where the reader is a maintainer of it."""
+    """Return a project that the user maintains. Raise PermissionDenied."""
     project = _project(request, slug)
     if not may_manage(request.user, project):
         raise PermissionDenied
     return project
 
 
-def project_page(request: HttpRequest, project: Project, *, status: int = 200, **shown: Any) -> HttpResponse:
-    """Answer with the page of a project; ``shown`` stands in place of what it has otherwise."""
+def project_page(request: HttpRequest, project: Project, *, status: int = 200, **overrides: Any) -> HttpResponse:
+    """Render the page of a project; ``overrides`` replace values of its context."""
     rank = Role.values.index
     members = sorted(
-        project.memberships.select_related("user"), key=lambda each: (-rank(each.role), each.user.get_username())
+        project.memberships.select_related("user"), key=lambda member: (-rank(member.role), member.user.get_username())
     )
     manages = may_manage(request.user, project)
     context = {
@@ -251,4 +278,23 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
             "is_default": project.slug == DEFAULT_PROJECT,
             "contents": project.contents,
         }
-    return render(request, "people/project.html", context | shown, status=status)
+    return render(request, "people/project.html", context | overrides, status=status)
+
+
+@require_GET
+def project_changes(request: HttpRequest, slug: str) -> HttpResponse:
+    return _changes_page(request, managed(request, slug))
+
+
+@require_GET
+def all_changes(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    return _changes_page(request, None)
+
+
+def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
+    page = Paginator(changes(project), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
+    rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
+    context = {"place": "projects", "project": project, "rows": rows, "page": page}
+    return render(request, "people/changes.html", context)

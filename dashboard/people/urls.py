@@ -1,4 +1,4 @@
-"""Addresses of people's pages. Those of allauth have its names and our addresses."""
+"""URLs of accounts and projects; those of allauth keep its names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, activity_feed, changes, invitations, notifications, people, projects, webhooks
+from dashboard.people import account, activity_feed, invitations, people, projects
 
-# Two names for one address: ours, and the one that allauth asks for.
+# Two names for one URL: this site's and that of allauth.
 sign_out = LogoutView.as_view()
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in/", views.login, name="account_login"),
@@ -22,26 +22,26 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/<slug:slug>/", projects.page, name="project"),
     path("projects/<slug:slug>/settings/", projects.change, name="project-settings"),
     path("projects/<slug:slug>/remove/", projects.remove, name="project-remove"),
-    path("projects/<slug:slug>/changes/", changes.of_project, name="project-changes"),
+    path("projects/<slug:slug>/changes/", projects.project_changes, name="project-changes"),
     path("people/", people.people, name="people"),
     path("people/<int:pk>/", people.person, name="person"),
     path("people/<int:pk>/password/", people.password_link, name="person-password"),
     path("people/<int:pk>/<slug:change>/", people.change, name="person-change"),
-    path("changes/", changes.everything, name="changes"),
+    path("changes/", projects.all_changes, name="changes"),
     path("projects/<slug:slug>/members/", projects.add, name="project-add"),
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
     path("projects/<slug:slug>/invitations/<int:pk>/end/", projects.withdraw, name="invitation-end"),
-    path("projects/<slug:slug>/webhooks/", webhooks.new, name="webhook-new"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/test/", webhooks.test, name="webhook-test"),
-    path("projects/<slug:slug>/webhooks/<int:pk>/end/", webhooks.end, name="webhook-end"),
+    path("projects/<slug:slug>/webhooks/", projects.new_webhook, name="webhook-new"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/test/", projects.send_test_webhook, name="webhook-test"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/end/", projects.remove_webhook, name="webhook-end"),
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
     path("account/display/", account.display, name="display"),
     path("account/theme/", account.theme, name="theme"),
-    path("account/notices/", notifications.choose, name="notices"),
-    path("account/notices/test/", notifications.test, name="notices-test"),
+    path("account/notices/", account.choose_notices, name="notices"),
+    path("account/notices/test/", account.send_test_mail, name="notices-test"),
     path("events/seen/", activity_feed.seen, name="events-seen"),
     path("account/inactive/", views.account_inactive, name="account_inactive"),
     path("account/again/", views.reauthenticate, name="account_reauthenticate"),

@@ -1,4 +1,4 @@
-"""The report of one experiment, to be edited: question, set-up, table, figures, conclusions and threats, as its pages say them."""
+"""Generated report of an experiment, to be edited."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from experiments.selectors.diagnosis import KeptDiagnosis, diagnosis_of
 from experiments.specification import design
 
 _MOST_CHARTS: Final = 4
-_MOST_THREATS: Final = 12
+_MOST_LIMITATIONS: Final = 12
 
 
 def report_of(experiment: Experiment, source: Source) -> str:
-    """Return the Markdown of a report; its words are those of the experiment's page as it is now, its parts are live."""
+    """Return a report with live parts, in the words of the experiment's page."""
     diagnosis, results = diagnosis_of(experiment), source.results(experiment)
     parts = [
         "## Question",
@@ -35,17 +35,17 @@ def report_of(experiment: Experiment, source: Source) -> str:
         "## Figures",
         *(f"{{{{ chart {experiment.slug} {name} }}}}" for name in _figures(experiment, source)),
         "## Conclusions",
-        _list(_conclusions(experiment, diagnosis), ordered=True) or "No trial has finished yet: nothing can be told.",
-        "## Threats to validity",
-        _list(_threats(experiment, results, diagnosis)) or "None that the trials tell of.",
+        _list(_conclusions(experiment, diagnosis), ordered=True) or "No trial has finished yet.",
+        "## Limitations",
+        _list(_limitations(experiment, results, diagnosis)) or "None known.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _figures(experiment: Experiment, source: Source) -> list[str]:
-    """What answers the question first; charts that nothing was drawn in are left out."""
+    """Return the charts with data, those that answer the question first."""
     answered_by = source.results(experiment).answered_by
-    sections = sorted(source.results(experiment).sections(), key=lambda each: each.element != answered_by)
+    sections = sorted(source.results(experiment).sections(), key=lambda section: section.element != answered_by)
     drawn = [chart.element for section in sections for chart in section.charts if chart.figure.get("data")]
     return drawn[:_MOST_CHARTS]
 
@@ -65,7 +65,7 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
     try:
         spec = experiment.spec
     except InvalidSpec:
-        spec = None  # stored by an earlier version; its results stay readable
+        spec = None  # of an earlier version
     if spec is not None and experiment.cluster is not None and not any(n.startswith("link.") for n in spec.sweep):
         rows.append(("Link", experiment.cluster.traits.link_in_words(design.link_of(design.first_point(spec)))))
     if spec is not None:
@@ -78,32 +78,32 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
 
 
 def _conclusions(experiment: Experiment, diagnosis: KeptDiagnosis) -> list[str]:
-    told = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
-    causes = [f"{each.statement[:1].upper()}{each.statement[1:]}." for each in causes_of(diagnosis.answer)]
+    answer = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
+    causes = [f"{cause.statement[:1].upper()}{cause.statement[1:]}." for cause in causes_of(diagnosis.answer)]
     facts = [fact.statement for fact in diagnosis.facts if fact.fold == "cause"]
     printed = experiment.source.get("statements", []) if experiment.published else []
-    return list(dict.fromkeys([*told, *causes, *facts, *printed]))
+    return list(dict.fromkeys([*answer, *causes, *facts, *printed]))
 
 
-def _threats(experiment: Experiment, results: Results, diagnosis: KeptDiagnosis) -> list[str]:
+def _limitations(experiment: Experiment, results: Results, diagnosis: KeptDiagnosis) -> list[str]:
     if experiment.published:
         return list(experiment.source.get("notes", []))
     failures = results.failures()
     failed = [mark for _, mark in failures if mark.state in FAILED]
     flagged = len(failures) - len(failed)
-    left = len(apart(experiment))
-    threats = []
+    excluded = len(apart(experiment))
+    limitations = []
     if experiment.cluster is not None and experiment.cluster.traits.hosts_are_virtual:
-        threats.append("The hosts are virtual and share the cores of one machine.")
+        limitations.append("The hosts are virtual and share the cores of one machine.")
     if failed:
-        threats.append(f"{numbers.plural(len(failed), 'trial')} failed and gave no result.")
+        limitations.append(f"{numbers.plural(len(failed), 'trial')} failed without a result.")
     if flagged:
-        threats.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is left out; the times count.")
-    if left:
-        threats.append(f"{numbers.plural(left, 'trial is', 'trials are')} kept but not counted.")
-    threats += [fact.caveat for fact in diagnosis.facts if fact.caveat]
-    threats += [f"This cannot tell: {line}" for line in diagnosis.study.report.cannot_tell]
-    return list(dict.fromkeys(threats))[:_MOST_THREATS]
+        limitations.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is excluded; the times count.")
+    if excluded:
+        limitations.append(f"{numbers.plural(excluded, 'trial is', 'trials are')} excluded from the statistics.")
+    limitations += [fact.caveat for fact in diagnosis.facts if fact.caveat]
+    limitations += diagnosis.study.report.cannot_tell
+    return list(dict.fromkeys(limitations))[:_MOST_LIMITATIONS]
 
 
 def _list(lines: Iterable[str], *, ordered: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""A report's text: CommonMark with tables, without HTML and images, and with pinned parts on lines of their own. Pure.
+"""Text of a report: CommonMark with tables and pinned parts.
 
 {{ KIND EXPERIMENT... WHAT [frozen] }}
 """
@@ -33,7 +33,7 @@ _FEWEST_COMPARED, _MOST_COMPARED = 2, 8
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something pinned. ``what`` names the chart or the table; ``line`` is where it stands in the text, from 1."""
+    """A pinned part; ``what`` names a chart or table, ``line`` counts from 1."""
 
     kind: str
     slugs: tuple[str, ...]
@@ -43,7 +43,7 @@ class Part:
 
     @property
     def key(self) -> str:
-        """What it is, frozen or not."""
+        """Identifier of the contents, frozen or not."""
         return " ".join(filter(None, (self.kind, *self.slugs, self.what)))
 
     def __str__(self) -> str:
@@ -51,45 +51,45 @@ class Part:
 
 
 Block = str | Part
-"""A piece of a report in its order: safe HTML, or a part."""
+"""A piece of a report: safe HTML or a part."""
 
 
 def blocks(text: str) -> list[Block]:
-    """Return the pieces of a text. Raise InvalidSpec with every error at its line."""
+    """Return the pieces of a text. Raise InvalidSpec with the line of each error."""
     parser = _parser()
     tokens = parser.parse(text)
     errors: list[FieldError] = []
     parts = dict(_parts(tokens, errors))
-    errors += _unwanted(tokens)
+    errors += _forbidden(tokens)
     if len(parts) > MOST_PARTS:
         errors.append(FieldError(FIELD, f"has {len(parts)} parts; at most {MOST_PARTS} are drawn"))
     if errors:
         raise InvalidSpec(sorted(errors, key=lambda error: error.line or 0))
     pieces: list[Block] = []
-    since = 0
-    for place in (*parts, len(tokens)):
-        if html := parser.renderer.render(_dressed(tokens[since:place]), parser.options, {}):
+    start = 0
+    for index in (*parts, len(tokens)):
+        if html := parser.renderer.render(_styled(tokens[start:index]), parser.options, {}):
             pieces.append(html)
-        if place in parts:
-            pieces.append(parts[place])
-        since = place + 1
+        if index in parts:
+            pieces.append(parts[index])
+        start = index + 1
     return pieces
 
 
 def parts_of(text: str) -> list[Part]:
-    """Return the parts of a text in their order. Raise InvalidSpec."""
+    """Return the parts of a text in order. Raise InvalidSpec."""
     return [block for block in blocks(text) if isinstance(block, Part)]
 
 
 def _parser() -> MarkdownIt:
-    # Without HTML, links are all that could act; markdown-it refuses the addresses that run something.
+    # Without HTML only links are active, and markdown-it refuses URLs with scripts.
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.block.ruler.before("fence", "part", _part_rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     return parser
 
 
 def _part_rule(state: StateBlock, line: int, end: int, silent: bool) -> bool:
-    """The rule of markdown-it for a line that begins and ends with double braces."""
+    """Parse a line in double braces, as a rule of markdown-it."""
     if state.is_code_block(line):
         return False
     text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
@@ -104,15 +104,14 @@ def _part_rule(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _parts(tokens: Sequence[Token], errors: list[FieldError]) -> Iterator[tuple[int, Part]]:
-    """The places of parts among the tokens, with the parts."""
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type != "part":
             continue
         line = _line(token)
         try:
             if token.level:
-                raise ValueError("a part stands on a line of its own, outside of lists and quotes")
-            yield place, _part(token.content.split(), line)
+                raise ValueError("a part needs a line of its own, outside of lists and quotes")
+            yield index, _part(token.content.split(), line)
         except ValueError as error:
             errors.append(FieldError(FIELD, str(error), line))
 
@@ -122,44 +121,44 @@ def _part(words: list[str], line: int) -> Part:
     kind, *rest = words[: len(words) - frozen] or [""]
     if kind not in _KINDS:
         raise ValueError(f"there is no part {kind!r}; known: {', '.join(_KINDS)}")
-    told = f"write {_KINDS[kind]}, with {FROZEN} at its end to keep the data as they are"
+    usage = f"write {_KINDS[kind]}, with {FROZEN} at the end to keep the current data"
     if kind == "compare":
         if not _FEWEST_COMPARED <= len(rest) <= _MOST_COMPARED:
-            raise ValueError(f"{_FEWEST_COMPARED} to {_MOST_COMPARED} experiments are compared; {told}")
+            raise ValueError(f"{_FEWEST_COMPARED} to {_MOST_COMPARED} experiments can be compared; {usage}")
         if len(set(rest)) < len(rest):
-            raise ValueError("an experiment stands twice in the comparison")
+            raise ValueError("the comparison lists an experiment twice")
         return Part(kind, tuple(rest), "", frozen, line)
     if kind == "table" and len(rest) == 1:
         rest.append(TABLES[0])
     if len(rest) != (1 if kind == "answer" else 2):
-        raise ValueError(told)
+        raise ValueError(usage)
     what = rest[1] if len(rest) > 1 else ""
     if kind == "table" and what not in TABLES:
         raise ValueError(f"there is no table {what!r}; known: {', '.join(TABLES)}")
     return Part(kind, (rest[0],), what, frozen, line)
 
 
-def _unwanted(tokens: Sequence[Token]) -> Iterator[FieldError]:
-    """Images, which would have to come from elsewhere, and parts within a line."""
+def _forbidden(tokens: Sequence[Token]) -> Iterator[FieldError]:
+    """Yield errors for images, which need other sites, and for parts within a line."""
     for token in tokens:
         for child in token.children or ():
             if child.type == "image":
-                yield FieldError(FIELD, "images are not shown: pin a chart, or link to the picture", _line(token))
-            # In the source too, where braces after a backslash are meant as they are.
+                yield FieldError(FIELD, "images are not allowed: pin a chart, or link to the picture", _line(token))
+            # Also in the source: escaped braces are text.
             if child.type == "text" and _INLINE.search(child.content) and _INLINE.search(token.content):
-                yield FieldError(FIELD, "a part stands on a line of its own", _line(token))
+                yield FieldError(FIELD, "a part needs a line of its own", _line(token))
 
 
-def _dressed(tokens: Sequence[Token]) -> list[Token]:
-    """Tokens with the classes of the style sheet; links tell nobody where they were followed from."""
+def _styled(tokens: Sequence[Token]) -> list[Token]:
+    """Add classes of the style sheet, and `rel` of links to hide the referrer."""
     for token in tokens:
-        for each in (token, *(token.children or ())):
-            if each.type == "table_open":
-                each.attrJoin("class", "table")
-            if each.type in ("th_open", "td_open") and each.attrs.pop("style", "") == "text-align:right":
-                each.attrJoin("class", "num")
-            if each.type == "link_open":
-                each.attrSet("rel", "noopener noreferrer nofollow")
+        for element in (token, *(token.children or ())):
+            if element.type == "table_open":
+                element.attrJoin("class", "table")
+            if element.type in ("th_open", "td_open") and element.attrs.pop("style", "") == "text-align:right":
+                element.attrJoin("class", "num")
+            if element.type == "link_open":
+                element.attrSet("rel", "noopener noreferrer nofollow")
     return list(tokens)
 
 
@@ -172,10 +171,15 @@ _AT_BEGINNING: Final = re.compile(r"^([#+=~-]|\d+(?=[.)]))")
 
 
 def plain(text: Any) -> str:
-    """Text as it is, on one line, whatever of it Markdown would take for marks."""
+    """Escape text for one line of Markdown."""
     words = _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
-    begun = _AT_BEGINNING.match(words)
-    if begun is None:
+    start = _AT_BEGINNING.match(words)
+    if start is None:
         return words
-    mark = begun[1]
+    mark = start[1]
     return f"{mark}\\{words[len(mark) :]}" if mark.isdigit() else f"\\{words}"
+
+
+def one_ending(text: str) -> str:
+    """Convert line ends to those of Unix."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

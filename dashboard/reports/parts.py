@@ -1,4 +1,4 @@
-"""What a part of a report shows, as plain data: drawn on pages, stored with a version where it is frozen, put into the file."""
+"""Contents of report parts as plain data, for pages, frozen versions and files."""
 
 from __future__ import annotations
 
@@ -26,50 +26,50 @@ from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
 
 Body = dict[str, Any]
-"""JSON-ready: title, notes, and what there is of sentences, charts and a table."""
-_NO_DATA: Final = "Nothing of this was measured so far."
+"""JSON data: title, notes, sentences, charts, table."""
+_NO_DATA: Final = "Not measured yet."
 
 
 @dataclass
 class Source:
-    """Experiments as one reader sees them; what several parts ask for is read once."""
+    """Experiments that a user may see; each is loaded once."""
 
     user: Any
-    _found: dict[str, Experiment] = field(default_factory=dict)
-    _asked: set[str] = field(default_factory=set)
+    _experiments: dict[str, Experiment] = field(default_factory=dict)
+    _slugs: set[str] = field(default_factory=set)
     _results: dict[int, Results] = field(default_factory=dict)
 
     def load(self, parts: Iterable[Part]) -> None:
-        """Read the experiments of all these parts at once."""
-        slugs = {slug for part in parts for slug in part.slugs} - self._asked
+        """Load the experiments of parts in one query."""
+        slugs = {slug for part in parts for slug in part.slugs} - self._slugs
         if slugs:
-            self._asked |= slugs
+            self._slugs |= slugs
             visible = visible_experiments(self.user).select_related("cluster", "owner", "project")
-            self._found |= {each.slug: each for each in visible.filter(slug__in=slugs)}
+            self._experiments |= {experiment.slug: experiment for experiment in visible.filter(slug__in=slugs)}
 
     def experiments(self, part: Part) -> list[Experiment] | None:
-        """The experiments of a part, or None where one of them is not there or not for this reader."""
+        """Return the experiments of a part, or None if one is missing or not visible."""
         self.load([part])
-        found = [self._found.get(slug) for slug in part.slugs]
-        return [each for each in found if each is not None] if None not in found else None
+        experiments = [self._experiments[slug] for slug in part.slugs if slug in self._experiments]
+        return experiments if len(experiments) == len(part.slugs) else None
 
     def results(self, experiment: Experiment) -> Results:
         if experiment.pk not in self._results:
-            kept, _ = kept_diagnosis(experiment)
-            self._results[experiment.pk] = Results(experiment, kept.study if kept else None)
+            diagnosis, _ = kept_diagnosis(experiment)
+            self._results[experiment.pk] = Results(experiment, diagnosis.study if diagnosis else None)
         return self._results[experiment.pk]
 
     def charts(self, experiment: Experiment) -> dict[str, Chart]:
-        """The charts of an experiment's page by their names."""
+        """Return name -> chart of an experiment's page."""
         sections = self.results(experiment).sections()
         return {chart.element: chart for section in sections for chart in section.charts}
 
     def body(self, part: Part) -> Body:
-        """Return what a part shows now. Raise LookupError in words where it shows nothing that there is."""
+        """Return the current contents of a part. Raise LookupError with a message."""
         experiments = self.experiments(part)
         if experiments is None:
-            missing = next((slug for slug in part.slugs if slug not in self._found), "")
-            raise LookupError(f"there is no experiment {missing!r}, or it is not for you to see")
+            missing = next((slug for slug in part.slugs if slug not in self._experiments), "")
+            raise LookupError(f"there is no experiment {missing!r}, or you may not see it")
         if part.kind == "compare":
             return _comparison(self.user, experiments)
         experiment = experiments[0]
@@ -79,18 +79,16 @@ class Source:
             return _TABLES[part.what](self, experiment)
         charts = self.charts(experiment)
         if part.what not in charts:
-            raise LookupError(
-                f"{experiment.slug} has no chart {part.what!r}; it has {', '.join(charts) or 'none so far'}"
-            )
+            raise LookupError(f"{experiment.slug} has no chart {part.what!r}; it has {', '.join(charts) or 'none yet'}")
         return {"title": charts[part.what].title, "charts": [_chart(charts[part.what])]}
 
 
-def errors_of(parts: Sequence[Part], source: Source, known: Iterable[str] = ()) -> list[FieldError]:
-    """Return an error for every part that shows nothing; those of ``known`` (keys) stood in the report before, by whomever."""
+def errors_of(parts: Sequence[Part], source: Source, previous: Iterable[str] = ()) -> list[FieldError]:
+    """Return an error per part without contents, except hidden ``previous`` ones."""
     source.load(parts)
-    before, errors = set(known), []
+    hidden_keys, errors = set(previous), []
     for part in parts:
-        if part.key in before and source.experiments(part) is None:
+        if part.key in hidden_keys and source.experiments(part) is None:
             continue
         try:
             source.body(part)
@@ -100,14 +98,14 @@ def errors_of(parts: Sequence[Part], source: Source, known: Iterable[str] = ()) 
 
 
 def pinned_in(report: Report, user: Any) -> list[Experiment]:
-    """Return the experiments of the newest version of a report that ``user`` may see, each once."""
+    """Return the visible experiments of a report's newest version."""
     source, parts = Source(user), parts_of(report.current.text)
     source.load(parts)
-    return list({each.pk: each for part in parts for each in source.experiments(part) or ()}.values())
+    return list({experiment.pk: experiment for part in parts for experiment in source.experiments(part) or ()}.values())
 
 
 def offered(source: Source, experiment: Experiment) -> list[tuple[str, str]]:
-    """(title, line to insert) of every part that an experiment offers."""
+    """Return (title, line to insert) of the parts of an experiment."""
     slug = experiment.slug
     charts = [
         (f"Chart: {chart.title}", f"{{{{ chart {slug} {name} }}}}") for name, chart in source.charts(experiment).items()
@@ -117,15 +115,8 @@ def offered(source: Source, experiment: Experiment) -> list[tuple[str, str]]:
 
 
 def _chart(chart: Chart) -> dict[str, Any]:
-    return {
-        "title": chart.title,
-        "subtitle": chart.subtitle,
-        "figure": chart.figure,
-        "views": [[name, figure] for name, figure in chart.views],
-        "published": chart.published,
-        "left_out": chart.left_out,
-        "logarithm": chart.logarithm,
-        "log_first": chart.log_first,
+    return {name: value for name, value in vars(chart).items() if name != "element"} | {
+        "views": [[name, figure] for name, figure in chart.views]
     }
 
 
@@ -134,10 +125,10 @@ def _answer(experiment: Experiment) -> Body:
     if answer is None:
         if not experiment.trials.counted().exists():
             return {"title": "Answer", "empty": "No trial has finished yet."}
-        answer = diagnosis_of(experiment).answer  # of so many trials that no list waits for it
+        answer = diagnosis_of(experiment).answer  # has too many trials for `answers_of`
     tone, word = STRENGTH[answer.strength]
-    kept, fresh = kept_diagnosis(experiment)
-    figures = kept.key_figures if kept is not None and fresh else ()
+    diagnosis, is_current = kept_diagnosis(experiment)
+    figures = diagnosis.key_figures if diagnosis is not None and is_current else ()
     return {
         "title": "Answer",
         "asks": answer.asks,
@@ -149,10 +140,10 @@ def _answer(experiment: Experiment) -> Body:
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> Body:
-    """A table whose first ``words`` columns are words; the others are numbers."""
+    """Return a table whose first ``words`` columns are text; the others are numbers."""
     if not rows:
         return {"title": title, "empty": _NO_DATA}
-    columns = [{"label": head, "number": place >= words} for place, head in enumerate(heads)]
+    columns = [{"label": head, "number": index >= words} for index, head in enumerate(heads)]
     return {"title": title, "columns": columns, "words": words, "rows": [list(row) for row in rows]}
 
 
@@ -178,16 +169,11 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
 def _scaling(source: Source, experiment: Experiment) -> Body:
     diagnosis = diagnosis_of(experiment)
     sizes = shown(diagnosis, source.results(experiment), {})["sizes"]
-    heads = [
-        *sizes["names"],
+    axis, cells = (
         diagnosis.study.axis.capitalize(),
-        "Elapsed time",
-        "Interval",
-        "Speed-up",
-        "Efficiency",
-        "Serial fraction",
-    ]
-    cells = ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt")
+        ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt"),
+    )
+    heads = [*sizes["names"], axis, "Elapsed time", "Interval", "Speed-up", "Efficiency", "Serial fraction"]
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
     note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}."
@@ -197,26 +183,26 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
 def _efficiency(source: Source, experiment: Experiment) -> Body:
     trees = efficiency_trees(Measured.alone(experiment))
     if not trees:
-        empty = "No counted trial has a profile of its time inside MPI, from which the efficiencies come."
+        empty = "No counted trial has an MPI profile, which the efficiencies need."
         return {"title": "Efficiencies", "empty": empty}
     names = [branch.label for branch in trees[0].branches]
-    apart = len(trees) > 1
+    has_series = len(trees) > 1
     rows = []
     for tree in trees:
         data = tree.to_dict()["sizes"]
         for size in data:
             values = (numbers.amount(size[branch.name], numbers.SHARE) for branch in tree.branches)
-            rows.append([*([tree.name] if apart else []), str(size["hosts"]), str(size["ranks"]), *values])
-    heads = [*(["Series"] if apart else []), "Hosts", "Ranks", *names]
-    return _table("Efficiencies", heads, rows, int(apart)) | {"note": "Medians of the counted trials."}
+            rows.append([*([tree.name] if has_series else []), str(size["hosts"]), str(size["ranks"]), *values])
+    heads = [*(["Series"] if has_series else []), "Hosts", "Ranks", *names]
+    return _table("Efficiencies", heads, rows, int(has_series)) | {"note": "Medians of the counted trials."}
 
 
 def _trials(source: Source, experiment: Experiment) -> Body:
     results = source.results(experiment)
-    decides = results.deciding or "elapsed_s"
+    metric = results.deciding or "elapsed_s"
     rows = []
     for row in results.rows:
-        values = dict(zip(row.trial_ids.get(decides, ()), row.values.get(decides, ()), strict=False))
+        values = dict(zip(row.trial_ids.get(metric, ()), row.values.get(metric, ()), strict=False))
         for mark in row.trials:
             value = values.get(mark.pk)
             rows.append(
@@ -226,10 +212,10 @@ def _trials(source: Source, experiment: Experiment) -> Body:
                     trial_role(mark.kind, mark.repetition),
                     chip_of(mark.state).word,
                     mark.trust or numbers.NOTHING,
-                    numbers.NOTHING if value is None else amount(value, decides),
+                    numbers.NOTHING if value is None else amount(value, metric),
                 ]
             )
-    label = describe(decides).label
+    label = describe(metric).label
     return _table("Trials", ["Trial", "Point", "Role", "State", "Trust in the capture", label], rows, 5)
 
 
@@ -243,17 +229,17 @@ _TABLES: Final[Mapping[str, Callable[[Source, Experiment], Body]]] = {
 
 def _comparison(user: Any, experiments: Sequence[Experiment]) -> Body:
     try:
-        compared = compare(user, [f"e:{each.slug}" for each in experiments])
+        compared = compare(user, [f"e:{experiment.slug}" for experiment in experiments])
     except CannotCompare as error:
         raise LookupError(str(error)) from None
-    told = compare_answer(compared)
+    answer = compare_answer(compared)
     members = [[member.label, member.name] for member in compared.members]
-    sentences = [sentence for each in told.against for sentence in each.sentences]
-    drawn = compare_charts.charts(compared)[:2]
+    sentences = [sentence for member in answer.against for sentence in member.sentences]
+    charts = compare_charts.charts(compared)[:2]
     return {
         "title": "Comparison",
-        "sentence": told.verdict,
+        "sentence": answer.verdict,
         "sentences": sentences,
         "facts": members,
-        "charts": [_chart(chart) for chart in drawn],
+        "charts": [_chart(chart) for chart in charts],
     }

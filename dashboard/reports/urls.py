@@ -1,4 +1,4 @@
-"""Addresses of reports."""
+"""URLs of reports."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Reports to read: their list, one of them, its versions and what they changed, and its files."""
+"""Pages to read reports: list, versions, differences, files."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from django.core.paginator import Paginator
@@ -13,15 +14,9 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 
 from dashboard.filters import ReportFilter
-from dashboard.reports.download import one_file
 from dashboard.reports.parts import Source
-from dashboard.reports.rendering import Shown, live_and_frozen, shown
-from experiments.access import (
-    may_delete_report,
-    may_write_reports,
-    report_projects,
-    visible_reports,
-)
+from dashboard.reports.rendering import Piece, live_and_frozen, one_file, pieces_of
+from experiments.access import may_delete_report, may_write_reports, report_projects, visible_reports
 from experiments.models import Report, ReportVersion
 
 PER_PAGE: Final = 25
@@ -29,13 +24,13 @@ _CONTEXT: Final = 3
 
 
 def find_report(request: HttpRequest, pk: int) -> Report:
-    """The report of this number, where the reader may see it; 404 otherwise."""
+    """Return a visible report. Raise Http404."""
     return get_object_or_404(visible_reports(request.user).select_related("project", "owner"), pk=pk)
 
 
 @require_GET
 def reports(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a refresh by htmx gets the table alone."""
+    """List reports; for htmx the table only."""
     visible = visible_reports(request.user).select_related("project", "owner")
     filters = ReportFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
@@ -51,98 +46,96 @@ def reports(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The newest version."""
-    found = find_report(request, pk)
-    return _page(request, found, found.current)
+    document = find_report(request, pk)
+    return _page(request, document, document.current)
 
 
 @require_GET
 def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """One version, under an address that stays, with what it changed in the one before it."""
-    found = find_report(request, pk)
-    chosen = get_object_or_404(found.versions.select_related("author"), number=number)
-    before = found.versions.filter(number__lt=number).first()
+    """Show a version with its difference from the previous one."""
+    document = find_report(request, pk)
+    chosen = get_object_or_404(document.versions.select_related("author"), number=number)
+    before = document.versions.filter(number__lt=number).first()
     changes = list(changed_lines(before.text, chosen.text)) if before else []
-    return _page(request, found, chosen, before=before, changes=changes)
+    return _page(request, document, chosen, before=before, changes=changes)
 
 
 @require_GET
 def markdown(request: HttpRequest, pk: int) -> HttpResponse:
-    """The source of the newest version."""
-    found = find_report(request, pk)
-    text = f"# {found.title}\n\n{found.current.text}"
-    return _file(text, found, "md", "text/markdown; charset=utf-8")
+    document = find_report(request, pk)
+    text = f"# {document.title}\n\n{document.current.text}"
+    return _file(text, document, "md", "text/markdown; charset=utf-8")
 
 
 @require_GET
 def html(request: HttpRequest, pk: int) -> HttpResponse:
-    """The newest version as one file that needs no network."""
-    found = find_report(request, pk)
-    current = found.current
-    pieces = shown(current.text, Source(request.user), current.frozen)
-    return _file(one_file(found, current, pieces), found, "html", "text/html; charset=utf-8")
+    """Download the newest version as one HTML file."""
+    document = find_report(request, pk)
+    current = document.current
+    pieces = pieces_of(current.text, Source(request.user), current.frozen)
+    return _file(one_file(document, current, pieces), document, "html", "text/html; charset=utf-8")
 
 
 def changed_lines(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """(sign, line) of a difference with some lines around it: "+", "-", " ", and "…" between places far apart."""
-    old, new = before.splitlines(), after.splitlines()
-    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
-    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
-        if number:
+    """Yield (sign, line) of a difference: "+", "-", " ", and "…" between hunks."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
+    for number, line in enumerate(islice(lines, 2, None)):  # without the two header lines
+        if not line.startswith("@@"):
+            yield line[0], line[1:]
+        elif number:
             yield "…", ""
-        for tag, a_from, a_to, b_from, b_to in group:
-            if tag == "equal":
-                yield from ((" ", line) for line in old[a_from:a_to])
-                continue
-            yield from (("-", line) for line in old[a_from:a_to])
-            yield from (("+", line) for line in new[b_from:b_to])
 
 
 def _page(
     request: HttpRequest,
-    found: Report,
+    document: Report,
     chosen: ReportVersion,
     *,
     before: ReportVersion | None = None,
     changes: list[tuple[str, str]] | None = None,
 ) -> HttpResponse:
-    pieces = shown(chosen.text, Source(request.user), chosen.frozen)
-    may_write = may_write_reports(request.user, found.project)
+    pieces = pieces_of(chosen.text, Source(request.user), chosen.frozen)
+    may_write = may_write_reports(request.user, document.project)
     context: dict[str, Any] = {
         "place": "reports",
-        "report": found,
+        "report": document,
         "version": chosen,
-        "is_current": chosen.number == found.version,
+        "is_current": chosen.number == document.version,
         "pieces": pieces,
         "rests_on": rests_on(pieces),
         "citation": citation(chosen, rests_on(pieces)),
         "counts": live_and_frozen(pieces),
-        "versions": found.versions.select_related("author").defer("text", "frozen"),
+        "versions": document.versions.select_related("author").defer("text", "frozen"),
         "before": before,
         "changes": changes,
         "may_write": may_write,
-        "may_delete": may_delete_report(request.user, found),
+        "may_delete": may_delete_report(request.user, document),
     }
     return render(request, "reports/page.html", context)
 
 
 def citation(version: ReportVersion, experiments: list[Any]) -> str:
-    """How this version is cited, with what says which results its parts rest on."""
+    """Return a citation of a version and of the experiments that it uses."""
     report = version.report
     by = report.owner.get_username() if report.owner else "Rankwire"
     lines = [f"{by} ({report.created_at:%Y}). {version.title}. Report {report.pk}, version {version.number}."]
-    lines += [f"Experiment {each.slug}, specification sha256 {each.specification_hash[:16]}." for each in experiments]
+    lines += [
+        f"Experiment {experiment.slug}, specification sha256 {experiment.specification_hash[:16]}."
+        for experiment in experiments
+    ]
     return "\n".join(lines)
 
 
-def rests_on(pieces: list[Shown]) -> list[Any]:
-    """The experiments of the parts that the reader sees, each once."""
-    return list({each.pk: each for piece in pieces if not piece.why for each in piece.experiments}.values())
+def rests_on(pieces: list[Piece]) -> list[Any]:
+    """Return the distinct experiments of the visible parts."""
+    return list(
+        {experiment.pk: experiment for piece in pieces if not piece.why for experiment in piece.experiments}.values()
+    )
 
 
-def _file(text: str, found: Report, ending: str, kind: str) -> HttpResponse:
+def _file(text: str, document: Report, ending: str, kind: str) -> HttpResponse:
     response = HttpResponse(text, content_type=kind)
-    name = slugify(found.title)[:60] or f"report-{found.pk}"
+    name = slugify(document.title)[:60] or f"report-{document.pk}"
     response["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -1,4 +1,4 @@
-"""A server and a client that asks it."""
+"""A server and its client."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def client(
 
 
 class Cut(httpx.HTTPTransport):
-    """Breaks the first ``times`` answers with a file off in their middle; ``asked`` holds the ranges asked for."""
+    """Interrupts the first ``times`` downloads in their middle; ``ranges`` has the requested ranges."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
-        self.left, self.asked = times, list[str]()
+        self.remaining, self.ranges = times, list[str]()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         answer = super().handle_request(request)
         if "Content-Disposition" not in answer.headers:
             return answer
-        self.asked.append(request.headers.get("Range", ""))
-        if not self.left:
+        self.ranges.append(request.headers.get("Range", ""))
+        if not self.remaining:
             return answer
-        self.left -= 1
+        self.remaining -= 1
         return httpx.Response(answer.status_code, headers=answer.headers, stream=_Half(answer.read()))
 
 

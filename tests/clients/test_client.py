@@ -1,4 +1,4 @@
-"""The Python client and its command against a real server; a replaced transport only for faults of the network."""
+"""Python client and command with a real server; network faults with a replaced transport."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from experiments.models import Experiment, State
 WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
 
 
-def test_it_submits_and_tells_what_is_stored(client: Client) -> None:
-    told = client.submit(WATER)
-    assert (told["slug"], told["trials"]["queued"]) == ("water", 9)
+def test_submit_returns_the_stored_experiment(client: Client) -> None:
+    experiment = client.submit(WATER)
+    assert (experiment["slug"], experiment["trials"]["queued"]) == ("water", 9)
     assert client.submit({"name": "Water", "workload": "water"})["slug"] == "water-2"
     assert [each["slug"] for each in client.experiments()] == ["water-2", "water"]
-    assert client.experiment("water")["specification"] == told["specification"]
+    assert client.experiment("water")["specification"] == experiment["specification"]
     assert len(list(client.trials(experiment="water"))) == 9
     assert len(client.result("water")["trials"]) == 9
 
@@ -33,7 +33,7 @@ def test_it_turns_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None
     assert len({each["id"] for each in client.trials(experiment="water")}) == 9
 
 
-def test_it_tells_field_and_line_of_a_refusal(client: Client) -> None:
+def test_a_refusal_has_field_and_line(client: Client) -> None:
     with pytest.raises(Refused) as refused:
         client.submit("name: Water\nworkload: water\nparameters:\n  steps: -3\n")
     assert refused.value.status == 400
@@ -89,10 +89,10 @@ def test_it_waits_until_no_trial_is_left(client: Client) -> None:
     def end(pause_s: float) -> None:
         Experiment.objects.get().trials.update(state=State.CANCELLED)
 
-    with pytest.raises(TimeLimit, match="water was not over"):
+    with pytest.raises(TimeLimit, match="water was not complete"):
         client.wait("water", time_limit_s=0)
     client._sleep = end
-    assert client.wait("water", progress=lambda told: seen.append(told["status"]))["status"] == "cancelled"
+    assert client.wait("water", progress=lambda experiment: seen.append(experiment["status"]))["status"] == "cancelled"
     assert seen == ["waiting", "cancelled"]
 
 
@@ -126,7 +126,7 @@ def test_it_sends_no_slug_that_leads_elsewhere(slug: str) -> None:
 def test_the_command_submits_and_shows(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "water.yaml").write_text(WATER)
     assert main(["submit", str(tmp_path / "water.yaml")]) == 0
-    assert capsys.readouterr() == ("water: waiting, 0 of 9 trials over\n", "")
+    assert capsys.readouterr() == ("water: waiting, 0 of 9 trials complete\n", "")
     Experiment.objects.get().trials.update(state=State.FAILED)
     assert main(["status", "water", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["trials"]["failed"] == 9

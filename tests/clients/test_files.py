@@ -1,4 +1,4 @@
-"""Files that leave a real server and enter it: downloads that go on, bundles, imports; the token that lies in a file."""
+"""Files of the client and a real server: resumed downloads, bundles, imports, the token file."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def artifact(client: Client) -> Artifact:
 
 
 def work(_: float) -> None:
-    """Do what a worker would do with the next task."""
+    """Run the next background task."""
     task = BackgroundTask.claim_next()
     assert task is not None
     do(task)
 
 
-def test_a_download_goes_on_where_it_broke_off(artifact: Artifact, cut: type[Any], tmp_path: Path) -> None:
+def test_a_download_resumes_after_an_interruption(artifact: Artifact, cut: type[Any], tmp_path: Path) -> None:
     transport = cut(2)
     with Client(transport=transport, sleep=lambda _: None) as client:
         target = client.download(artifact.trial_id, artifact.name, tmp_path / "capture")
     assert target.read_bytes() == CONTENT
     half, quarter = len(CONTENT) // 2, len(CONTENT) // 4
-    assert transport.asked == ["", f"bytes={half}-", f"bytes={half + quarter}-"]
+    assert transport.ranges == ["", f"bytes={half}-", f"bytes={half + quarter}-"]
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -51,7 +51,7 @@ def test_what_arrives_changed_is_not_kept(artifact: Artifact, tmp_path: Path) ->
             content = answer.read()
             return httpx.Response(answer.status_code, headers=answer.headers, content=content[:-1] + b"?")
 
-    with Client(transport=Changes()) as client, pytest.raises(NotMade, match="its hash is another one"):
+    with Client(transport=Changes()) as client, pytest.raises(NotMade, match="arrived damaged"):
         client.download(artifact.trial_id, artifact.name, tmp_path / "capture")
     assert list(tmp_path.iterdir()) == []
 
@@ -71,8 +71,8 @@ def test_a_bundle_comes_and_goes_back_without_doubling_anything(
 ) -> None:
     client._sleep = work
     bundle = client.bundle(artifact.trial.experiment.slug, tmp_path / "water.zip")
-    told = client.import_(bundle, dry_run=True)
-    assert (told["kind"], told["arrivals"][0]["trials"]) == ("bundle", 0)
+    result = client.import_(bundle, dry_run=True)
+    assert (result["kind"], result["arrivals"][0]["trials"]) == ("bundle", 0)
     assert main(["import", str(bundle)]) == 0
     assert capsys.readouterr().out.startswith(f"{artifact.trial.experiment.name}: 0 trials")
     assert Experiment.objects.count() == 1
@@ -96,9 +96,7 @@ def test_it_reads_reports(client: Client) -> None:
         client.report(1)
 
 
-def test_the_token_lies_in_a_file_of_this_person_alone(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_is_read_from_a_private_file(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, key = ApiToken.issue(factories.person("vera", "viewer"), "file")
     file = tmp_path / "token"
     file.write_text(f"{key}\n")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("session_directory")
 
 @pytest.fixture
 def experiment(client: Client) -> Experiment:
-    """Two of its four trials are over; another experiment's is too."""
+    """Two of its four trials are complete, and one of another experiment."""
     made = factories.experiment()
     factories.finished()
     factories.finished()
@@ -33,7 +33,7 @@ def experiment(client: Client) -> Experiment:
 
 
 def work(_: float) -> None:
-    """Do what a worker would do with the next task."""
+    """Run the next background task."""
     task = BackgroundTask.claim_next()
     assert task is not None
     do(task)

@@ -1,12 +1,11 @@
-"""From a specification to a bundle with a real server and a real worker, as the example notebooks do it."""
+"""From a specification to a bundle with a real server and a real worker, as the examples do it."""
 
 from __future__ import annotations
 
-import json
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import polars as pl
 import pytest
@@ -23,7 +22,7 @@ EXAMPLES = ROOT / "clients" / "python" / "examples"
 
 @pytest.fixture
 def background() -> Iterator[None]:
-    """Does background tasks as they come."""
+    """Run background tasks."""
     over = Event()
 
     def work() -> None:
@@ -42,17 +41,8 @@ def background() -> Iterator[None]:
     worker.join(60)
 
 
-def run(name: str) -> dict[str, Any]:
-    """Execute the code of a notebook, cell by cell, and return its names."""
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for cell in json.loads((EXAMPLES / name).read_text())["cells"]:
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), f"{name}#{cell['id']}", "exec"), names)  # noqa: S102  # our own notebooks
-    return names
-
-
 @pytest.mark.timeout(240)  # a quarter of it on a quiet machine
-def test_the_notebooks_lead_from_a_specification_to_a_bundle(
+def test_the_examples_lead_from_a_specification_to_a_bundle(
     celery_worker: CeleryWorker,
     client: Client,
     background: None,
@@ -60,7 +50,7 @@ def test_the_notebooks_lead_from_a_specification_to_a_bundle(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first = run("first-steps.ipynb")
+    first = runpy.run_path(str(EXAMPLES / "first_steps.py"))
     assert first["over"]["trials"]["finished"] == 4
     assert first["answer"]["sentence"] in capsys.readouterr().out
     trials: pl.DataFrame = first["trials"]
@@ -68,8 +58,8 @@ def test_the_notebooks_lead_from_a_specification_to_a_bundle(
     assert min(trials["elapsed_s"]) > 0
 
     monkeypatch.setenv("SLUG", first["slug"])
-    monkeypatch.setenv("PLACE", str(tmp_path))
-    paper = run("results-for-a-paper.ipynb")
+    monkeypatch.setenv("DIRECTORY", str(tmp_path))
+    paper = runpy.run_path(str(EXAMPLES / "results_for_a_paper.py"))
     assert paper["configurations"].height == 2
     assert len((tmp_path / f"{first['slug']}.csv").read_text().splitlines()) == 5
     again = client.import_(paper["bundle"])

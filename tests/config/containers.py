@@ -1,4 +1,4 @@
-"""docker-compose.yml as it is read, and Docker Compose where it is installed."""
+"""docker-compose.yml with its extensions, and the client if it is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = ("setup", "web", "worker", "background", "beat")
 
 
 def compose_client() -> list[str] | None:
-    """The command of Docker Compose where it is installed, as a plugin or alone."""
+    """Return the command of Docker Compose, as a plugin or alone, or None."""
     plugin = ["docker", "compose"]
     if (
         shutil.which("docker")
@@ -41,10 +41,10 @@ def run_client(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 @cache
 def services(secrets: str = IN_ENV) -> dict[str, Any]:
-    """Each with what it extends, by a file as ``SECRETS_FROM`` names it."""
-    told = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    """Return the services merged with those that they extend, from a file of ``SECRETS_FROM``."""
+    composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     extended = yaml.safe_load((ROOT / secrets).read_text())["services"]
-    return {name: merged(extended[service["extends"]["service"]], service) for name, service in told.items()}
+    return {name: merged(extended[service["extends"]["service"]], service) for name, service in composed.items()}
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

@@ -19,15 +19,15 @@ def wait_for(condition: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
 
 
 def wait_until_gone(var: Path, *, timeout_s: float) -> None:
-    """Return as soon as nothing works for a var directory any more; fail with what still does."""
+    """Wait until no process uses a var directory; fail with the remaining ones."""
     deadline = time.monotonic() + timeout_s
-    while left := processes_of(var):
-        assert time.monotonic() < deadline, left
+    while remaining := processes_of(var):
+        assert time.monotonic() < deadline, remaining
         time.sleep(0.05)
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether it runs; one that ended and that nobody has asked for its status is dead."""
+    """Return False for a process that ended, also if it was not reaped yet."""
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -35,7 +35,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def processes_of(var: Path) -> list[psutil.Process]:
-    """Every process that works for a var directory: named in its arguments or environment, or standing in it."""
+    """Return the processes with a var directory in arguments, environment or working directory."""
     processes = []
     for process in psutil.process_iter():
         try:

@@ -51,22 +51,22 @@ def test_groups_that_say_no_role_are_refused(item: str) -> None:
 
 
 def test_an_identity_provider_needs_its_client_and_secret() -> None:
-    given = {"RANKWIRE_OIDC_SERVER": "https://login.example.org"}
+    variables = {"RANKWIRE_OIDC_SERVER": "https://login.example.org"}
     with pytest.raises(ImproperlyConfigured, match="RANKWIRE_OIDC_CLIENT_ID"):
-        identity_provider(Environment.of(given))
+        identity_provider(Environment.of(variables))
     assert identity_provider(Environment.of({})) == []
 
 
-def test_a_directory_without_its_library_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"RANKWIRE_LDAP_SERVER": "ldaps://ldap.example.org", "RANKWIRE_LDAP_PEOPLE": "ou=people,dc=example"}
+def test_a_directory_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"RANKWIRE_LDAP_SERVER": "ldaps://ldap.example.org", "RANKWIRE_LDAP_PEOPLE": "ou=people,dc=example"}
     find: Any = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "django_auth_ldap" else find(name))
     with pytest.raises(ImproperlyConfigured, match="django-auth-ldap is not installed: apt-get install libldap2-dev"):
-        directory(Environment.of(given))
+        directory(Environment.of(variables))
     assert directory(Environment.of({})) == {}
 
 
-@pytest.mark.parametrize("given", [{}, {"RANKWIRE_LDAP_PEOPLE": "ou=people", "RANKWIRE_LDAP_FILTER": "(uid=me)"}])
-def test_a_directory_needs_to_know_where_people_are(given: dict[str, str]) -> None:
+@pytest.mark.parametrize("variables", [{}, {"RANKWIRE_LDAP_PEOPLE": "ou=people", "RANKWIRE_LDAP_FILTER": "(uid=me)"}])
+def test_a_directory_needs_to_know_where_people_are(variables: dict[str, str]) -> None:
     with pytest.raises(ImproperlyConfigured, match="RANKWIRE_LDAP_PEOPLE"):
-        directory(Environment.of({"RANKWIRE_LDAP_SERVER": "ldaps://ldap.example.org", **given}))
+        directory(Environment.of({"RANKWIRE_LDAP_SERVER": "ldaps://ldap.example.org", **variables}))

@@ -33,12 +33,12 @@ def test_rows_know_their_pages(below_a_path: None) -> None:
     ]
 
 
-def test_the_page_of_a_surprise_leads_back_into_the_laboratory(below_a_path: None) -> None:
+def test_the_page_of_a_server_error_links_to_home(below_a_path: None) -> None:
     text = defaults.server_error(RequestFactory().get("/")).content.decode()
     assert '<a href="/lab/">' in text
 
 
-def test_a_surprise_of_rest_is_told_in_json_below_a_path(below_a_path: None) -> None:
+def test_a_server_error_of_rest_is_json_below_a_path(below_a_path: None) -> None:
     request = RequestFactory(SCRIPT_NAME="/lab").get("/lab/api/v1/trials/")
     request.path, request.path_info = "/lab/api/v1/trials/", "/api/v1/trials/"
     answer: HttpResponse = server_error(request)

@@ -62,13 +62,13 @@ def test_its_passwords_may_hold_any_character(name: str) -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_its_secrets_may_lie_in_files(name: str, tmp_path: Path) -> None:
     service, variables = services(IN_FILES)[name], {}
-    told = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["secrets"]
+    secrets = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["secrets"]
     for key, place in service["environment"].items():
         if key.endswith("_FILE") and key != "RANKWIRE_HEARTBEAT_FILE":
             file = tmp_path / Path(place).name
             assert Path(place) == Path("/run/secrets") / file.name
             assert file.name in service["secrets"]
-            assert told[file.name]["file"].endswith(f"/{file.name}")
+            assert secrets[file.name]["file"].endswith(f"/{file.name}")
             file.write_text(f"of {file.name}\n")
             variables[key] = str(file)
     environment = Environment.of(variables)

@@ -17,6 +17,8 @@ import psycopg
 import pytest
 import redis
 
+from config.services import postgres
+from config.services.errors import ServiceError
 from config.services.lease import ROOT
 from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 
@@ -88,13 +90,13 @@ def test_it_ends_them_when_their_last_user_is_killed(use: Callable[..., User], v
     wait_until_gone(var, timeout_s=20)
 
 
-def test_it_leaves_no_server_behind_when_the_keeper_is_killed_and_recovers(use: Callable[..., User], var: Path) -> None:
+def test_servers_end_with_a_killed_host_and_recover(use: Callable[..., User], var: Path) -> None:
     user = use()
     execute(user.answer()["database_url"], "CREATE TABLE survivor AS SELECT 7 AS number")
     servers = process_of(var, "config.services.host_process").children(recursive=True)
     process_of(var, "config.services.host_process").kill()
-    _, left = psutil.wait_procs(servers, timeout=60)
-    assert left == []
+    _, remaining = psutil.wait_procs(servers, timeout=60)
+    assert remaining == []
     user.end()
     assert query(use().answer()["database_url"], "SELECT number FROM survivor") == 7
 
@@ -132,7 +134,7 @@ def test_it_is_not_deceived_by_a_pid_file_that_names_another_process(use: Callab
     assert query(use().answer()["database_url"], "SELECT 1") == 1
 
 
-def test_it_lets_nobody_else_read_addresses_passwords_or_data(use: Callable[..., User], var: Path) -> None:
+def test_addresses_passwords_and_data_are_private(use: Callable[..., User], var: Path) -> None:
     use().answer()
     for name in ("services.json", "postgres-password", "redis-password", "postgres", "redis"):
         assert stat.S_IMODE((var / name).stat().st_mode) & 0o077 == 0, name
@@ -177,6 +179,21 @@ def test_it_says_which_version_made_the_data_when_that_is_gone(use: Callable[...
         assert "postgresql-12" in use().answer()["error"]
     finally:
         file.write_text(made_by)
+
+
+def test_each_version_is_opened_by_its_own_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for major in ("9.6", "13", "15", "17"):
+        program = tmp_path / major / "bin" / "postgres"
+        program.parent.mkdir(parents=True)
+        program.touch()
+    monkeypatch.setattr(postgres, "DEBIAN_BINARIES", tmp_path)
+    assert postgres.find_binaries() == tmp_path / "17" / "bin"
+    for text, message in (("13\n", "made by PostgreSQL 13"), ("sixteen\n", "no version of PostgreSQL")):
+        (tmp_path / "PG_VERSION").write_text(text)
+        with pytest.raises(ServiceError, match=message):
+            postgres.binaries_of(tmp_path)
+    (tmp_path / "PG_VERSION").write_text("15\n")
+    assert postgres.binaries_of(tmp_path) == tmp_path / "15" / "bin"
 
 
 def query(url: str, statement: str) -> Any:

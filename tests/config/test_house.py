@@ -1,4 +1,4 @@
-"""What holds for the whole house."""
+"""Rules for all packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes print."""
+"""Logs of the processes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_it_writes_one_object_for_each_event_for_machines() -> None:
     assert "ZeroDivisionError" in theirs["exception"]
 
 
-def test_what_is_done_every_few_seconds_is_not_told_unless_it_goes_wrong() -> None:
-    told = [json.loads(line)["event"] for line in run("json", ROUTINE).splitlines()]
+def test_routine_records_are_dropped_unless_they_are_errors() -> None:
+    events = [json.loads(line)["event"] for line in run("json", ROUTINE).splitlines()]
     work = ["workers.tasks.work was received"] * 3
-    assert told == [*work, "workers.tasks.sweep raised an error", "/healthz 503", "/experiments/ 200"]
+    assert events == [*work, "workers.tasks.sweep raised an error", "/healthz 503", "/experiments/ 200"]
     assert len(run("json", ROUTINE, RANKWIRE_LOG_LEVEL="DEBUG").splitlines()) == 11
 
 

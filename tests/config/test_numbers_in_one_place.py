@@ -37,7 +37,7 @@ PACKETS = "templates/trial/_packet_rows.html"
 
 @functools.cache
 def _sources() -> dict[str, tuple[ast.AST, ...]]:
-    """The nodes of each module in which a string can stand, which is all that these tests look at."""
+    """Return the nodes of each module that can contain a string."""
     files = (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py")))
     return {
         str(file.relative_to(ROOT)): tuple(
@@ -50,7 +50,7 @@ def _sources() -> dict[str, tuple[ast.AST, ...]]:
 
 
 def _formats(node: ast.AST) -> bool:
-    """Whether a replacement field says how many digits, or sets thousands apart."""
+    """Return True for a replacement field with a number of digits or a thousands separator."""
     if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
         spec = "".join(part.value if isinstance(part, ast.Constant) else "1" for part in node.format_spec.values)
         return bool(_SPEC.fullmatch(spec)) and bool(re.search(r"[,_.eEfFgGn%]", spec))
@@ -62,7 +62,7 @@ def _hovers(node: ast.AST) -> bool:
 
 
 def _makes_plurals(node: ast.AST) -> bool:
-    """Whether an "s" is put behind a word or left away, in one of the ways that this can be written."""
+    """Return True for a conditional "s" at the end of a word."""
     parts: list[ast.AST] = []
     if isinstance(node, ast.FormattedValue):
         inner = node.value
@@ -75,24 +75,24 @@ def _makes_plurals(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Constant) and part.value in ("s", "es") for part in parts)
 
 
-def _where(sign: str, found: dict[str, list[int]]) -> str:
-    return "\n".join(f"{name}, line {', '.join(map(str, lines))}: {sign}" for name, lines in found.items())
+def _message(advice: str, lines_of: dict[str, list[int]]) -> str:
+    return "\n".join(f"{name}, line {', '.join(map(str, lines))}: {advice}" for name, lines in lines_of.items())
 
 
 def _lines(matches: object, allowed: tuple[str, ...] = ()) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    lines_of: dict[str, list[int]] = {}
     for name, nodes in _sources().items():
         if name == FORMATTER or name.startswith(allowed):
             continue
         lines = sorted({node.lineno for node in nodes if matches(node)})  # type: ignore[operator, attr-defined]
         if lines:
-            found[name] = lines
-    return found
+            lines_of[name] = lines
+    return lines_of
 
 
 def test_it_rounds_numbers_for_readers_in_one_module() -> None:
-    found = _lines(_formats, tuple(ALLOWED))
-    assert not found, _where("call analysis.numbers", found)
+    lines = _lines(_formats, tuple(ALLOWED))
+    assert not lines, _message("call analysis.numbers", lines)
 
 
 def test_it_needs_every_exception() -> None:
@@ -101,21 +101,21 @@ def test_it_needs_every_exception() -> None:
 
 
 def test_it_gives_hover_texts_the_digits_of_the_rule() -> None:
-    found = _lines(_hovers)
-    assert not found, _where("call dashboard.charts.parts.hover", found)
+    lines = _lines(_hovers)
+    assert not lines, _message("call dashboard.charts.parts.hover", lines)
 
 
 def test_it_makes_plurals_in_one_module() -> None:
-    found = _lines(_makes_plurals)
-    assert not found, _where("call analysis.numbers.plural", found)
+    lines = _lines(_makes_plurals)
+    assert not lines, _message("call analysis.numbers.plural", lines)
 
 
 def _words(template: Path) -> str:
-    """What readers see of a template: no tags, whose attributes hold places in drawings, and no logic."""
+    """Return the visible text of a template, without tags and logic."""
     return re.sub(r"<[^<>]*>", "", re.sub(r"\{[%#].*?[%#]\}", "", template.read_text(), flags=re.DOTALL))
 
 
 def test_it_rounds_no_numbers_in_templates() -> None:
     templates = {str(file.relative_to(ROOT)): file for file in (ROOT / "templates").rglob("*.html")}
-    found = [name for name, file in templates.items() if _TEMPLATE_FILTERS.search(_words(file))]
-    assert found == [PACKETS], "use the filters and tags of dashboard.templatetags.rankwire"
+    rounding = [name for name, file in templates.items() if _TEMPLATE_FILTERS.search(_words(file))]
+    assert rounding == [PACKETS], "use the filters and tags of dashboard.templatetags.rankwire"

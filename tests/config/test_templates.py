@@ -8,11 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.template import engines
-from django.template.loader import get_template
 
 from config.services.lease import ROOT
-from config.template_sources import Loader, unindented
 
 MOST_CHARACTERS = 140
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -31,23 +28,3 @@ def test_no_line_runs_on(file: Path) -> None:
     attribute = re.compile(r'[\w-]+="[^"]*"')
     lines = [line.strip() for line in file.read_text().splitlines() if len(line) > MOST_CHARACTERS]
     assert [line for line in lines if not attribute.fullmatch(line)] == []
-
-
-@pytest.mark.parametrize(
-    ("source", "sent"),
-    [
-        ("<ul>\n  <li>\n\t\tone</li>\n</ul>\n", "<ul>\n<li>\none</li>\n</ul>\n"),
-        ("<p>one  two\n    three</p>", "<p>one  two\nthree</p>"),
-        ("<div>\n  <pre>\n  a\n    b</pre>\n  </div>", "<div>\n<pre>\n  a\n    b</pre>\n</div>"),
-        ("<textarea\n  rows=2>\n  a</textarea>\n  <b>", "<textarea\n  rows=2>\n  a</textarea>\n<b>"),
-    ],
-)
-def test_lines_begin_at_their_first_letter(source: str, sent: str) -> None:
-    assert unindented(source) == sent
-    assert unindented(source).count("\n") == source.count("\n"), "errors name the lines of the source"
-
-
-def test_every_page_is_made_of_such_templates() -> None:
-    (loader,) = engines["django"].engine.template_loaders
-    assert isinstance(loader.loaders[0], Loader)
-    assert "\n  " not in get_template("experiment/_table.html").template.source

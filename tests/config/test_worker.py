@@ -19,8 +19,8 @@ def test_it_takes_its_pool_along_when_it_is_killed(celery_worker: CeleryWorker) 
     pool = psutil.Process(celery_worker.pid).children(recursive=True)
     assert len(pool) >= 2
     psutil.Process(celery_worker.pid).kill()
-    _, left = psutil.wait_procs(pool, timeout=30)
-    assert left == []
+    _, remaining = psutil.wait_procs(pool, timeout=30)
+    assert remaining == []
 
 
 def test_a_worker_without_a_pool_does_not_wait_for_itself_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,10 +35,10 @@ def test_a_worker_without_a_pool_does_not_wait_for_itself_to_end(monkeypatch: py
 
 
 @pytest.mark.timeout(240)
-def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
+def test_a_stopping_worker_requeues_its_trial_and_claims_no_other(
     transactional_db: None, empty_redis: object, start_celery_worker: Callable[..., CeleryWorker]
 ) -> None:
-    """The running one counts as no attempt; the short one behind it is left to the next worker."""
+    """The running one counts as no attempt; the short one behind it is remaining to the next worker."""
     water = {
         "workload": "water",
         "sweep": {"hosts": [1]},
@@ -53,8 +53,8 @@ def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
     family = psutil.Process(worker.pid).children(recursive=True)
     worker.process.terminate()
     assert worker.process.wait(90) == 0, worker.output()[-3000:]
-    _, left = psutil.wait_procs(family, timeout=60)
-    assert left == []
+    _, remaining = psutil.wait_procs(family, timeout=60)
+    assert remaining == []
     rows = experiment.trials.values_list("state", "attempt", "worker", "preparing_at", "reaper_rounds")
     assert list(rows) == [(State.QUEUED, 1, "", None, 0)] * 2, worker.output()[-3000:]
     assert not Lease.objects.exists()
@@ -65,12 +65,12 @@ def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
 
 def test_each_kind_of_work_has_its_queue_and_a_worker_takes_trials_and_analysis() -> None:
     router = celery.app.amqp.router
-    wanted = {
+    queues = {
         "workers.tasks.work": "trials",
         "workers.tasks.sweep": "trials",
         "workers.tasks.read_again": "analysis",
         "workers.tasks.send_notices": "background",
         "dashboard.background.tasks.work": "background",
     }
-    assert {name: router.route({}, name)["queue"].name for name in wanted} == wanted
+    assert {name: router.route({}, name)["queue"].name for name in queues} == queues
     assert [each.name for each in celery.app.conf.task_queues] == ["trials", "analysis"]

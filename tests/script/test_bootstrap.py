@@ -41,7 +41,8 @@ def test_it_lists_the_packages_where_there_is_no_apt(machine: Machine) -> None:
     result = machine.bootstrap()
     assert result.returncode == 1
     assert (
-        result.stderr == "rankwire: this system has no apt-get; install what these Debian packages hold: postgresql\n"
+        result.stderr
+        == "rankwire: this system has no apt-get; install the programs of these Debian packages: postgresql\n"
     )
 
 

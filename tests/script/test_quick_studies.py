@@ -1,4 +1,4 @@
-"""The quick studies as they come with Rankwire, run to their end by ``script/run``: slices of two always, each whole one at night."""
+"""The quick studies of the library by ``script/run``: slices of two always, complete ones at night."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def sliced(
 def result_of(
     start: Callable[..., Script], file: Path, directory: Path, timeout_s: float
 ) -> tuple[dict[str, Any], str]:
-    """Run to the end; return what was measured, and the words that stood on the screen."""
-    result = directory / "result.json"
-    run = start("run", str(file), "--json", str(result))
+    """Run a study; return its result and its output."""
+    output = directory / "result.json"
+    run = start("run", str(file), "--json", str(output))
     assert run.end(timeout_s=timeout_s) == 0, run.output
-    told = json.loads(result.read_text())
-    assert {trial["state"] for trial in told["trials"]} == {"finished"}
-    assert all(trial["metrics"]["elapsed_s"] > 0 for trial in told["trials"])
-    return told, " ".join(plain(run.output).split())
+    result = json.loads(output.read_text())
+    assert {trial["state"] for trial in result["trials"]} == {"finished"}
+    assert all(trial["metrics"]["elapsed_s"] > 0 for trial in result["trials"])
+    return result, " ".join(plain(run.output).split())
 
 
 @pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
@@ -63,11 +63,11 @@ def test_no_study_runs_its_points_one_after_another(file: Path) -> None:
 
 @pytest.mark.timeout(SLICE_S + 30)
 def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script], tmp_path: Path) -> None:
-    told, output = result_of(
+    result, output = result_of(
         start, sliced("water-quick", tmp_path, {"hosts": [1, 2]}, 1, {"steps": 2}), tmp_path, SLICE_S
     )
-    assert [trial["parameters"]["hosts"] for trial in told["trials"]] == [1, 2]
-    assert told["answer"]["question"] == "scale"
+    assert [trial["parameters"]["hosts"] for trial in result["trials"]] == [1, 2]
+    assert result["answer"]["question"] == "scale"
     assert "Elapsed time" in output
 
 
@@ -75,8 +75,8 @@ def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script]
 def test_a_slice_of_the_wide_area_study_ends_with_a_firm_answer(start: Callable[..., Script], tmp_path: Path) -> None:
     sweep = {"link.delay": ["0 ms", f"{FAR_MS} ms"], "message_bytes": ["64 KiB"], "link.loss": ["0 %"]}
     brief = {"repetitions": 30, "time_per_size": "0.5 s"}
-    told, output = result_of(start, sliced("wan-pingpong-quick", tmp_path, sweep, 2, brief), tmp_path, SLICE_S)
-    answer = told["answer"]
+    result, output = result_of(start, sliced("wan-pingpong-quick", tmp_path, sweep, 2, brief), tmp_path, SLICE_S)
+    answer = result["answer"]
     assert (answer["question"], answer["strength"]) == ("network", "firm")
     (slope,) = (f for f in answer["figures"] if f["name"] == "seconds per second of delay")
     # A message of 64 KiB does not fit into TCP's first window: there is at least one round trip, of two delays, and not many.
@@ -89,8 +89,8 @@ def test_a_slice_of_the_wide_area_study_ends_with_a_firm_answer(start: Callable[
 @pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_whole_quick_study_ends_with_an_answer(start: Callable[..., Script], tmp_path: Path, name: str) -> None:
-    told, output = result_of(start, QUICK[name], tmp_path, LIMIT_S)
-    assert told["answer"]["strength"] != "open", output
+    result, output = result_of(start, QUICK[name], tmp_path, LIMIT_S)
+    assert result["answer"]["strength"] != "open", output
 
 
 @pytest.mark.nightly
@@ -98,9 +98,9 @@ def test_a_whole_quick_study_ends_with_an_answer(start: Callable[..., Script], t
 def test_messages_and_bytes_of_a_real_ring_are_found_within_ten_per_cent(
     start: Callable[..., Script], tmp_path: Path
 ) -> None:
-    told, _ = result_of(start, QUICK["ring-network-quick"], tmp_path, LIMIT_S)
-    values = {figure["name"]: figure["value"] for figure in told["answer"]["figures"]}
-    known = known_needs("ring", told["trials"][0]["parameters"])
+    result, _ = result_of(start, QUICK["ring-network-quick"], tmp_path, LIMIT_S)
+    values = {figure["name"]: figure["value"] for figure in result["answer"]["figures"]}
+    known = known_needs("ring", result["trials"][0]["parameters"])
     assert values["messages in a row"] == pytest.approx(known.messages, rel=0.1)
     assert values["sent while nothing else proceeds"] == pytest.approx(known.frame_bytes, rel=0.1)
 
@@ -108,19 +108,19 @@ def test_messages_and_bytes_of_a_real_ring_are_found_within_ten_per_cent(
 @pytest.mark.nightly
 @pytest.mark.timeout(LIMIT_S + 60)
 def test_link_client_and_server_limit_the_quick_readers_in_turn(start: Callable[..., Script], tmp_path: Path) -> None:
-    told, output = result_of(start, QUICK["concurrent-readers-quick"], tmp_path, LIMIT_S)
+    result, output = result_of(start, QUICK["concurrent-readers-quick"], tmp_path, LIMIT_S)
     limits = {
-        f["where"]["link.bandwidth"]: f["value"] for f in told["answer"]["figures"] if f["name"] == "used up first"
+        f["where"]["link.bandwidth"]: f["value"] for f in result["answer"]["figures"] if f["name"] == "used up first"
     }
     assert limits[1e7] == "link", output
     assert "client CPU" in limits[1e8], output
     assert "server CPU" in limits[1e9], output
-    assert not any(f["name"] == "arithmetic limit" for f in told["answer"]["figures"])
+    assert not any(f["name"] == "arithmetic limit" for f in result["answer"]["figures"])
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(LIMIT_S + 60)
 def test_a_slow_link_makes_one_host_enough(start: Callable[..., Script], tmp_path: Path) -> None:
-    told, output = result_of(start, QUICK["water-slow-link-quick"], tmp_path, LIMIT_S)
-    values = {f["name"]: f["value"] for f in told["answer"]["figures"]}
+    result, output = result_of(start, QUICK["water-slow-link-quick"], tmp_path, LIMIT_S)
+    values = {f["name"]: f["value"] for f in result["answer"]["figures"]}
     assert values["enough"] == 1, output

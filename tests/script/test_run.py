@@ -32,7 +32,7 @@ HEADLINE = {"cpu_s", "elapsed_s", "packets", "interarrival_mean_s", "throughput_
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Where the user stands, with a specification in it: names on the command line are relative to it."""
+    """The working directory, with specifications."""
     (tmp_path / "two-points.yaml").write_text(QUICK)
     (tmp_path / "long.yaml").write_text(QUICK.replace("steps: 20", "steps: 5000000"))
     (tmp_path / "wrong.yaml").write_text(QUICK.replace("molecules: 64", "molecules: -64"))
@@ -50,7 +50,7 @@ def test_it_runs_an_experiment_to_its_end_and_leaves_nothing_running(
     assert [trial["parameters"]["hosts"] for trial in trials] == [1, 2]
     assert set(trials[1]["metrics"]) >= HEADLINE
     assert "Elapsed time" in run.output
-    assert "What this cannot tell:" in run.output  # the findings close it
+    assert "What this cannot tell:" in run.output  # the end of the findings
 
 
 def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(

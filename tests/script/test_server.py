@@ -1,4 +1,4 @@
-"""script/server: what a newcomer gets, and that nothing of it stays."""
+"""script/server: the first start, and no process remaining at the end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_lets_the_admin_sign_in_and_keeps_everything_between_starts(start: Ca
     file = var / "admin-password"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE((var / "log").stat().st_mode) == 0o750
-    assert called(processes_of(var), "--queues=background"), "what people wait for has a worker of its own"
+    assert called(processes_of(var), "--queues=background"), "background tasks have a worker of their own"
     password = file.read_text().strip()
     assert password not in server.output
     assert "/sign-out/" in sign_in(address(server), password)
@@ -71,9 +71,9 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
     worker = process_of(var, "celery -A config worker --loglevel")
     pool = worker.children(recursive=True)
     worker.kill()
-    server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
-    _, left = psutil.wait_procs(pool, timeout=60)
-    assert left == []
+    server.wait_for_output("the worker process ended; restarting it", timeout_s=20)
+    _, remaining = psutil.wait_procs(pool, timeout=60)
+    assert remaining == []
     # Between its fork and its program it is called otherwise.
     wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "celery -A config worker --loglevel")))
     server.end(signal.SIGKILL)
@@ -113,15 +113,15 @@ def test_it_answers_to_the_names_of_this_machine_when_it_is_opened_to_others() -
     assert machine_names("lab.example.org")[0] == "lab.example.org"
 
 
-def test_it_starts_a_killed_keeper_and_a_killed_beat_again(start: Callable[..., Script], var: Path) -> None:
+def test_a_killed_service_host_and_a_killed_beat_are_restarted(start: Callable[..., Script], var: Path) -> None:
     server = start("server", "--port", "0", "--no-demo")
     server.wait_for_output(READY)
     before = {name: process_of(var, name).pid for name in ("gunicorn", "celery -A config worker --loglevel")}
     services = (var / "services.json").read_text()
     process_of(var, "celery -A config beat").kill()
-    server.wait_for_output("the beat process ended; starting it again", timeout_s=20)
+    server.wait_for_output("the beat process ended; restarting it", timeout_s=20)
     process_of(var, "config.services.host_process").kill()
-    server.wait_for_output("the embedded services ended; starting them again", timeout_s=20)
+    server.wait_for_output("the embedded services ended; restarting them", timeout_s=20)
     health = f"{address(server)}/healthz"
     statuses: set[int] = set()
 
@@ -136,6 +136,8 @@ def test_it_starts_a_killed_keeper_and_a_killed_beat_again(start: Callable[..., 
     wait_for(is_alive, timeout_s=90)
     assert statuses <= {503}
     assert (var / "services.json").read_text() == services
-    assert {name: process_of(var, name).pid for name in before} == before, "what waited for the services goes on"
+    assert {name: process_of(var, name).pid for name in before} == before, (
+        "programs that wait for the services keep running"
+    )
     assert server.end(signal.SIGTERM) == 0
     assert not processes_of(var)

@@ -1,4 +1,4 @@
-"""Put a backup in the place of what is here, once all of it is known to be whole."""
+"""Verify a backup and restore it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from config.backup import restore
-from config.backup.errors import KeepingError
+from config.backup.errors import BackupError
 from config.services.errors import ServiceError
 
 
 class Command(BaseCommand):
-    """``manage.py restore DIR``: DIR is a backup, or a directory of backups, of which the newest is taken."""
-
     help = __doc__
     requires_migrations_checks = False
 
@@ -27,12 +25,10 @@ class Command(BaseCommand):
             "directory",
             type=Path,
             metavar="DIR",
-            help="a backup, or where several are: then the newest; - is a tar archive of one on standard input",
+            help="a backup, or a directory of backups to use the newest; - reads a tar archive from standard input",
         )
-        parser.add_argument(
-            "--replace", action="store_true", help="also where there are experiments or accounts already"
-        )
-        parser.add_argument("--check", action="store_true", help="change nothing: check the backup and show its effect")
+        parser.add_argument("--replace", action="store_true", help="replace existing experiments and accounts")
+        parser.add_argument("--check", action="store_true", help="verify the backup and show the effect of a restore")
 
     def handle(self, *args: Any, directory: Path, replace: bool = False, check: bool = False, **options: Any) -> None:
         try:
@@ -42,18 +38,18 @@ class Command(BaseCommand):
                 self._restore(restore.chosen(directory), replace=replace, check=check)
         except PermissionError as error:
             raise CommandError(
-                f"{error.filename} cannot be read by user {os.geteuid()}: give it the files (chown -R), "
-                "or send them: tar -C DIR -c . | ... restore -; nothing was changed"
+                f"user {os.geteuid()} cannot read {error.filename}: change the owner (chown -R), "
+                "or send a tar archive: tar -C DIR -c . | ... restore -; nothing was changed"
             ) from None
-        except (KeepingError, ServiceError) as error:
+        except (BackupError, ServiceError) as error:
             raise CommandError(f"{error}; nothing was changed") from None
 
-    def _restore(self, place: Path, *, replace: bool, check: bool) -> None:
+    def _restore(self, path: Path, *, replace: bool, check: bool) -> None:
         if check:
-            notes = restore.examine(place, tell=self.stdout.write)
+            notes = restore.examine(path, report=self.stdout.write)
         else:
-            self.stdout.write(f"restoring {place}")
-            notes = restore.put_back(place, replace=replace, tell=self.stdout.write)
+            self.stdout.write(f"restoring {path}")
+            notes = restore.restore_backup(path, replace=replace, report=self.stdout.write)
         for note in notes:
             self.stdout.write(note)
-        self.stdout.write("the backup is whole; nothing was changed" if check else "the backup was put back")
+        self.stdout.write("the backup is complete; nothing was changed" if check else "the backup was restored")

@@ -1,4 +1,4 @@
-"""Bring the database up to date, make the first user, load the library."""
+"""Migrate the database, create the user admin, load the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from config.backup import places
-from config.backup.errors import KeepingError
+from config.backup.errors import BackupError
 from config.secrets import read_or_create_secret
 from experiments.library import LIBRARY, load_defaults
 from experiments.models import Experiment
@@ -20,12 +20,10 @@ from experiments.specification import parse_yaml
 from workers import queue
 
 DEMO: Final = LIBRARY / "water-quick.yaml"
-LOCK: Final = 0x52616E6B  # any number that is always the same
+LOCK: Final = 0x52616E6B  # an arbitrary constant
 
 
 class Command(BaseCommand):
-    """``manage.py set_up [--no-demo]``: run at every start; does nothing when there is nothing to do."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -34,25 +32,23 @@ class Command(BaseCommand):
     def handle(self, *args: Any, no_demo: bool = False, **options: Any) -> None:
         try:
             places.heal()
-        except KeepingError as error:
+        except BackupError as error:
             raise CommandError(str(error)) from None
         with connection.cursor() as cursor:
-            # Two starters at once: the second waits, then finds everything done. Released with the connection.
+            # Of two concurrent starts the second one waits. The lock ends with the connection.
             cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
             try:
                 call_command("migrate", verbosity=0, interactive=False)
                 make_admin()
                 call_command("load_library", stdout=self.stdout)
                 if not no_demo and queue_demo():
-                    self.stdout.write(
-                        "the demo experiment is queued: a real scaling study, finished in about two minutes"
-                    )
+                    self.stdout.write("the demo experiment is queued: a scaling study of about 2 minutes")
             finally:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
 
 def make_admin() -> None:
-    """The user `admin` with a random password, kept in `admin-password`; an existing one is left alone."""
+    """Create the user `admin` with a random password in the file `admin-password`."""
     users = get_user_model().objects
     if not users.filter(username="admin").exists():
         password = read_or_create_secret(settings.VAR / "admin-password", length_bytes=12)
@@ -60,7 +56,7 @@ def make_admin() -> None:
 
 
 def queue_demo() -> bool:
-    """Queue the demo in a repository that has no experiment of its own yet; return whether it did."""
+    """Queue the demo if no user has an experiment; return True if it was queued."""
     if Experiment.objects.filter(published=False).exists():
         return False
     specification = parse_yaml(DEMO.read_text(), max_trials=settings.MAX_TRIALS)

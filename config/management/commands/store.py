@@ -1,4 +1,4 @@
-"""Hold the files of trials against the rows of the database: what is missing, what was changed, what belongs to nobody."""
+"""Compare stored artifacts with the database: missing, changed and orphaned files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers import store
 
 
 class Command(BaseCommand):
-    """``manage.py store check``: a line for whatever does not agree; its exit status is 1 where something does not."""
+    """``manage.py store check``: exit status 1 if there is a difference."""
 
     help = __doc__
 
@@ -22,13 +22,13 @@ class Command(BaseCommand):
         check = parser.add_subparsers(required=True, metavar="check").add_parser("check", help=__doc__)
         check.add_argument("--hashes", action="store_true", help="read every file and compare its hash")
         check.add_argument(
-            "--delete-orphans", action="store_true", help="delete what belongs to no trial and is older than a day"
+            "--delete-orphans", action="store_true", help="delete files of no trial that are older than a day"
         )
 
         check.add_argument(
             "--values",
             action="store_true",
-            help="also hold the arrays of trials against their measurements, and mend them",
+            help="also compare the arrays of trials with their measurements, and fix them",
         )
 
     def handle(
@@ -43,25 +43,27 @@ class Command(BaseCommand):
         wrong = TrialValues.wrong() if values else []
         TrialValues.gather(wrong)
         for number in wrong:
-            self.stdout.write(f"values written anew: trial {number}")
-        disagreeing = store.check(hashes=hashes)
+            self.stdout.write(f"values fixed: trial {number}")
+        differences = store.check(hashes=hashes)
         for title, rows in (
-            ("missing", disagreeing.missing),
-            ("wrong size", disagreeing.resized),
-            ("changed", disagreeing.changed),
+            ("missing", differences.missing),
+            ("wrong size", differences.resized),
+            ("changed", differences.changed),
         ):
             for artifact in rows:
                 self.stdout.write(f"{title}: {artifact.path} (trial {artifact.trial_id})")
         if delete_orphans:
-            deleted = store.delete_orphans(disagreeing)
+            deleted = store.delete_orphans(differences)
             for path in deleted:
                 self.stdout.write(f"deleted: {path}")
-        for path in disagreeing.orphans:
-            self.stdout.write(f"nobody's: {path}")
-        for upload in disagreeing.unfinished:
+        for path in differences.orphans:
+            self.stdout.write(f"orphan: {path}")
+        for upload in differences.unfinished:
             self.stdout.write(f"unfinished upload: {upload.path}")
-        if disagreeing:
-            raise CommandError(f"{plural(len(disagreeing), 'file')} and the database do not agree")
+        if differences:
+            raise CommandError(f"{plural(len(differences), 'file')} differ from the database")
         if wrong:
-            raise CommandError(f"the arrays of {plural(len(wrong), 'trial')} were not what their measurements say")
-        self.stdout.write("files and database agree")
+            raise CommandError(
+                f"the arrays of {plural(len(wrong), 'trial')} differed from the measurements, and were fixed"
+            )
+        self.stdout.write("files and database match")

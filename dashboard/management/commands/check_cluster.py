@@ -15,7 +15,7 @@ from workers.cluster_check.step import as_text
 
 
 class Command(BaseCommand):
-    """``manage.py check_cluster NAME``: check from here, without a worker; exit status 1 if a step has a problem."""
+    """``manage.py check_cluster NAME``: exit status 1 if a step has a problem."""
 
     help = __doc__
 
@@ -26,8 +26,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, name: str, json: bool, **options: Any) -> None:
         cluster = Cluster.objects.filter(slug=name).first() or Cluster.objects.filter(name=name).first()
         if cluster is None:
-            known = ", ".join(Cluster.objects.order_by("slug").values_list("slug", flat=True))
-            raise CommandError(f"there is no cluster {name!r}; known: {known or 'none'}", returncode=2)
+            slugs = ", ".join(Cluster.objects.order_by("slug").values_list("slug", flat=True))
+            raise CommandError(f"there is no cluster {name!r}; known: {slugs or 'none'}", returncode=2)
         if not ClusterTest.ask(cluster) or not run_asked(cluster):
             raise CommandError(f"a check of {cluster.slug} is already running", returncode=2)
         test = ClusterTest.objects.get(cluster=cluster)

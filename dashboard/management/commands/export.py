@@ -1,6 +1,4 @@
-"""Write what the explorer finds to a file: trials with everything measured, single measurements, or medians of configurations; or the
-table behind a chart of an experiment or a trial.
-"""
+"""Export a table of the explorer, or the table behind a chart."""
 
 from __future__ import annotations
 
@@ -26,20 +24,18 @@ _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet"
 
 
 class Command(BaseCommand):
-    """``manage.py export FILE [--rows trials] [--every] [FILTER=VALUE ...]``, ``manage.py export FILE --chart SLUG:NAME``."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", help=f"its ending says the form: {', '.join(_ENDINGS)}; - for standard output")
+        parser.add_argument("file", help=f"its ending selects the format: {', '.join(_ENDINGS)}; - for standard output")
         parser.add_argument("filters", nargs="*", metavar="FILTER=VALUE", help="as in the explorer: where='hosts >= 4'")
-        parser.add_argument("--rows", choices=ROWS, default="trials", help="what stands in a row (default: trials)")
-        parser.add_argument("--every", action="store_true", help="also trials that enter no statistics")
-        parser.add_argument("--form", choices=list(FORMATS), help="whatever the file is called")
+        parser.add_argument("--rows", choices=ROWS, default="trials", help="kind of rows (default: trials)")
+        parser.add_argument("--every", action="store_true", help="include excluded trials")
+        parser.add_argument("--form", choices=list(FORMATS), help="format, whatever the ending")
         parser.add_argument(
             "--chart",
             metavar="SLUG:NAME[:VIEW]",
-            help="the table behind a chart, as CSV; of a trial with t:NUMBER in place of SLUG",
+            help="the table behind a chart, as CSV; t:NUMBER instead of SLUG for a trial",
         )
 
     def handle(self, *args: Any, file: str, filters: list[str], **options: Any) -> None:
@@ -48,18 +44,18 @@ class Command(BaseCommand):
             return
         form = options["form"] or ("csv" if file == "-" else _ENDINGS.get(Path(file).suffix))
         if form is None:
-            raise CommandError(f"the ending of {file} is none of {', '.join(_ENDINGS)}; say --form", returncode=2)
-        given = QueryDict(mutable=True)
-        for each in filters:
-            name, equals, value = each.partition("=")
+            raise CommandError(f"the ending of {file} is none of {', '.join(_ENDINGS)}; use --form", returncode=2)
+        query = QueryDict(mutable=True)
+        for text in filters:
+            name, equals, value = text.partition("=")
             if not equals or name not in NAMES:
-                raise CommandError(f"{each!r} is not FILTER=VALUE with one of {', '.join(sorted(NAMES))}", returncode=2)
-            given.appendlist(name, value)
-        given["rows"] = options["rows"]
+                raise CommandError(f"{text!r} is not FILTER=VALUE with one of {', '.join(sorted(NAMES))}", returncode=2)
+            query.appendlist(name, value)
+        query["rows"] = options["rows"]
         if options["every"]:
-            given["every"] = "true"
+            query["every"] = "true"
         try:
-            table = Export.of(_operator(), given, form)
+            table = Export.of(_operator(), query, form)
         except CannotExplore as error:
             raise CommandError(str(error), returncode=2) from None
         if file == "-":
@@ -71,10 +67,10 @@ class Command(BaseCommand):
                 stream.write(piece)
         self.stdout.write(f"{file}: {table.total} {'configurations' if options['rows'] == ROWS[0] else 'trials'}")
 
-    def _write_chart(self, file: str, wanted: str, filters: list[str]) -> None:
+    def _write_chart(self, file: str, chart: str, filters: list[str]) -> None:
         if filters:
             raise CommandError("a chart has no filters", returncode=2)
-        charts, name, view = _chart_of(wanted)
+        charts, name, view = _chart_of(chart)
         try:
             text = charts.table(name, view or None).csv()
         except LookupError as error:
@@ -87,9 +83,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{file}: the chart {name} of {charts.of}")
 
 
-def _chart_of(wanted: str) -> tuple[ChartTables, str, str]:
-    """Return the charts among which one is asked for, its name, and its view. Raise CommandError."""
-    slug, _, rest = wanted.partition(":")
+def _chart_of(chart: str) -> tuple[ChartTables, str, str]:
+    slug, _, rest = chart.partition(":")
     if slug == "t":
         number, _, rest = rest.partition(":")
         trial = Trial.objects.filter(pk=number).first() if number.isascii() and number.isdecimal() else None
@@ -106,5 +101,5 @@ def _chart_of(wanted: str) -> tuple[ChartTables, str, str]:
 
 
 def _operator() -> Any:
-    """Who has the command line has everything: somebody who may see all of it, and is nobody's account."""
+    """Return an unsaved superuser: users of the command line may see everything."""
     return get_user_model()(username="operator", is_superuser=True, is_active=True)

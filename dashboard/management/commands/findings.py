@@ -1,4 +1,4 @@
-"""Print what an experiment shows: the answer to its question, causes and other findings, and what it cannot tell."""
+"""Print the answer of an experiment, its causes, findings and limitations."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ from experiments.selectors.diagnosis import diagnosis_of
 
 
 class Command(BaseCommand):
-    """``manage.py findings SLUG [--json]``."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("slug", help="the experiment's name in its address")
+        parser.add_argument("slug", help="slug of the experiment")
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, slug: str, **options: Any) -> None:
         experiment = Experiment.objects.filter(slug=slug).select_related("cluster").first()
         if experiment is None:
             raise CommandError(f"there is no experiment {slug!r}", returncode=2)
-        kept = diagnosis_of(experiment)
-        report = kept.study.report
+        diagnosis = diagnosis_of(experiment)
         if options["json"]:
-            self.stdout.write(json.dumps(kept.findings(), indent=1))
+            self.stdout.write(json.dumps(diagnosis.findings(), indent=1))
             return
-        for line in render(kept.answer, kept.facts, report.cannot_tell):
+        for line in render(diagnosis.answer, diagnosis.facts, diagnosis.study.report.cannot_tell):
             self.stdout.write(line)

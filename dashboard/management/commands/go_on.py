@@ -1,4 +1,4 @@
-"""Start the trials of an experiment that are held because its first one failed."""
+"""Release the trials of an experiment on hold."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from workers import queue
 
 
 class Command(BaseCommand):
-    """``manage.py go_on EXPERIMENT``: they run as soon as a worker does, whatever further ones do."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("experiment", help="slug of a held experiment")
+        parser.add_argument("experiment", help="slug of an experiment on hold")
 
     def handle(self, *args: Any, experiment: str, **options: Any) -> None:
-        held = Experiment.objects.filter(slug=experiment, hold=Hold.HELD).first()
-        if held is None:
-            raise CommandError(f"there is no held experiment {experiment!r}", returncode=2)
-        self.stdout.write(f"{plural(queue.go_on(held), 'trial')} queued")
+        on_hold = Experiment.objects.filter(slug=experiment, hold=Hold.HELD).first()
+        if on_hold is None:
+            raise CommandError(f"no experiment {experiment!r} is on hold", returncode=2)
+        self.stdout.write(f"{plural(queue.go_on(on_hold), 'trial')} queued")

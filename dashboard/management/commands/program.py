@@ -1,4 +1,4 @@
-"""Register a program from a YAML file, or print one that is registered."""
+"""Register a program from a YAML file, or print a registered one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from workers import queue
 
 
 class Command(BaseCommand):
-    """``manage.py program FILE.yaml`` registers; ``manage.py program --show NAME`` prints what is registered as YAML."""
-
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -27,13 +25,15 @@ class Command(BaseCommand):
         if (file is None) == (show is None):
             raise CommandError("give a file, or --show NAME", returncode=2)
         if show is not None:
-            known = Program.latest(show)
-            if known is None:
+            registered = Program.latest(show)
+            if registered is None:
                 raise CommandError(f"there is no registered program {show!r}", returncode=2)
-            self.stdout.write(yaml.safe_dump(dict(known.definition), sort_keys=False, allow_unicode=True))
+            self.stdout.write(yaml.safe_dump(dict(registered.definition), sort_keys=False, allow_unicode=True))
         elif file is not None:
             program = _register(file)
-            self.stdout.write(f"{program.slug}: version {program.version}; in specifications, workload: {program.slug}")
+            self.stdout.write(
+                f"{program.slug}: version {program.version}; use it in specifications as workload: {program.slug}"
+            )
 
 
 def _register(file: Path) -> Program:

@@ -1,4 +1,4 @@
-"""Run an experiment from a YAML file to its end, and print what was measured."""
+"""Run an experiment from a YAML file and print its results."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from workers import queue
 
 POLL_S: Final = 0.3
 REPORT_WIDTH: Final = 140
-"""Columns of the report in a log file, which has no width of its own."""
+"""Columns of the report in a log file."""
 
 
 class Command(BaseCommand):
-    """``manage.py run_experiment SPEC.yaml [--go-on] [--json FILE]``: exit status 0 only when every trial finished."""
+    """``manage.py run_experiment SPEC.yaml``: exit status 0 if all trials finished."""
 
     help = __doc__
 
@@ -53,21 +53,21 @@ class Command(BaseCommand):
         if not console.is_terminal:
             console.width = REPORT_WIDTH
         console.print(f"{experiment.name} ({experiment.slug})")
-        # SIGTERM ends like Ctrl-C: the trials are cancelled, not left to run on without a reader.
+        # SIGTERM cancels the trials, as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             _wait(experiment, console)
         except KeyboardInterrupt:
             cancelled = experiment.cancel()
             raise CommandError(
-                f"interrupted: {plural(cancelled, 'trial')} cancelled, finished ones are kept", returncode=130
+                f"interrupted: {plural(cancelled, 'trial')} cancelled; finished trials stay", returncode=130
             ) from None
         experiment.refresh_from_db()
         if experiment.why_held:
             raise CommandError(_held(experiment, specification))
         console.print(configurations_table(experiment))
-        kept = diagnosis_of(experiment)
-        for line in render(kept.answer, kept.facts, kept.study.report.cannot_tell):
+        diagnosis = diagnosis_of(experiment)
+        for line in render(diagnosis.answer, diagnosis.facts, diagnosis.study.report.cannot_tell):
             console.print(line, markup=False, highlight=False)
         if json is not None:
             _write(json, experiment)
@@ -85,9 +85,9 @@ def _held(experiment: Experiment, file: Path) -> str:
     return (
         f"{waiting} on hold: trials failed, and the others are likely to fail for the same reason.\n"
         f"{experiment.why_held}\n\n"
-        f"Mend the program or the specification and run it again; script/run --go-on {file} runs all trials whatever the "
-        f"first ones do. The held ones wait on the experiment's page ({experiment.get_absolute_url()}), where they go on or "
-        f"are cancelled; script/manage go_on {experiment.slug} does the first."
+        f"Fix the program or the specification and run it again, or run all trials with script/run --go-on {file}. "
+        f"Release or cancel the trials on hold on the page {experiment.get_absolute_url()}, or release them with "
+        f"script/manage go_on {experiment.slug}."
     )
 
 
@@ -104,7 +104,7 @@ def _submit(file: Path, *, whatever_fails: bool) -> Experiment:
 
 
 def _require_writable(file: Path | None) -> None:
-    """Find out before an hour of measuring, not after it."""
+    """Raise CommandError before the run instead of after it."""
     if file is not None and not file.absolute().parent.is_dir():
         raise CommandError(f"--json {file}: the directory does not exist", returncode=2)
 
@@ -117,12 +117,12 @@ def _wait(experiment: Experiment, console: Console) -> None:
 
 
 def _print_steps(experiment: Experiment, console: Console) -> None:
-    """One line whenever a trial ended: a log file has no place for a bar that moves."""
-    told = -1
+    """Print a line per finished trial, for log files."""
+    printed = -1
     while True:
         progress = _progress(experiment)
-        if progress.over != told:
-            told = progress.over
+        if progress.over != printed:
+            printed = progress.over
             console.print(
                 f"{progress.over} of {plural(progress.total, 'trial')} ended, {progress.failed} without a result"
             )

@@ -1,4 +1,4 @@
-"""The earlier name of `check_cluster`, for one release."""
+"""Alias of `check_cluster`, for one release."""
 
 from dashboard.management.commands.check_cluster import Command
 

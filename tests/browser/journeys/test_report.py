@@ -28,7 +28,7 @@ def test_a_report_is_shared_by_a_link(
     hands.press("Save as a new version")
     page.wait_for_url("**/reports/*/")
     hands.press("Share")
-    hands.press("Make a link")
+    hands.press("Create link")
     address = page.locator("code.key").inner_text()
     assert violations(page) == []
     stranger = open_window()

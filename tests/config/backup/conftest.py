@@ -1,4 +1,4 @@
-"""An installation beside the session's own: a database and a Redis of its own, a var directory, and Django's commands on them."""
+"""A second installation with its own database, Redis, var directory and Django commands."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.conftest import Services
 
 
 class Elsewhere:
-    """Where a backup is put back."""
+    """An installation for restores."""
 
     def __init__(self, services: Services, var: Path) -> None:
         self.var = var
         self.variables: dict[str, str] = {}
-        """Settings that it has besides."""
+        """Additional settings."""
         self.database = f"elsewhere_{uuid4().hex[:8]}"
         self._server = services.postgres.url.rpartition("/")[0]
         self._redis = services.redis.url.rpartition("/")[0] + "/1"
@@ -62,7 +62,7 @@ class Elsewhere:
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def ask(self, program: str) -> Any:
-        """What a program prints there as JSON."""
+        """Run a program there and return its JSON output."""
         done = self.manage("shell", "--no-imports", "-c", program)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -74,23 +74,18 @@ class Elsewhere:
 
 @pytest.fixture
 def elsewhere(services: Services, tmp_path: Path) -> Iterator[Elsewhere]:
-    place = Elsewhere(services, tmp_path / "elsewhere")
-    yield place
-    place.drop()
+    installation = Elsewhere(services, tmp_path / "elsewhere")
+    yield installation
+    installation.drop()
 
 
 @pytest.fixture
-def told() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
-    """Where backups are kept."""
+def backups(tmp_path: Path) -> Path:
+    """Directory of backups."""
     return tmp_path / "backups"
 
 
 @pytest.fixture
-def said() -> Callable[[subprocess.CompletedProcess[str]], str]:
-    """What a command printed, whether it went well or not."""
+def output_of() -> Callable[[subprocess.CompletedProcess[str]], str]:
+    """Return the output and errors of a command."""
     return lambda done: done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Backups of an installation whose files are in a bucket, put back into a directory and into another part of the bucket."""
+"""Backups of an installation with artifacts in a bucket, restored into another path of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings
 
 from config.backup import backup
-from config.backup.errors import KeepingError
+from config.backup.errors import BackupError
 from config.environment import Environment
 from config.store import artifacts
 from experiments.models import Artifact, State, Trial
@@ -33,14 +33,14 @@ print(json.dumps({
 
 
 @pytest.fixture
-def place(transactional_db: None, bucket: Bucket, kept: Path) -> Path:
-    """A backup of two files that are in the bucket."""
+def place(transactional_db: None, bucket: Bucket, backups: Path) -> Path:
+    """A backup of two artifacts in the bucket."""
     factories.experiment()
     trial = factories.finished()
     factories.stored_file(trial).save()
     factories.stored_file(trial, "capture.pcapng.zst", CONTENT, kind="capture").save()
     Trial.objects.filter(state=State.QUEUED).cancel()
-    return backup.make(kept, tell=lambda _: None)
+    return backup.make(backups, report=lambda _: None)
 
 
 @pytest.mark.timeout(180)
@@ -48,7 +48,7 @@ def test_it_is_put_back_into_another_part_of_the_bucket_and_overwrites_nothing(
     place: Path,
     elsewhere: Elsewhere,
     s3_server: S3Server,
-    said: Callable[..., str],
+    output_of: Callable[..., str],
     settings: LazySettings,
     tmp_path: Path,
 ) -> None:
@@ -56,16 +56,16 @@ def test_it_is_put_back_into_another_part_of_the_bucket_and_overwrites_nothing(
     elsewhere.variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": f"{tmp_path.name}-other"}
     other = at(elsewhere.variables, settings)
     occupied = Artifact.objects.get(kind="capture").path
-    (tmp_path / "another").write_bytes(b"of somebody else")
+    (tmp_path / "another").write_bytes(b"of another user")
     other.put(tmp_path / "another", occupied)
     done = elsewhere.manage("restore", str(place))
     assert done.returncode != 0
-    assert f"the bucket has another file at {occupied}" in said(done)
+    assert f"the bucket has a different file at {occupied}" in output_of(done)
     assert [path for path, _, _ in other.below("trials")] == [occupied], "nothing else was put there"
     (tmp_path / "another").write_bytes(CONTENT)
     other.put(tmp_path / "another", occupied)  # now it is the same
     done = elsewhere.manage("restore", str(place))
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     assert elsewhere.ask(LOOK) == {"files": files, "here": False}
 
 
@@ -74,8 +74,8 @@ def at(variables: dict[str, str], settings: LazySettings) -> Any:
     return current()
 
 
-def test_no_backup_is_made_while_the_bucket_is_away(place: Path, kept: Path, settings: LazySettings) -> None:
-    for file in kept.rglob("files/**/*"):  # so that it cannot be shared with the backup before
+def test_no_backup_is_made_while_the_bucket_is_away(place: Path, backups: Path, settings: LazySettings) -> None:
+    for file in backups.rglob("files/**/*"):  # so that they cannot be hard links
         if file.is_file():
             file.unlink()
     at(
@@ -87,7 +87,7 @@ def test_no_backup_is_made_while_the_bucket_is_away(place: Path, kept: Path, set
         },
         settings,
     )
-    with pytest.raises(KeepingError, match="the store of files does not answer"):
-        backup.make(kept, tell=lambda _: None)
-    assert len(list(kept.glob("rankwire-*"))) == 1
+    with pytest.raises(BackupError, match="the store of files does not answer"):
+        backup.make(backups, report=lambda _: None)
+    assert len(list(backups.glob("rankwire-*"))) == 1
     assert json.loads((place / "backup.json").read_text())["files"] == 2

@@ -1,4 +1,4 @@
-"""A backup that is not what was written is known as that, with the name of the file."""
+"""Changed backups are detected, with the name of the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from config.backup import layout, restore
-from config.backup.errors import ChangedBackup, KeepingError
+from config.backup.errors import BackupError, ChangedBackup
 
 
 def about(**more: Any) -> layout.About:
@@ -29,7 +29,7 @@ def about(**more: Any) -> layout.About:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory that is laid out as a backup."""
+    """A directory with the layout of a backup."""
     place = tmp_path / "rankwire-20260102T030405Z"
     contents = {"database.dump": "rows", "files/trials/7/out put\n.txt": "hello", "settings.env": ""}
     for path, text in contents.items():
@@ -43,8 +43,8 @@ def overwrite(file: Path) -> None:
     file.write_bytes(b"H" + file.read_bytes()[1:])
 
 
-def reseal(file: Path) -> None:
-    """Another content under the old seal."""
+def change_contents(file: Path) -> None:
+    """Change the contents, but not their hash."""
     file.write_text(json.dumps({**json.loads(file.read_text()), "files": 3}))
 
 
@@ -54,44 +54,44 @@ def link(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "change", "said"),
+    ("path", "change", "message"),
     [
         ("files/trials/7/out put\n.txt", overwrite, "was changed"),
         ("files/trials/7/out put\n.txt", Path.unlink, "is missing"),
-        ("files/trials/7/out put\n.txt", link, "cannot be read"),
+        ("files/trials/7/out put\n.txt", link, "is not readable"),
         ("files/trials/8.txt", Path.touch, "was added"),
         ("database.dump", overwrite, "was changed"),
         ("SHA256SUMS", overwrite, "was changed"),
         ("SHA256SUMS", Path.unlink, "is missing"),
-        ("backup.json", reseal, "was changed"),
+        ("backup.json", change_contents, "was changed"),
         ("backup.json", overwrite, "was changed"),
     ],
 )
-def test_it_names_the_file(place: Path, path: str, change: Callable[[Path], object], said: str) -> None:
+def test_it_names_the_file(place: Path, path: str, change: Callable[[Path], object], message: str) -> None:
     assert layout.verify(place, layout.About.read(place))
     change(place / path)
     with pytest.raises(ChangedBackup) as refused:
         layout.verify(place, layout.About.read(place))
     assert str(place / path) in str(refused.value)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_it_takes_the_newest_whole_one(place: Path) -> None:
     part = place.with_name("rankwire-20270102T030405Z")
     part.mkdir()
     assert restore.chosen(place.parent) == restore.chosen(place) == place
-    with pytest.raises(KeepingError, match="holds no whole backup"):
+    with pytest.raises(BackupError, match="is no complete backup"):
         layout.About.read(restore.chosen(part))
-    with pytest.raises(KeepingError, match="is no directory"):
+    with pytest.raises(BackupError, match="is not a directory"):
         restore.chosen(place / "database.dump")
 
 
 def test_it_refuses_what_a_newer_version_made(place: Path) -> None:
     restore._require_known(layout.About.read(place))
     newer = about(migrations={"experiments": "9999_of_the_future"})
-    with pytest.raises(KeepingError, match="made by a newer version of Rankwire"):
+    with pytest.raises(BackupError, match="from a newer version of Rankwire"):
         restore._require_known(newer)
     values = json.loads((place / "backup.json").read_text())
     (place / "backup.json").write_text(json.dumps({**values, "format": 2}))
-    with pytest.raises(KeepingError, match="format 2; this version reads 1"):
+    with pytest.raises(BackupError, match="format 2; this version reads 1"):
         layout.About.read(place)

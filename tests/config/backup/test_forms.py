@@ -1,4 +1,4 @@
-"""A backup goes into the same installation and into a new one, wherever the password of the database is set."""
+"""Restores into the same and a new installation, with all ways to set the database password."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FORMS = ("address", "variable", "file")
 
 
 @pytest.fixture
-def place(transactional_db: None, kept: Path) -> Path:
+def place(transactional_db: None, backups: Path) -> Path:
     """A backup with an experiment and a file."""
     factories.experiment(slug="kept")
     factories.stored_file(factories.finished()).save()
     User.objects.create_user("reader")
-    return backup.make(kept, secrets=False, tell=lambda _: None)
+    return backup.make(backups, secrets=False, report=lambda _: None)
 
 
 @pytest.fixture(params=FORMS)
 def installation(request: pytest.FixtureRequest, elsewhere: Elsewhere, tmp_path: Path) -> Elsewhere:
-    """An empty installation whose own database has its password in the address, in a variable or in a file."""
+    """An empty installation with the database password in the address, a variable or a file."""
     parts = urlsplit(elsewhere.url)
     bare = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()
     file = tmp_path / "database-password"
@@ -51,20 +51,20 @@ def installation(request: pytest.FixtureRequest, elsewhere: Elsewhere, tmp_path:
 
 
 def test_restore_into_a_new_installation_and_into_the_same_one(
-    place: Path, installation: Elsewhere, said: Callable[..., str]
+    place: Path, installation: Elsewhere, output_of: Callable[..., str]
 ) -> None:
     new = installation.manage("restore", str(place))
-    assert new.returncode == 0, said(new)
+    assert new.returncode == 0, output_of(new)
     assert installation.ask(COUNT) == 1
     again = installation.manage("restore", "--replace", str(place))
-    assert again.returncode == 0, said(again)
+    assert again.returncode == 0, output_of(again)
     assert installation.ask(COUNT) == 1
     assert len([path for path in (installation.var / "trials").rglob("*") if path.is_file()]) == 1
 
 
 @pytest.mark.timeout(300)
 def test_round_trip_of_an_installation_with_embedded_services(
-    kept: Path, tmp_path: Path, said: Callable[..., str]
+    backups: Path, tmp_path: Path, output_of: Callable[..., str]
 ) -> None:
     def manage(var: Path, *arguments: str) -> str:
         variables = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
@@ -75,44 +75,44 @@ def test_round_trip_of_an_installation_with_embedded_services(
             text=True,
             check=False,
         )
-        assert done.returncode == 0, said(done)
+        assert done.returncode == 0, output_of(done)
         return done.stdout
 
     first, second = tmp_path / "first", tmp_path / "second"
     manage(first, "shell", "--no-imports", "-c", CREATE)
-    manage(first, "backup", str(kept))
-    manage(second, "restore", str(kept))
+    manage(first, "backup", str(backups))
+    manage(second, "restore", str(backups))
     assert manage(second, "shell", "--no-imports", "-c", COUNT).strip() == "1"
-    manage(first, "restore", "--replace", str(kept))
+    manage(first, "restore", "--replace", str(backups))
     assert manage(first, "shell", "--no-imports", "-c", COUNT).strip() == "1"
 
 
 def test_check_shows_the_effect_and_changes_nothing(
-    place: Path, elsewhere: Elsewhere, said: Callable[..., str]
+    place: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
 ) -> None:
     done = elsewhere.manage("restore", "--check", str(place))
-    assert done.returncode == 0, said(done)
-    assert "1 file of trials" in done.stdout
+    assert done.returncode == 0, output_of(done)
+    assert "1 artifact" in done.stdout
     assert "would replace nothing" in done.stdout
     assert not (elsewhere.var / "trials").exists()
     assert elsewhere.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", elsewhere.database) == [(0,)]
     (place / "settings.env").write_text("changed\n")
     refused = elsewhere.manage("restore", "--check", str(place))
     assert refused.returncode != 0
-    assert "settings.env was changed" in said(refused)
+    assert "settings.env was changed" in output_of(refused)
 
 
 def test_a_tar_archive_on_standard_input_is_restored(
-    place: Path, elsewhere: Elsewhere, said: Callable[..., str]
+    place: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
 ) -> None:
     archive = subprocess.run(["tar", "-C", str(place), "-c", "."], capture_output=True, check=True).stdout
     done = elsewhere.manage("restore", "-", stdin=archive)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, output_of(done)
     assert elsewhere.ask(COUNT) == 1
     assert not list(elsewhere.var.glob(".backup*"))
     refused = elsewhere.manage("restore", "--replace", "-", stdin=b"no archive")
     assert refused.returncode != 0
-    assert "not a tar archive" in said(refused)
+    assert "not a tar archive" in output_of(refused)
     assert elsewhere.ask(COUNT) == 1
 
 

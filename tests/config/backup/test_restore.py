@@ -1,4 +1,4 @@
-"""What keeps a backup from being put back, and that an interrupted one leaves the old or the new, never a mixture."""
+"""Refusals of a restore, and its atomicity: an interruption leaves the old or the new state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 
 from config.backup import places as changing
 from config.backup import restore, settings_file
-from config.backup.errors import KeepingError
+from config.backup.errors import BackupError
 from config.services.lease import Lock
 from tests.config.backup.conftest import Elsewhere
 from tests.experiments import factories
@@ -24,7 +24,7 @@ from tests.experiments import factories
 
 @pytest.fixture
 def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> changing.Places:
-    """A restore that is about to change old and new: each database says which it is, and each directory."""
+    """A restore before the exchange; each database and directory is labelled old or new."""
     places = changing.Places(elsewhere.var, elsewhere.database)
     elsewhere.execute(f"CREATE DATABASE {places.new_database}")
     for name, text in ((places.database, "old"), (places.new_database, "new")):
@@ -45,7 +45,7 @@ def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> changing.Pl
 
 
 def which(elsewhere: Elsewhere, places: changing.Places) -> tuple[str, str]:
-    """What the installation is: by its database, by its files."""
+    """Return the labels of the current database and files."""
     [table] = elsewhere.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", places.database)
     [file] = places.trials.iterdir()
     return table[0].removeprefix("it_is_the_"), file.name
@@ -69,7 +69,7 @@ def test_old_and_new_change_places_and_the_old_goes(elsewhere: Elsewhere, places
 def test_the_next_start_takes_back_what_was_not_committed(
     moved: int, elsewhere: Elsewhere, places: changing.Places
 ) -> None:
-    """Killed after so many of the two directories were renamed."""
+    """Interrupted after `moved` of the two directories were renamed."""
     if moved > 0:
         places.trials.rename(places.old_files)
     if moved > 1:
@@ -104,7 +104,7 @@ def test_nothing_starts_while_one_is_put_back(places: changing.Places) -> None:
     lock = Lock(places.var, "restore")
     assert lock.try_to_take()
     try:
-        with pytest.raises(CommandError, match="a backup is being put back"):
+        with pytest.raises(CommandError, match="a restore is running"):
             call_command("set_up", "--no-demo")
     finally:
         lock.release()
@@ -115,13 +115,13 @@ def test_nothing_starts_while_one_is_put_back(places: changing.Places) -> None:
 def test_what_people_made_is_not_replaced_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "VAR", tmp_path)
     call_command("load_library", stdout=io.StringIO())  # as a first start does
-    assert restore.what_is_there() == []
+    assert restore.existing_contents() == []
     get_user_model().objects.create_superuser("admin")
-    assert restore.what_is_there() == []
+    assert restore.existing_contents() == []
     factories.experiment()
     factories.person("reader")
     (tmp_path / "trials" / "7").mkdir(parents=True)
-    assert restore.what_is_there() == ["1 experiment", "1 account", f"files in {tmp_path / 'trials'}"]
+    assert restore.existing_contents() == ["1 experiment", "1 account", f"files in {tmp_path / 'trials'}"]
 
 
 @pytest.mark.django_db
@@ -129,19 +129,19 @@ def test_it_refuses_while_a_worker_runs(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(settings, "VAR", tmp_path)
     seat = Lock(tmp_path, "worker")
     assert seat.try_to_take()
-    with pytest.raises(KeepingError, match="a worker runs; stop script/server"), restore._alone():
+    with pytest.raises(BackupError, match="a worker is running; stop script/server"), restore._exclusive_use():
         pass
     seat.release()
 
 
 @pytest.mark.django_db
-def test_a_first_password_that_opens_nothing_any_more_goes(tmp_path: Path) -> None:
+def test_an_outdated_first_password_is_removed(tmp_path: Path) -> None:
     get_user_model().objects.create_superuser("admin", password="of the backup")
     file = tmp_path / "var" / settings_file.PASSWORD_FILE
     file.parent.mkdir()
     file.write_text("of the backup\n")
-    [said] = restore._put_secrets(tmp_path, file.parent)
-    assert "the backup has no secret key" in said
+    [note] = restore._put_secrets(tmp_path, file.parent)
+    assert "the backup has no secret key" in note
     assert file.exists()
     file.write_text("of the one before\n")
     restore._put_secrets(tmp_path, file.parent)
@@ -174,4 +174,4 @@ def test_no_setting_that_is_a_secret_by_its_name_travels_as_another() -> None:
         name for name in type(settings.ENVIRONMENT).model_fields if {"KEY", "PASSWORD", "SECRET"} & set(name.split("_"))
     }
     assert "RANKWIRE_STORE_SECRET" in by_name
-    assert by_name <= settings_file.SECRET | settings_file.OF_THE_PLACE
+    assert by_name <= settings_file.SECRET | settings_file.ADDRESSES

@@ -1,4 +1,4 @@
-"""A backup that is made while a trial runs, and the installation that comes of it."""
+"""Round trip of a backup that is made while a trial runs."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ print(json.dumps({
 def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     celery_worker: CeleryWorker,
     elsewhere: Elsewhere,
-    kept: Path,
+    backups: Path,
     client: Any,
-    said: Callable[..., str],
+    output_of: Callable[..., str],
 ) -> None:
     shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.PBKDF2PasswordHasher"]):  # as elsewhere
@@ -73,14 +73,14 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     client.force_login(reader)
     answer = client.get("/api/v1/experiments/short/result/").json()
 
-    place = backup.make(kept, secrets=True, tell=lambda _: None)
+    place = backup.make(backups, secrets=True, report=lambda _: None)
 
     long.get().cancel()
     files = sorted(map(list, short.artifacts.values_list("path", "sha256")))
     measured = sorted(map(list, short.measurements.values_list("scope", "metric", "value")))
-    done = elsewhere.manage("restore", str(kept))
-    assert done.returncode == 0, said(done)
-    assert "1 trial ran when the backup was made; it waits again" in done.stdout
+    done = elsewhere.manage("restore", str(backups))
+    assert done.returncode == 0, output_of(done)
+    assert "1 trial ran during the backup and is queued again" in done.stdout
     there = elsewhere.ask(LOOK)
     assert there["answer"]["experiment"]["slug"] == "short"
     assert there["answer"] == answer

@@ -1,4 +1,4 @@
-"""Databases that earlier versions made come along: what was measured, what is said of it, who signs in.
+"""Databases of earlier versions are migrated: measurements, answers, accounts.
 
 ``tests/data/databases`` holds dumps of real ones, each named by its last migration: four trials of water on one and two virtual hosts, an
 API token, and an admin whose password is "of that time". Since 0028 also what a second person has made: a project, a saved view, a

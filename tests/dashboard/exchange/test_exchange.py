@@ -1,4 +1,4 @@
-"""Bundles by page and REST: made in the background, looked at before they come in, shown with where they are from."""
+"""Bundles by page and REST: export in the background, dry run, import, origin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def experiment(submit: Callable[..., Experiment], run: Callable[..., None]) -> E
 
 @pytest.fixture
 def archive(experiment: Experiment) -> bytes:
-    """A bundle of an experiment that is nowhere any more."""
+    """A bundle of a deleted experiment."""
     stream = BytesIO()
     write_bundle(stream, chosen_by([experiment.slug]), Wanted(by="okafor", licence="CC-BY-4.0"))
     Experiment.objects.filter(pk=experiment.pk).delete()
@@ -72,15 +72,15 @@ def test_a_bundle_is_made_in_the_background_and_fetched(page: Client, experiment
 
 
 def test_addresses_are_replaced_where_they_can_be(page: Client, experiment: Experiment) -> None:
-    place, asked = f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all", "anonymise": "on"}
-    refused = page.post(place, asked)
+    place, form = f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all", "anonymise": "on"}
+    refused = page.post(place, form)
     assert refused.status_code == 422
     assert not BackgroundTask.objects.exists()
-    page.post(place, asked | {"captures": "headers"})
+    page.post(place, form | {"captures": "headers"})
     task = made()
     with zipfile.ZipFile(BytesIO(b"".join(page.get(f"/tasks/{task.pk}/file").streaming_content))) as archive:
-        told = json.loads(archive.read("rankwire.json"))
-    assert (told["captures"], told["anonymised"]) == ("headers", True)
+        record = json.loads(archive.read("rankwire.json"))
+    assert (record["captures"], record["anonymised"]) == ("headers", True)
 
 
 def test_a_comparison_and_a_trial_can_be_taken_away(page: Client, experiment: Experiment) -> None:
@@ -89,7 +89,7 @@ def test_a_comparison_and_a_trial_can_be_taken_away(page: Client, experiment: Ex
     assert f"/bundles/new/?of=e:{experiment.slug},t:{other.pk}" in compared.content.decode()
 
 
-def test_nobody_takes_what_they_do_not_see(client: Client, experiment: Experiment) -> None:
+def test_bundles_need_visible_experiments(client: Client, experiment: Experiment) -> None:
     client.force_login(factories.person("eve"))
     answer = client.get(f"/bundles/new/?of=e:{experiment.slug}")
     assert answer.status_code == 400
@@ -127,7 +127,7 @@ def test_what_came_in_says_where_it_is_from_and_runs_nowhere(page: Client, archi
     assert "Imported" in text_of(page.get("/experiments/"))
 
 
-def test_a_program_that_nobody_here_has_is_shown(page: Client, archive: bytes) -> None:
+def test_an_imported_experiment_of_an_unknown_program_is_shown(page: Client, archive: bytes) -> None:
     page.post("/imports/", sent(archive, **{"import": "1"}))
     imported = Experiment.objects.get(published=False)
     Experiment.objects.filter(pk=imported.pk).update(
@@ -204,8 +204,8 @@ def test_rest_names_what_there_is_not(person: User) -> None:
     answer = client_of(person).post("/api/v1/bundles/", {"of": ["e:none"]}, content_type="application/json")
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": "of", "message": "There is no experiment 'none'."}]
-    asked = {"of": ["e:none"], "anonymise": True}
-    answer = client_of(person).post("/api/v1/bundles/", asked, content_type="application/json")
+    form = {"of": ["e:none"], "anonymise": True}
+    answer = client_of(person).post("/api/v1/bundles/", form, content_type="application/json")
     assert [(answer.status_code, each["path"]) for each in answer.json()["errors"]] == [(400, "anonymise")]
 
 

@@ -1,4 +1,4 @@
-"""What was measured without Rankwire comes in by page and REST: the same dry run and the same refusals as on the command line."""
+"""Imports of external results by page and REST: dry run and refusals."""
 
 from __future__ import annotations
 
@@ -60,15 +60,6 @@ def imported() -> Any:
     return Experiment.objects.exclude(origin={})
 
 
-def test_the_page_says_first_what_a_report_would_create(page: Client) -> None:
-    report = json.dumps(reports.reframe()).encode()
-    page.post("/imports/", sent("report.json", report))
-    assert not imported().exists()
-    page.post("/imports/", sent("report.json", report, **{"import": "1"}))
-    trial = imported().get().trials.earliest("pk")
-    assert "Bandwidth" in text_of(page.get(f"/trials/{trial.pk}/"))
-
-
 def test_a_description_comes_in_with_its_files(page: Client) -> None:
     page.post("/imports/", sent("hawk.zip", with_files()))
     page.post("/imports/", sent("hawk.zip", with_files(), **{"import": "1"}))
@@ -88,20 +79,20 @@ def test_a_description_that_is_sent_reads_no_file_of_this_machine(page: Client, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "told"),
+    ("kind", "body", "expected"),
     [
         ("application/yaml", FIGURES, ("description", 1)),
         ("application/json", json.dumps(reports.ramble()).encode(), ("report", 2)),
         ("application/zip", with_files(), ("description", 1)),
     ],
 )
-def test_rest_takes_the_same(person: User, kind: str, body: bytes, told: tuple[str, int]) -> None:
+def test_rest_takes_the_same(person: User, kind: str, body: bytes, expected: tuple[str, int]) -> None:
     api = client_of(person)
     tried = api.post("/api/v1/imports/?dry_run=true", body, content_type=kind)
     assert tried.status_code == 200
-    assert (tried.json()["kind"], tried.json()["arrivals"][0]["trials"]) == told
+    assert (tried.json()["kind"], tried.json()["arrivals"][0]["trials"]) == expected
     assert tried.json()["arrivals"][0]["experiment"] is None
-    assert bool(tried.json()["left_out"]) == (told[0] == "report")
+    assert bool(tried.json()["left_out"]) == (expected[0] == "report")
     assert not imported().exists()
     assert api.post("/api/v1/imports/", body, content_type=kind).status_code == 201
     assert api.post("/api/v1/imports/", body, content_type=kind).status_code == 200
@@ -117,7 +108,7 @@ def test_rest_says_where_it_is_wrong(person: User) -> None:
     assert client_of(person).post("/api/v1/imports/", b"a", content_type="text/plain").status_code == 415
 
 
-def test_figures_that_nobody_here_knows_are_drawn_without_charts_that_never_fill(page: Client) -> None:
+def test_unknown_figures_are_drawn_without_empty_charts(page: Client) -> None:
     page.post("/imports/", sent("report.json", json.dumps(reports.ramble()).encode(), **{"import": "1"}))
     experiment = imported().get()
     shown = html.fromstring(page.get(experiment.get_absolute_url()).content.decode())

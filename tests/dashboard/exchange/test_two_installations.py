@@ -31,7 +31,7 @@ from tests.experiments import factories
 from tests.web_process import running_site
 
 OF_AN_INSTALLATION = {"trial", "url", "configuration", "experiment", "project", "cluster"}
-"""Columns that tell where something is kept; all others tell what was measured."""
+"""Columns that depend on the installation; all others are results."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Installation:
         return rows.drop(OF_AN_INSTALLATION).sort("hash", "repetition")
 
     def files(self, slug: str, place: Path) -> dict[tuple[str, int, str], tuple[str, bytes]]:
-        """What each trial of an experiment left: its hash as it is told, and its bytes as they are fetched."""
+        """Return hash and contents of the artifacts of an experiment."""
         place.mkdir()
         found = {}
-        for told in self.client.result(slug)["trials"]:
-            trial = self.client.trial(told["id"])
+        for row in self.client.result(slug)["trials"]:
+            trial = self.client.trial(row["id"])
             for each in trial["artifacts"]:
                 file = self.client.download(trial["id"], each["name"], place / "file")
                 key = (str(trial["parameters"]), trial["repetition"], each["name"])
@@ -129,10 +129,16 @@ def measured(person: User, name: str) -> Experiment:
         ]
         values = {"all": {"elapsed_s": 1.5 + number / 3, "packets": 5.0}, "mpi": {"packets": 4.0}}
         absent = {"rtt_mean_s": "no segment was acknowledged"}
-        told = {"Breakdown": [{"section": "Comm", "share": 0.25}]}
+        tables = {"Breakdown": [{"section": "Comm", "share": 0.25}]}
         trial.finish(
             TrialResult(
-                values, absent, "degraded", ["2 packets were dropped"], {"kernel": "6.1"}, artifacts=files, tables=told
+                values,
+                absent,
+                "degraded",
+                ["2 packets were dropped"],
+                {"kernel": "6.1"},
+                artifacts=files,
+                tables=tables,
             )
         )
     return experiment
@@ -197,7 +203,7 @@ def measurements(installation: Installation, experiment: Experiment) -> list[lis
 
 
 def same(here: Installation, there: Installation, experiment: Experiment, place: Path) -> None:
-    """Whatever either tells of the experiment, the other tells too."""
+    """Assert that both installations have the same experiment."""
     place.mkdir()
     theirs = there.client.experiment(experiment.slug)
     assert theirs["origin"]["installation"], "where it was measured"

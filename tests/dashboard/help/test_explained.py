@@ -1,4 +1,4 @@
-"""Nothing on the pages is left unexplained: every mark, every metric and every setting of a link says what it means."""
+"""All marks, metrics and link settings of the pages have explanations."""
 
 from __future__ import annotations
 
@@ -59,14 +59,16 @@ def test_no_page_leaves_a_mark_or_a_name_unexplained(
         f"/compare/?of=e:{experiment.slug},e:guster-2007-water",
         *(f"/experiments/{slug}/" for slug in ("guster-2007-water", "monarc-1999-readers", "eadline-2006-hpl")),
     ]
-    left = {}
+    unexplained_by_page = {}
     for address in addresses:
         answer = page.get(address)
         assert answer.status_code == 200, address
         words = unexplained(html.fromstring(f"<main>{answer.content.decode()}</main>"))
         if words:
-            left[address] = words
-    assert not left, "\n".join(f"{address}: {sorted(words)}" for address, words in left.items())
+            unexplained_by_page[address] = words
+    assert not unexplained_by_page, "\n".join(
+        f"{address}: {sorted(words)}" for address, words in unexplained_by_page.items()
+    )
 
 
 @pytest.mark.parametrize("source", ["<dt>Elapsed time</dt>", '<span class="chip ok">Firm</span>'])

@@ -1,7 +1,7 @@
-"""Who is let in where: a row for each method of each address, a letter for each kind of person.
+"""Access table: a row per method and URL, a letter per kind of user.
 
-``i`` let in (wrong input is told apart only then), ``n`` not allowed, ``h`` hidden: not there for them, ``s`` told to sign in,
-``r`` told to prove again who it is. The things of the addresses belong to the owner, a submitter of the project;
+``i`` allowed (only then is input validated), ``n`` not allowed, ``h`` hidden (404), ``s`` redirected to sign in, ``r`` redirected to
+confirm the identity. The things of the addresses belong to the owner, a submitter of the project;
 the other submitter is a member of it too, and the visitor came by a share link of the experiment.
 """
 

@@ -14,7 +14,7 @@ from tests.experiments import factories
 WANTED = {"name": "laptop", "scope": "submit", "project": "", "days": "30"}
 
 
-def test_it_tells_who_is_signed_in_and_what_they_are(page: Client) -> None:
+def test_the_account_page_shows_name_and_roles(page: Client) -> None:
     text = page.get("/account/").content.decode()
     assert "okafor" in text
     assert re.search(r"Submitter of <b>\w+", text)
@@ -22,9 +22,9 @@ def test_it_tells_who_is_signed_in_and_what_they_are(page: Client) -> None:
 
 def test_it_shows_a_new_key_once(page: Client, person: User) -> None:
     answer = page.post("/account/tokens/", WANTED)
-    found = re.search(r"rw_[\w-]{40,}", answer.content.decode())
-    assert found is not None
-    token = ApiToken.find(found[0])
+    key = re.search(r"rw_[\w-]{40,}", answer.content.decode())
+    assert key is not None
+    token = ApiToken.find(key[0])
     assert token is not None
     assert (token.user, token.name, token.scope, token.project) == (person, "laptop", "submit", None)
     assert answer["Cache-Control"] == "private, no-store"
@@ -32,7 +32,7 @@ def test_it_shows_a_new_key_once(page: Client, person: User) -> None:
     again = page.get("/account/").content.decode()
     assert "read and submit</td>" in again
     assert "laptop" in again
-    assert found[0] not in again
+    assert key[0] not in again
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_it_makes_no_token_of_what_cannot_be(page: Client, wrong: dict[str, str]
 
 def test_it_ends_ones_own_tokens_alone(page: Client, person: User) -> None:
     mine, _ = ApiToken.issue(person, "mine")
-    foreign, _ = ApiToken.issue(factories.person("ada"), "foreign")
-    assert page.post(f"/account/tokens/{foreign.pk}/end/").status_code == 404
+    other, _ = ApiToken.issue(factories.person("ada"), "other")
+    assert page.post(f"/account/tokens/{other.pk}/end/").status_code == 404
     assert page.post(f"/account/tokens/{mine.pk}/end/").status_code == 302
-    assert list(ApiToken.objects.all()) == [foreign]
+    assert list(ApiToken.objects.all()) == [other]

@@ -29,8 +29,8 @@ def rest(root: User) -> Client:
     return client_of(root)
 
 
-def make(rest: Client, **wanted: Any) -> Any:
-    return rest.post(PEOPLE, wanted, content_type="application/json")
+def make(rest: Client, **fields: Any) -> Any:
+    return rest.post(PEOPLE, fields, content_type="application/json")
 
 
 def sentence(answer: Any, status: int) -> str:
@@ -66,7 +66,7 @@ def test_a_new_account_chooses_its_password_by_the_link_of_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "path"),
+    ("fields", "path"),
     [
         ({}, "name"),
         ({"name": "root"}, "name"),
@@ -76,8 +76,8 @@ def test_a_new_account_chooses_its_password_by_the_link_of_the_answer(
         ({"name": "lise", "role": "king"}, "role"),
     ],
 )
-def test_what_is_wrong_with_a_new_account_is_told_at_its_field(rest: Client, wanted: dict[str, str], path: str) -> None:
-    answer = make(rest, **wanted)
+def test_errors_of_a_new_account_name_the_field(rest: Client, fields: dict[str, str], path: str) -> None:
+    answer = make(rest, **fields)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
     assert not User.objects.filter(username="lise").exists()
 
@@ -118,7 +118,7 @@ def test_a_second_factor_is_reset_and_a_lock_opened(rest: Client, client: Client
     assert ("root", {"sign-in": ["", "unlocked from 1 address"]}) in logged(ada)
 
 
-def test_a_link_for_a_new_password_is_told_once_and_written_down(rest: Client) -> None:
+def test_a_password_link_is_shown_once_and_logged(rest: Client) -> None:
     ada = factories.person("ada", "viewer")
     answer = rest.post(f"{PEOPLE}ada/password-link/")
     assert (answer.status_code, answer["Cache-Control"], answer.json()["name"]) == (200, "private, no-store", "ada")
@@ -127,7 +127,7 @@ def test_a_link_for_a_new_password_is_told_once_and_written_down(rest: Client) -
     assert rest.post(f"{PEOPLE}ada/promote/").status_code == 404
 
 
-def test_nobody_else_changes_accounts(root: User) -> None:
+def test_only_superusers_change_accounts(root: User) -> None:
     ada = factories.person("ada", "maintainer")
     wing = Project.objects.create(slug="wing", name="Wing")
     for client in (

@@ -119,16 +119,16 @@ def test_every_address_answers_every_kind_of_person_as_the_table_says(
         path = filled(address, things)
         for method in methods(address):
             body = mark if path.endswith("/mark/") else ""
-            if told := _answer(clients["superuser"], method, path, body):
+            if answer := _answer(clients["superuser"], method, path, body):
                 others = (kind for kind in KINDS if kind != "superuser")
-                of = {kind: _answer(clients[kind], method, path, body) for kind in others} | {"superuser": told}
+                of = {kind: _answer(clients[kind], method, path, body) for kind in others} | {"superuser": answer}
                 answers[f"{method} {address}"] = "".join(of[kind] for kind in KINDS)
-    assert {row: answer for row, answer in answers.items() if TABLE.get(row) != answer} == {}
+    assert {row: letters for row, letters in answers.items() if TABLE.get(row) != letters} == {}
     assert set(TABLE) <= set(answers), "rows of addresses that are gone"
 
 
 def _answer(client: Client, method: str, path: str, body: str) -> str:
-    """What comes back, without what it changed."""
+    """Send a request, roll back its changes, return the outcome."""
     cookies = client.cookies.copy()
     with transaction.atomic():
         response: Any = client.generic(method, path, body, "application/x-www-form-urlencoded")

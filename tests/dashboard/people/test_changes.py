@@ -1,4 +1,4 @@
-"""Who changed what: for maintainers of their project, and superusers of everything; never what trials do."""
+"""The log of changes, for maintainers of a project and superusers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.experiments import factories
 CHANGES = "/api/v1/changes/"
 
 
-def told(api: Client, **asked: str) -> list[tuple[Any, ...]]:
-    rows = api.get(CHANGES, asked).json()["results"]
+def log_of(api: Client, **filters: str) -> list[tuple[Any, ...]]:
+    rows = api.get(CHANGES, filters).json()["results"]
     return [(row["who"], row["kind"], row["action"], row["changes"]) for row in rows]
 
 
@@ -27,26 +27,26 @@ def maintainer(library: Project) -> Any:
     return factories.person("mia", "maintainer")
 
 
-def test_a_change_of_a_role_is_told_with_its_author(maintainer: Any, person: User, library: Project) -> None:
+def test_a_change_of_a_role_is_logged_with_its_author(maintainer: Any, person: User, library: Project) -> None:
     browser = Client()
     browser.force_login(maintainer)
     member = person.memberships.get()
     browser.post(f"/projects/{library.slug}/members/{member.pk}/", {"role": "viewer"})
-    row = told(client_of(maintainer), project=library.slug)[0]
+    row = log_of(client_of(maintainer), project=library.slug)[0]
     assert row == ("mia", "membership", "changed", {"role": ["submitter", "viewer"]})
     text = browser.get(f"/projects/{library.slug}/changes/").content.decode()
     assert "mia" in text
     assert "okafor" in text
 
 
-def test_what_a_token_does_is_told_of_its_owner(maintainer: Any, submit: Callable[..., Experiment]) -> None:
+def test_changes_by_a_token_are_logged_with_its_owner(maintainer: Any, submit: Callable[..., Experiment]) -> None:
     experiment = submit()
     api = client_of(maintainer)
     api.post(f"/api/v1/experiments/{experiment.slug}/cancel/")
-    assert told(api, project="default")[0] == ("mia", "experiment", "changed", {"cancelled trials": ["", "6"]})
+    assert log_of(api, project="default")[0] == ("mia", "experiment", "changed", {"cancelled trials": ["", "6"]})
 
 
-def test_trials_and_their_results_are_not_told(submit: Callable[..., Experiment], run: Callable[..., None]) -> None:
+def test_trials_and_their_results_are_not_logged(submit: Callable[..., Experiment], run: Callable[..., None]) -> None:
     submit()
     before = LogEntry.objects.count()
     run()

@@ -25,23 +25,23 @@ def people(tmp_path: Path, settings: Any, library: Project) -> Iterator[Path]:
     """A directory with newton, who is in the group physics; returns where its certificate is."""
     settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
     with directory_server(tmp_path) as port:
-        given = {
+        values = {
             "SERVER": f"ldap://localhost:{port}",
             "PEOPLE": "dc=lab",
             "GROUPS": "dc=lab",
             "BIND": "cn=reader,dc=lab",
             "PASSWORD": "reading",
         }
-        read = directory(Environment.of({f"RANKWIRE_LDAP_{name}": value for name, value in given.items()}))
+        read = directory(Environment.of({f"RANKWIRE_LDAP_{name}": value for name, value in values.items()}))
         for name, value in read.items():
             setattr(settings, name, value)
         settings.AUTHENTICATION_BACKENDS = [BACKEND, *settings.AUTHENTICATION_BACKENDS]
-        believe(settings, tmp_path / "certificate.pem")
+        trust(settings, tmp_path / "certificate.pem")
         yield tmp_path
 
 
-def believe(settings: Any, certificate: Path) -> None:
-    """Whose word counts for a server's name from now on."""
+def trust(settings: Any, certificate: Path) -> None:
+    """Trust a certificate."""
     trusted = {ldap.OPT_X_TLS_CACERTFILE: str(certificate), ldap.OPT_X_TLS_NEWCTX: 0}
     settings.AUTH_LDAP_CONNECTION_OPTIONS = {**settings.AUTH_LDAP_CONNECTION_OPTIONS, **trusted}
 
@@ -71,8 +71,8 @@ def test_accounts_of_rankwire_sign_in_beside_it() -> None:
     assert not sign_in(Client(), "an apple fell", name="okafor")
 
 
-def test_a_server_whose_certificate_nobody_vouches_for_gets_no_password(people: Path, settings: Any) -> None:
+def test_a_server_with_an_untrusted_certificate_gets_no_password(people: Path, settings: Any) -> None:
     (people / "other").mkdir()
     make_certificate(people / "other")
-    believe(settings, people / "other" / "certificate.pem")
+    trust(settings, people / "other" / "certificate.pem")
     assert not sign_in(Client(), "an apple fell")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.people.groups import give_roles
+from dashboard.people.backends import give_roles
 from experiments.models import Project
 from tests.experiments import factories
 
@@ -35,7 +35,7 @@ def test_the_greatest_role_of_several_groups_counts_and_goes_with_its_group() ->
 
 
 @pytest.mark.usefixtures("roles")
-def test_what_somebody_gave_by_hand_stays() -> None:
+def test_roles_given_by_a_maintainer_stay() -> None:
     user = factories.person("ada", "viewer", Project.objects.get(slug="optics"))
     for groups in (["heads"], []):
         give_roles(user, groups)

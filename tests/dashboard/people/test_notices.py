@@ -87,7 +87,7 @@ def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
     [
         ({"webhook-url": "ftp://example.org/", "webhook-ended": "on"}, "This is no address"),
         ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "no name and password"),
-        ({"webhook-url": "https://example.org/"}, "Choose at least one of these."),
+        ({"webhook-url": "https://example.org/"}, "Choose at least one event."),
     ],
 )
 def test_a_wrong_webhook_is_refused_at_its_field(maintainer: Client, fields: dict[str, str], words: str) -> None:
@@ -97,7 +97,7 @@ def test_a_wrong_webhook_is_refused_at_its_field(maintainer: Client, fields: dic
     assert not Webhook.objects.exists()
 
 
-def test_home_tells_what_happened_until_it_is_marked_as_seen(
+def test_home_lists_events_until_they_are_marked_as_seen(
     page: Client, person: User, submit: Submit, run: Callable[..., None]
 ) -> None:
     experiment = submit()
@@ -118,7 +118,7 @@ def test_home_tells_what_happened_until_it_is_marked_as_seen(
     assert "A third" in page.get("/").text  # a number that nothing has yet hides nothing
 
 
-def test_the_feed_is_bounded_and_tells_each_report_once(page: Client, person: User, library: Project) -> None:
+def test_the_feed_is_bounded_and_lists_each_report_once(page: Client, person: User, library: Project) -> None:
     for number in range(MOST_SHOWN + 2):
         report = Report.write(library, f"Report {number}", "text", {}, by=person)
         report.revise(f"Report {number}", "more", {}, by=person, base=1)
@@ -127,7 +127,7 @@ def test_the_feed_is_bounded_and_tells_each_report_once(page: Client, person: Us
     assert shown["happened"][0]["sentence"] == "Version 2 was saved by okafor."
 
 
-def test_nobody_reads_of_what_they_may_not_see(
+def test_the_feed_hides_events_of_invisible_experiments(
     page: Client, client: Client, submit: Submit, run: Callable[..., None], library: Project
 ) -> None:
     submit(name="Confidential")

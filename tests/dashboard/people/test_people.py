@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.errors import LastSuperuser
-from experiments.models import ApiToken, Preferences
+from experiments.models import Preferences
 from experiments.models.changes import changes
 from experiments.models.people import accounts
 from tests.dashboard.texts import text_of
@@ -71,19 +71,6 @@ def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Cl
     assert lise.check_password(password)
     again = root.post(LIST, wanted)
     assert again.status_code == 422
-
-
-def test_a_closed_account_lets_nobody_in_and_can_be_opened_again(root: Client, page: Client, person: User) -> None:
-    _, key = ApiToken.issue(person, "laptop")
-    do(root, person, "close")
-    assert page.get("/account/").status_code == 302
-    assert ApiToken.find(key) is None
-    assert root.post(reverse("person-change", args=[person.pk, "close"])).status_code == 404
-    assert root.post(reverse("person-password", args=[person.pk])).status_code == 404
-    do(root, person, "reopen")
-    assert page.get("/account/").status_code == 200
-    assert ApiToken.find(key) is not None
-    assert [each["is_active"] for each in logged(person)[:2]] == [["False", "True"], ["True", "False"]]
 
 
 def test_too_many_wrong_passwords_are_shown_and_forgiven(root: Client, client: Client, person: User) -> None:

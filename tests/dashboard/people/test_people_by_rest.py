@@ -1,4 +1,4 @@
-"""REST: superusers see who has an account, everybody their own."""
+"""REST: superusers see all accounts, users their own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_refuses_kinds_and_names_of_filters_that_there_are_not() -> None:
         assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, next(iter(query)))
 
 
-def test_everybody_sees_themselves_alone() -> None:
+def test_users_see_only_their_own_account() -> None:
     ada = factories.person("ada", "submitter")
     client = client_of(ada, scope="read")
     own = client.get(f"{PEOPLE}me/").json()

@@ -67,7 +67,7 @@ def test_mails_tell_the_time_of_their_reader(library) -> None:
     assert "When: 2026-07-01 14:00 CEST" in messages.mail(event, "ada@example.org", ZoneInfo("Europe/Vienna")).body
 
 
-def test_it_is_noted_when_somebody_was_here_and_not_with_every_page(page: Client, person: User) -> None:
+def test_visits_are_recorded_but_not_with_each_page(page: Client, person: User) -> None:
     long_ago = timezone.now() - timedelta(days=3)
     Preferences.objects.filter(user=person).update(seen_at=long_ago)
     page.get("/account/")

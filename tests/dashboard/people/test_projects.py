@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.models import Invitation, Membership, Project
@@ -47,15 +46,6 @@ def test_a_maintainer_adds_changes_and_removes_members(browser: Client, optics: 
     assert roles(optics)["ada"] == "submitter"
     browser.post(member(optics, "ada"), {"remove": "1"})
     assert roles(optics) == {"mia": "maintainer"}
-
-
-def test_the_last_maintainer_stays(browser: Client, optics: Project) -> None:
-    for change in ({"role": "viewer"}, {"remove": "1"}):
-        assert "would have no maintainer" in browser.post(member(optics, "mia"), change, follow=True).content.decode()
-    assert roles(optics) == {"mia": "maintainer"}
-    api = client_of(User.objects.get(username="mia"))
-    put = api.put("/api/v1/projects/optics/members/mia/", {"role": "viewer"}, content_type="application/json")
-    assert (put.status_code, api.delete("/api/v1/projects/optics/members/mia/").status_code) == (409, 409)
 
 
 def test_the_link_of_an_invitation_is_shown_once(browser: Client, optics: Project) -> None:

@@ -91,7 +91,7 @@ def test_it_comes_in_pages(optics: Project) -> None:
 @pytest.mark.parametrize(
     ("query", "path"), [("colour=red", "colour"), ("limit=many", "limit"), ("offset=1.5", "offset")]
 )
-def test_it_tells_what_it_does_not_know_at_its_name(optics: Project, query: str, path: str) -> None:
+def test_unknown_filters_are_refused_by_name(optics: Project, query: str, path: str) -> None:
     told = answered(client_of(user_of(optics, "mia")), f"{PROJECTS}?{query}", 400)
     assert [each["path"] for each in told["errors"]] == [path]
 
@@ -129,7 +129,7 @@ def test_maintainers_alone_give_roles_and_to_those_alone_who_have_an_account(opt
     assert roles(optics) == {"mia": "maintainer", "ada": "maintainer"}
 
 
-def test_everybody_ends_their_own_membership_and_the_only_maintainer_stays(optics: Project) -> None:
+def test_users_end_their_own_membership_and_the_only_maintainer_stays(optics: Project) -> None:
     assert client_of(user_of(optics, "ada")).delete(f"{PROJECTS}optics/members/mia/").status_code == 403
     assert client_of(user_of(optics, "ada")).delete(ADA).status_code == 204
     kept = client_of(user_of(optics, "mia")).delete(f"{PROJECTS}optics/members/mia/")

@@ -35,7 +35,7 @@ def link(page: Client, experiment: Experiment) -> str:
     return link_on(page, f"/experiments/{experiment.slug}/share/")
 
 
-def test_it_shows_the_experiment_and_its_trials_to_whoever_has_it(link: str, experiment: Experiment) -> None:
+def test_a_link_shows_the_experiment_and_its_trials_without_an_account(link: str, experiment: Experiment) -> None:
     visitor = Client()
     answer = visitor.get(link, follow=True)
     assert answer.redirect_chain[-1][0] == experiment.get_absolute_url()
@@ -48,7 +48,7 @@ def test_it_shows_the_experiment_and_its_trials_to_whoever_has_it(link: str, exp
         assert visitor.get(part).status_code == 200, part
 
 
-def closed_doors(visitor: Client, address: str) -> set[str]:
+def hidden_links(visitor: Client, address: str) -> set[str]:
     """Links within the page whose addresses ask a visitor to sign in, or are not there for them."""
     page = html.fromstring(visitor.get(address).content.decode())
     page.make_links_absolute(f"http://testserver{address}")
@@ -56,7 +56,7 @@ def closed_doors(visitor: Client, address: str) -> set[str]:
     return {link for link in linked - {"http://testserver/sign-in/"} if visitor.get(link).status_code != 200}
 
 
-def test_no_link_leads_a_visitor_to_a_closed_door(
+def test_no_link_leads_a_visitor_to_a_hidden_page(
     page: Client, link: str, experiment: Experiment, submit: Callable[..., Experiment], run: Callable[..., None]
 ) -> None:
     another = submit(name="Another")
@@ -68,7 +68,7 @@ def test_no_link_leads_a_visitor_to_a_closed_door(
     tabs = [f"{experiment.get_absolute_url()}?tab={tab}" for tab in ("", "charts", "configurations", "setup")]
     for address in (*tabs, experiment.trials.latest("pk").get_absolute_url(), shared):
         assert visitor.get(address).status_code == 200, address
-        assert closed_doors(visitor, address) == set(), address
+        assert hidden_links(visitor, address) == set(), address
 
 
 def test_it_opens_nothing_else(link: str, experiment: Experiment, submit: Callable[..., Experiment]) -> None:
@@ -102,7 +102,7 @@ def test_it_opens_nothing_after_its_end_even_to_who_came_before(
     assert answer.status_code == 404
 
 
-def test_somebody_who_is_signed_in_sees_what_it_opens_too(link: str, experiment: Experiment) -> None:
+def test_a_link_also_works_for_signed_in_users(link: str, experiment: Experiment) -> None:
     stranger = Client()
     stranger.force_login(factories.person("eve"))
     assert stranger.get(experiment.get_absolute_url()).status_code == 404

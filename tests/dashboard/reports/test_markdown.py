@@ -1,4 +1,4 @@
-"""The text of a report: safe, and what is wrong in it told at its line. Pure."""
+"""The text of a report: safe HTML, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_it_finds_parts_on_lines_of_their_own_and_nowhere_in_code() -> None:
         ("a\n\n- {{ chart water time }}", 3, "outside of lists"),
         ("see {{ chart water time }}", 1, "a line of its own"),
         ("{{ compare water }}", 1, "2 to 8 experiments"),
-        ("{{ compare water water }}", 1, "stands twice"),
-        ("a\n\n![pixel](https://elsewhere.example/x.png)", 3, "images are not shown"),
+        ("{{ compare water water }}", 1, "lists an experiment twice"),
+        ("a\n\n![pixel](https://elsewhere.example/x.png)", 3, "images are not allowed"),
         ("{{ }}", 1, "no part ''"),
         ("{{ answer water }}\n" * 61, None, "at most 60"),
     ],
@@ -43,7 +43,7 @@ def test_it_refuses_what_is_wrong_at_its_line(text: str, line: int | None, words
     assert words in error.message
 
 
-def test_it_tells_all_errors_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(InvalidSpec) as refused:
         blocks("{{ graph }}\n{{ chart }}\n")
     assert [error.line for error in refused.value.errors] == [1, 2]

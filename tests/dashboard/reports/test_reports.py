@@ -1,4 +1,4 @@
-"""Reports: written, read, frozen, versioned, shared and taken away."""
+"""Reports: written, read, frozen, versioned, shared, downloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.experiments import factories
 Submit, Run = Callable[..., Experiment], Callable[..., None]
 
 
-def told(answer: Any) -> str:
+def text_of(answer: Any) -> str:
     return re.sub(r"\s+", " ", answer.content.decode())
 
 
@@ -36,17 +36,17 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
         "What was measured",
         "Figures",
         "Conclusions",
-        "Threats to validity",
+        "Limitations",
     ]
     assert experiment.specification_hash in text
     assert "hosts are virtual" in text
-    shown = told(page.get(f"/reports/{report.pk}/"))
+    shown = text_of(page.get(f"/reports/{report.pk}/"))
     sentence = " ".join(diagnosis_of(experiment).answer.sentence.split())
-    assert sentence in told(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
+    assert sentence in text_of(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
     assert shown.count(sentence) == 2  # in the pinned answer, and among the conclusions
     assert 'id="figure-part-' in shown
     assert "Configurations, table" in shown
-    assert "not there, or not for you" not in shown
+    assert "its experiment is missing" not in shown
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
         ("answer {slug}", "Answer"),
         ("table {slug} configurations", "Median and half the range"),
         ("table {slug} scaling", "Serial fraction"),
-        ("table {slug} efficiency", "No counted trial has a profile"),
+        ("table {slug} efficiency", "No counted trial has an MPI profile"),
         ("table {slug} trials", "Trust in the capture"),
         ("chart {slug} speedup", "figure-part-"),
         ("compare {slug} {other}", "Against A"),
@@ -68,11 +68,11 @@ def test_it_draws_every_kind_of_part(
     run()
     text = f"{{{{ {part.format(slug=experiment.slug, other=other.slug)} }}}}"
     answer = page.post("/reports/preview/", {"text": text})
-    assert words in told(answer)
+    assert words in text_of(answer)
     frozen = text.replace(" }}", " frozen }}")
     made = page.post("/reports/new/", {"title": "A", "text": frozen, "project": "default"})
     assert made.status_code == 302
-    assert words in told(page.get(made.url))
+    assert words in text_of(page.get(made.url))
     assert len(Report.objects.get().current.frozen) == 1
 
 
@@ -84,16 +84,16 @@ def test_a_frozen_part_keeps_its_data_and_a_live_one_follows(
     part = f"{{{{ table {experiment.slug} trials frozen }}}}"
     page.post("/reports/new/", {"title": "A", "text": part, "project": "default"})
     report = Report.objects.get()
-    before = told(page.get(f"/reports/{report.pk}/"))
+    before = text_of(page.get(f"/reports/{report.pk}/"))
     assert before.count("Waiting") > 0
     run()
-    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
     edited = {"title": "A", "text": f"More\n\n{part}", "base": "1"}
     page.post(f"/reports/{report.pk}/edit/", edited)
-    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
     page.post(f"/reports/{report.pk}/edit/", {**edited, "base": "2", "anew": "on"})
-    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == 0
-    assert told(page.get(f"/reports/{report.pk}/versions/2/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == 0
+    assert text_of(page.get(f"/reports/{report.pk}/versions/2/")).count("Waiting") == before.count("Waiting")
 
 
 def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, report: Report, person: User) -> None:
@@ -103,7 +103,7 @@ def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, repo
     assert colleague.post(address, {"title": "Water", "text": "Theirs", "base": "1"}).status_code == 302
     answer = page.post(address, {"title": "Water", "text": "My own words", "base": "1"})
     assert answer.status_code == 409
-    words = told(answer)
+    words = text_of(answer)
     assert "sam saved version 2" in words
     assert "+ Theirs" in words
     assert "My own words</textarea>" in words
@@ -115,11 +115,11 @@ def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, repo
 
 def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Report) -> None:
     page.post(f"/reports/{report.pk}/edit/", {"title": "New", "text": "Other words.", "base": "1", "note": "Shorter"})
-    words = told(page.get(f"/reports/{report.pk}/versions/2/"))
+    words = text_of(page.get(f"/reports/{report.pk}/versions/2/"))
     assert "- Words." in words
     assert "+ Other words." in words
     assert "Shorter" in words
-    assert "not the newest" in told(page.get(f"/reports/{report.pk}/versions/1/"))
+    assert "not the newest" in text_of(page.get(f"/reports/{report.pk}/versions/1/"))
     page.post(f"/reports/{report.pk}/versions/1/restore/")
     report.refresh_from_db()
     assert (report.version, report.title) == (3, "Water")
@@ -130,21 +130,21 @@ def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Rep
 def test_readers_see_only_parts_of_experiments_that_they_may_read(
     page: Client, report: Report, experiment: Experiment, person: User
 ) -> None:
-    """Frozen data too; and whoever may not see a part can edit around it without losing it."""
+    """Frozen data too; a user can edit the text around a hidden part without losing it."""
     frozen = report.current.text.replace(" time ", " time frozen ")
     page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": frozen, "base": "1"})
     assert report.versions.latest("number").frozen
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     Experiment.objects.filter(pk=experiment.pk).update(project=hidden)
     for address in ("", "report.html", "versions/1/", "versions/2/"):
-        words = told(page.get(f"/reports/{report.pk}/{address}"))
-        assert "not for you to read" in words, address
+        words = text_of(page.get(f"/reports/{report.pk}/{address}"))
+        assert "you may not read it" in words, address
         assert "figure-part-" not in words, address
         assert experiment.name not in words, address
     edited = page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": f"More\n\n{frozen}", "base": "2"})
     assert edited.status_code == 302
     hidden.memberships.create(user=person, role=Membership.Role.VIEWER)
-    assert "figure-part-" in told(page.get(f"/reports/{report.pk}/"))
+    assert "figure-part-" in text_of(page.get(f"/reports/{report.pk}/"))
 
 
 def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Report, experiment: Experiment) -> None:
@@ -154,9 +154,9 @@ def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Repo
     visitor = Client()
     shown = visitor.get(link[1], follow=True)
     assert shown.redirect_chain[-1][0] == f"/reports/{report.pk}/"
-    assert "figure-part-" in told(shown)
+    assert "figure-part-" in text_of(shown)
     for offered in ("/edit/", "Restore", "/share/", "Delete", f'href="{experiment.get_absolute_url()}"'):
-        assert offered not in told(shown)
+        assert offered not in text_of(shown)
     assert visitor.get(f"/reports/{report.pk}/report.html").status_code == 200
     other = Report.write(report.project, "Other", "Secret", {}, by=None)
     for closed in (experiment.get_absolute_url(), f"/reports/{report.pk}/versions/1/", "/reports/"):
@@ -167,9 +167,9 @@ def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Repo
 
 
 def test_the_list_finds_words_of_the_newest_text_and_deletion_is_logged(page: Client, report: Report) -> None:
-    assert "Water" in told(page.get("/reports/?q=words"))
+    assert "Water" in text_of(page.get("/reports/?q=words"))
     page.post(f"/reports/{report.pk}/edit/", {"title": "Water", "text": "Changed", "base": "1"})
-    assert "No report has these words" in told(page.get("/reports/?q=Words."))
+    assert "No report matches" in text_of(page.get("/reports/?q=Words."))
     assert page.post(f"/reports/{report.pk}/delete/").status_code == 302
     assert not Report.objects.exists()
     actions = LogEntry.objects.filter(content_type__model="report").order_by("pk").values_list("action", flat=True)
@@ -178,7 +178,7 @@ def test_the_list_finds_words_of_the_newest_text_and_deletion_is_logged(page: Cl
 
 def test_a_part_is_pinned_at_the_end_of_a_report(page: Client, report: Report, experiment: Experiment) -> None:
     address = f"/experiments/{experiment.slug}/pin/"
-    assert "Chart: Speed-up" in told(page.get(address))
+    assert "Chart: Speed-up" in text_of(page.get(address))
     part = f"{{{{ chart {experiment.slug} speedup }}}}"
     page.post(address, {"part": part, "report": report.pk})
     assert report.versions.latest("number").text.endswith(f"\n\n{part}\n")

@@ -1,4 +1,4 @@
-"""REST: reports are listed, read, made and revised; what is wrong is told with path and line."""
+"""REST: reports are listed, read, created and revised; errors have path and line."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_it_makes_reads_and_revises_a_report(page: Client, experiment: Experimen
     assert list(report.current.frozen) == [f"table {experiment.slug} trials"]
     changed = page.put(made["Location"], {"version": 1, "text": "Other", "note": "Shorter"}, **JSON)
     assert changed.status_code == 200
-    told = page.get(made["Location"]).json()
-    assert (told["title"], told["version"], told["text_version"], told["text"]) == ("A", 2, 2, "Other")
-    assert [(each["number"], each["note"], each["author"]) for each in told["versions"]] == [
+    stored = page.get(made["Location"]).json()
+    assert (stored["title"], stored["version"], stored["text_version"], stored["text"]) == ("A", 2, 2, "Other")
+    assert [(each["number"], each["note"], each["author"]) for each in stored["versions"]] == [
         (2, "Shorter", "okafor"),
         (1, "", "okafor"),
     ]
@@ -42,7 +42,7 @@ def test_it_does_not_overwrite_a_newer_version(page: Client, report: Report) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "path", "line"),
+    ("body", "path", "line"),
     [
         ({"title": "A", "text": "a\n{{ graph x }}"}, "text", 2),
         ({"title": "A", "text": "a\n\n{{ answer nowhere }}"}, "text", 3),
@@ -51,18 +51,12 @@ def test_it_does_not_overwrite_a_newer_version(page: Client, report: Report) -> 
         ({"title": "A", "text": "a", "project": "elsewhere"}, "project", None),
     ],
 )
-def test_it_tells_what_is_wrong_at_its_place(page: Client, given: dict[str, str], path: str, line: int | None) -> None:
-    answer = page.post(ADDRESS, given, **JSON)
+def test_errors_have_path_and_line(page: Client, body: dict[str, str], path: str, line: int | None) -> None:
+    answer = page.post(ADDRESS, body, **JSON)
     assert answer.status_code == 400
     error = answer.json()["errors"][0]
     assert (error["path"], error.get("line")) == (path, line)
     assert not Report.objects.exists()
-
-
-def test_it_lists_by_words_of_the_newest_text(page: Client, report: Report) -> None:
-    assert page.get(f"{ADDRESS}?text=words").json()["count"] == 1
-    assert page.get(f"{ADDRESS}?text=nowhere").json()["count"] == 0
-    assert page.get(f"{ADDRESS}?words=x").status_code == 400
 
 
 def test_it_shares_a_report(page: Client, report: Report, experiment: Experiment) -> None:

@@ -1,4 +1,4 @@
-"""Faults of every kind at random moments: nothing is lost, nothing is doubled. `tests/faults.py` runs many."""
+"""Faults of every kind at random moments: nothing is lost, nothing is doubled. `RANKWIRE_FAULTS=100` runs many."""
 
 from __future__ import annotations
 

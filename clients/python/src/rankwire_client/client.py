@@ -1,15 +1,18 @@
-"""The client: one method for each thing that a program asks of a server."""
+"""Client of a Rankwire server: one method per request."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
+import re
+import stat
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import IO, Any, Final, Literal, Self
 from urllib.parse import quote
@@ -17,14 +20,14 @@ from urllib.parse import quote
 import httpx
 
 from rankwire_client.errors import NotMade, NotReached, Refused, TimeLimit
-from rankwire_client.part import Part
-from rankwire_client.token import stored_token
 
 ATTEMPTS = 5
-"""How often a request is sent before the server counts as not reached."""
+"""Attempts per request before NotReached is raised."""
 LONGEST_PAUSE_S = 30.0
 PAGE = 200
+_SHA256: Final = re.compile(r'"([0-9a-f]{64})"')
 _NOT_NOW = (502, 503, 504)
+UNFINISHED = ("waiting", "running")
 _KINDS: Final = {
     ".zip": "application/zip",
     ".yaml": "application/yaml",
@@ -37,12 +40,54 @@ Form = Literal["csv", "json", "jsonl", "parquet"]
 Rows = Literal["configurations", "trials", "measurements"]
 
 
-class Client:
-    """A server at ``url``, asked with ``token``; without them, RANKWIRE_URL and RANKWIRE_TOKEN of the environment, and at
-    last the token that lies in a file of this person alone (``rankwire_client.token``).
+class Part:
+    """A download in a temporary file, renamed when it is complete. Raises OSError."""
 
-    ``timeout_s`` is how long one request may stay without an answer. ``transport`` replaces the network.
-    Raises ValueError where address or token are missing.
+    def __init__(self, target: Path) -> None:
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a directory; name a file")
+        self.target = target
+        self._etag = ""
+        number, name = tempfile.mkstemp(prefix=".rankwire-", suffix=".part", dir=target.parent)
+        os.close(number)
+        self.path = Path(name)
+
+    def headers(self) -> dict[str, str]:
+        """Return request headers for the file or its missing rest."""
+        size = self.path.stat().st_size
+        rest = {"Range": f"bytes={size}-", "If-Range": self._etag} if size and self._etag else {}
+        return {"Accept": "*/*", **rest}
+
+    def write(self, answer: httpx.Response) -> None:
+        """Write the body of ``answer`` as it arrives. Raises httpx.TransportError."""
+        is_rest = answer.status_code == 206
+        self._etag = answer.headers.get("ETag", "")
+        with self.path.open("ab" if is_rest else "wb") as stream:
+            for piece in answer.iter_bytes():  # written at once, to resume after them
+                stream.write(piece)
+
+    def finish(self) -> Path:
+        """Verify the hash and rename the file to its target. Raises NotMade."""
+        hashed = _SHA256.fullmatch(self._etag)
+        if hashed is not None:
+            with self.path.open("rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != hashed[1]:
+                    raise NotMade(f"{self.target.name} arrived damaged: its hash differs from the server's")
+        mask = os.umask(0)
+        os.umask(mask)
+        self.path.chmod(0o666 & ~mask)
+        return self.path.replace(self.target)
+
+    def abandon(self) -> None:
+        """Remove an incomplete file."""
+        self.path.unlink(missing_ok=True)
+
+
+class Client:
+    """Client of the server at ``url``, with an API ``token``.
+
+    Defaults: RANKWIRE_URL and RANKWIRE_TOKEN, or the token in the file RANKWIRE_TOKEN_FILE or ~/.config/rankwire/token.
+    ``timeout_s`` limits the wait for an answer; ``transport`` replaces the network. Raises ValueError without URL or token.
     """
 
     def __init__(
@@ -56,9 +101,9 @@ class Client:
     ) -> None:
         url, token = url or os.environ.get("RANKWIRE_URL"), token or os.environ.get("RANKWIRE_TOKEN") or stored_token()
         if not url or not url.startswith(("http://", "https://")):
-            raise ValueError("the address of the server is missing: set RANKWIRE_URL, as http://127.0.0.1:8000")
+            raise ValueError("the URL of the server is missing: set RANKWIRE_URL, such as http://127.0.0.1:8000")
         if not token or not token.isascii() or not token.isprintable():
-            raise ValueError("the token is missing or has characters that no token has: set RANKWIRE_TOKEN")
+            raise ValueError("the token is missing or has invalid characters: set RANKWIRE_TOKEN")
         self._sleep = sleep
         self._http = httpx.Client(
             base_url=url.rstrip("/") + "/api/v1/",
@@ -77,37 +122,37 @@ class Client:
         self._http.close()
 
     def submit(self, specification: Specification, *, project: str | None = None) -> dict[str, Any]:
-        """Queue an experiment, YAML as text or a mapping, and return it as the server tells it.
+        """Queue an experiment, as YAML text or a mapping, and return it.
 
-        However often it has to be sent, it is queued once: an idempotency key goes with it. Raises Refused, NotReached.
+        An idempotency key ensures that repeated attempts queue it once. Raises Refused, NotReached.
         """
         return self._send(specification, "experiments/", project, {"Idempotency-Key": uuid.uuid4().hex})
 
     def validate(self, specification: Specification, *, project: str | None = None) -> dict[str, Any]:
-        """Return what a specification would do: trials, configurations, expected seconds, notes. Nothing is stored.
+        """Return trials, configurations, expected seconds and notes; store nothing.
 
-        Raises Refused with what submitting it would be refused for, NotReached.
+        Raises Refused with the problems of a submission, NotReached.
         """
         return self._send(specification, "validate/", project, {})
 
     def experiment(self, slug: str) -> dict[str, Any]:
-        """Return one experiment with its specification, status and the number of its trials in each state."""
+        """Return an experiment with specification, status and number of trials per state."""
         return self._ask("GET", f"experiments/{_part(slug)}/")
 
     def experiments(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield experiments, newest first, a page at a time; filters as docs/rest.md names them."""
+        """Yield experiments, newest first; filters as in docs/rest.md."""
         return self._all("experiments/", filters)
 
     def trials(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield trials, a page at a time; filters as docs/rest.md names them."""
+        """Yield trials; filters as in docs/rest.md."""
         return self._all("trials/", filters)
 
     def trial(self, number: int) -> dict[str, Any]:
-        """Return one trial with everything measured; its files are ``artifacts``."""
+        """Return a trial with all measurements; its files are ``artifacts``."""
         return self._ask("GET", f"trials/{int(number)}/")
 
     def result(self, slug: str) -> dict[str, Any]:
-        """Return an experiment's answer and its current trials with everything measured."""
+        """Return an experiment's answer and its current trials with all measurements."""
         return self._ask("GET", f"experiments/{_part(slug)}/result/")
 
     def wait(
@@ -117,60 +162,47 @@ class Client:
         time_limit_s: float = 86_400.0,
         progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
-        """Return the experiment once none of its trials is left to run; ``progress`` is told each state of it.
+        """Wait for the last trial and return the experiment; pass states to ``progress``.
 
-        It is asked for after 0.5 s, then ever more rarely, at last every 15 s. Raises TimeLimit, Refused, NotReached.
+        Polls after 0.5 s, then with growing pauses of up to 15 s. Raises TimeLimit, Refused, NotReached.
         """
-        ends, pause_s = time.monotonic() + time_limit_s, 0.5
-        while True:
-            told = self.experiment(slug)
+        for experiment in self._polled(f"experiments/{_part(slug)}/", time_limit_s):
             if progress is not None:
-                progress(told)
-            if is_over(told):
-                return told
-            if time.monotonic() + pause_s > ends:
-                raise TimeLimit(f"{slug} was not over after {time_limit_s:g} s: {told['status']}")
-            self._sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 15.0)
+                progress(experiment)
+            if experiment["status"] not in UNFINISHED:
+                return experiment
+        raise TimeLimit(f"{slug} was not complete after {time_limit_s:g} s: {experiment['status']}")
 
     def table(self, path: str | Path, *, form: Form = "csv", rows: Rows = "trials", **filters: Any) -> Path:
-        """Store a table of results in a file, as it comes, and return its path.
+        """Download a table of results and return its path.
 
-        A row is a trial with every parameter and everything measured, a configuration with medians, or one measurement.
-        Filters are those of `explore/export/` in docs/rest.md, such as ``experiment``, ``where`` and ``every``. The file
-        has its name only once it is whole. A large table is made in the background first.
-        Raises OSError, NotMade, TimeLimit, Refused, NotReached.
+        A row is a trial with all parameters and measurements, a configuration with medians, or one measurement. Filters
+        are those of `explore/export/` in docs/rest.md, such as ``experiment``, ``where`` and ``every``. The server makes
+        large tables in the background. Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         every = {"every": str(filters.pop("every")).lower()} if "every" in filters else {}
         return self._save(Path(path), "GET", f"explore/export/{form}/", params={**filters, **every, "rows": rows})
 
     def frame(self, *, library: Literal["polars", "pandas"] = "polars", rows: Rows = "trials", **filters: Any) -> Any:
-        """Return the table of `table` as a frame of polars or of pandas, of which one has to be installed.
-
-        Raises ImportError besides what `table` raises.
-        """
-        read = importlib.import_module(library).read_parquet  # before anything is asked: it may not be there
-        with TemporaryDirectory(prefix="rankwire-") as directory:
+        """Return `table` as a frame of polars or pandas. Raises ImportError too."""
+        read = importlib.import_module(library).read_parquet  # raises before the request
+        with tempfile.TemporaryDirectory(prefix="rankwire-") as directory:
             return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
 
     def charts(self, of: str | int) -> list[dict[str, Any]]:
-        """Return name, title, section and views of each chart of an experiment (its slug) or a trial (its number)."""
-        listed: Any = self._ask("GET", f"{_place(of)}/charts/")
-        return list(listed)
+        """Return the charts of an experiment (slug) or trial (number)."""
+        charts: Any = self._ask("GET", f"{_path(of)}/charts/")
+        return list(charts)
 
     def chart(self, of: str | int, name: str, path: str | Path, *, view: str | None = None) -> Path:
-        """Store the table behind a chart, as CSV, and return its path: of the view that it opens with, or of another.
-
-        Raises OSError, Refused, NotReached.
-        """
+        """Download the table behind a chart. Raises OSError, Refused, NotReached."""
         params = {"form": "csv", **({"view": view} if view else {})}
-        return self._save(Path(path), "GET", f"{_place(of)}/charts/{_part(name)}/", params=params)
+        return self._save(Path(path), "GET", f"{_path(of)}/charts/{_part(name)}/", params=params)
 
     def download(self, trial: int, name: str, path: str | Path) -> Path:
-        """Store a file of a trial, such as its capture, and return its path.
+        """Download an artifact of a trial, such as its capture, and return its path.
 
-        What breaks off goes on where it ended; the file has its name only when its hash is the one that the server keeps.
-        Raises OSError, NotMade, Refused, NotReached.
+        Resumes interrupted downloads and verifies the hash. Raises OSError, NotMade, Refused, NotReached.
         """
         return self._save(Path(path), "GET", f"trials/{int(trial)}/artifacts/{quote(name)}/")
 
@@ -183,64 +215,67 @@ class Client:
         anonymise: bool = False,
         licence: str | None = None,
     ) -> Path:
-        """Have a bundle made of an experiment (its slug), or of several and of trials (``e:SLUG``, ``t:NUMBER``), and store it.
+        """Download a bundle of a slug, or of several ``e:SLUG`` and ``t:NUMBER``.
 
-        ``captures`` may be cut to the headers of their packets; ``anonymise`` then replaces addresses, in texts too.
+        ``captures="headers"`` keeps packet headers only; ``anonymise`` then replaces addresses in captures and texts.
         Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         tokens = [f"e:{_part(of)}"] if isinstance(of, str) else list(of)
-        wanted = {
-            "of": tokens,
-            "captures": captures,
-            "anonymise": anonymise,
-            **({"licence": licence} if licence else {}),
-        }
-        return self._save(Path(path), "POST", "bundles/", json=wanted)
+        options: dict[str, Any] = {"of": tokens, "captures": captures, "anonymise": anonymise}
+        options |= {"licence": licence} if licence else {}
+        return self._save(Path(path), "POST", "bundles/", json=options)
 
     def import_(self, path: str | Path, *, project: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Bring in a bundle (.zip), a description (.yaml) or another tool's report (.json); return what came of it.
+        """Import a bundle (.zip), description (.yaml) or report of a tool (.json).
 
-        With ``dry_run`` nothing is stored. What is there already is not doubled. Raises OSError, ValueError, Refused, NotReached.
+        ``dry_run`` stores nothing. Existing results are not duplicated. Raises OSError, ValueError, Refused, NotReached.
         """
         kind = _KINDS.get(Path(path).suffix.lower())
         if kind is None:
-            raise ValueError(f"{path}: what is imported ends in {', '.join(_KINDS)}")
+            raise ValueError(f"{path}: the name of an import must end in {', '.join(_KINDS)}")
         params = {"dry_run": str(dry_run).lower(), **({"project": project} if project else {})}
         return self._ask("POST", "imports/", body=Path(path), params=params, headers={"Content-Type": kind})
 
     def reports(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield reports, newest first, a page at a time; filters as docs/rest.md names them."""
+        """Yield reports, newest first; filters as in docs/rest.md."""
         return self._all("reports/", filters)
 
     def report(self, number: int, *, version: int | None = None) -> dict[str, Any]:
-        """Return a report with its Markdown, of an earlier version where one is named."""
+        """Return a report with its Markdown, optionally of an earlier version."""
         return self._ask("GET", f"reports/{int(number)}/", params={} if version is None else {"version": version})
 
     def _save(self, target: Path, method: str, address: str, **request: Any) -> Path:
-        """Store what is answered; where that is a task, what the task makes."""
+        """Download the answer, or the file of a background task."""
         part = Part(target)
         try:
             answer = self._answer(method, address, part=part, **request)
             if answer.status_code == 202:
-                answer = self._answer("GET", f"tasks/{self._made(answer.json())}/file/", part=part)
+                answer = self._answer("GET", f"tasks/{self._made(int(answer.json()['id']))}/file/", part=part)
             if not answer.is_success:
                 raise Refused.by(answer)
             return part.finish()
         finally:
             part.abandon()
 
-    def _made(self, task: Mapping[str, Any], *, time_limit_s: float = 3600.0) -> int:
-        """Wait for a task in the background and return its number."""
-        ends, pause_s = time.monotonic() + time_limit_s, 0.5
-        while task["state"] in ("waiting", "running"):
-            if time.monotonic() + pause_s > ends:
-                raise TimeLimit(f"{task['title']} was not made after {time_limit_s:g} s")
-            self._sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 15.0)
-            task = self._ask("GET", f"tasks/{int(task['id'])}/")
+    def _made(self, number: int, *, time_limit_s: float = 3600.0) -> int:
+        """Wait for a background task and return its number."""
+        for task in self._polled(f"tasks/{number}/", time_limit_s):
+            if task["state"] not in UNFINISHED:
+                break
+        else:
+            raise TimeLimit(f"{task['title']} was not complete after {time_limit_s:g} s")
         if task["state"] != "done":
             raise NotMade(f"{task['title']} was not made: {task['message']}")
-        return int(task["id"])
+        return number
+
+    def _polled(self, address: str, time_limit_s: float) -> Iterator[dict[str, Any]]:
+        """Yield answers of an address with growing pauses, within the time limit."""
+        ends, pause_s = time.monotonic() + time_limit_s, 0.5
+        yield self._ask("GET", address)
+        while time.monotonic() + pause_s <= ends:
+            self._sleep(pause_s)
+            pause_s = min(1.5 * pause_s, 15.0)
+            yield self._ask("GET", address)
 
     def _send(
         self, specification: Specification, address: str, project: str | None, headers: dict[str, str]
@@ -265,10 +300,10 @@ class Client:
         if not answer.is_success:
             raise Refused.by(answer)
         try:
-            told: dict[str, Any] = answer.json()
+            body: dict[str, Any] = answer.json()
         except ValueError as error:
-            raise NotReached(f"what answers at {self._http.base_url} is not Rankwire") from error
-        return told
+            raise NotReached(f"the server at {self._http.base_url} is not Rankwire") from error
+        return body
 
     def _answer(
         self,
@@ -280,55 +315,59 @@ class Client:
         headers: Mapping[str, str] | None = None,
         **request: Any,
     ) -> httpx.Response:
-        """Send it until there is an answer: each request of this client may be sent again without harm.
+        """Send a request, repeatedly if necessary: all requests are idempotent.
 
-        A file goes to ``part``, after a cut from where it ended; ``body`` is a file that is sent.
+        ``part`` receives a file, resumed after an interruption; ``body`` is a file to upload.
         """
-        why = ""
+        reason = ""
         for attempt in range(ATTEMPTS):
             pause_s = min(2.0**attempt, LONGEST_PAUSE_S)
             try:
-                sent = {**(headers or {}), **(part.headers() if part is not None else {})}
+                all_headers = {**(headers or {}), **(part.headers() if part is not None else {})}
                 with (
                     nullcontext() if body is None else body.open("rb") as content,
-                    self._http.stream(method, address, headers=sent, **_with(content, request)) as answer,
+                    self._http.stream(method, address, headers=all_headers, **_with(content, request)) as answer,
                 ):
                     if part is not None and answer.status_code in (200, 206):
-                        part.take(answer)
+                        part.write(answer)
                     else:
                         answer.read()
             except httpx.TransportError as error:
-                why = str(error) or type(error).__name__
+                reason = str(error) or type(error).__name__
             else:
                 if answer.status_code not in _NOT_NOW:
                     return answer
-                why = f"{answer.status_code} {answer.reason_phrase}"
+                reason = f"{answer.status_code} {answer.reason_phrase}"
                 after = answer.headers.get("Retry-After", "")
                 pause_s = min(float(after), LONGEST_PAUSE_S) if after.isdecimal() else pause_s
             if attempt + 1 < ATTEMPTS:
                 self._sleep(pause_s)
-        raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {why}")
+        raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {reason}")
 
 
-def _with(content: IO[bytes] | None, request: Mapping[str, Any]) -> dict[str, Any]:
-    return {**request} if content is None else {**request, "content": content}
+def _with(content: IO[bytes] | None, request: dict[str, Any]) -> dict[str, Any]:
+    return request if content is None else {**request, "content": content}
 
 
-def is_over(experiment: Mapping[str, Any]) -> bool:
-    """Whether no trial of it is left to run, as far as the server tells."""
-    return str(experiment["status"]) not in UNFINISHED
-
-
-UNFINISHED = ("waiting", "running")
-
-
-def _place(of: str | int) -> str:
-    """Where the parts of an experiment or of a trial are asked for."""
+def _path(of: str | int) -> str:
+    """Return the path of an experiment (slug) or trial (number)."""
     return f"trials/{of}" if isinstance(of, int) else f"experiments/{_part(of)}"
 
 
 def _part(slug: str) -> str:
-    """Return a slug as one part of an address. Raises ValueError for what cannot be one."""
+    """Return a valid slug. Raises ValueError."""
     if not slug or not all(letter.isalnum() or letter in "-_" for letter in slug):
         raise ValueError(f"{slug!r} is not a short name (slug)")
     return slug
+
+
+def stored_token() -> str | None:
+    """Return the token of the file, or None. Raises OSError, ValueError."""
+    configured = os.environ.get("RANKWIRE_TOKEN_FILE")
+    home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    path = Path(configured) if configured else Path(home) / "rankwire" / "token"
+    if not configured and not path.is_file():
+        return None
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ValueError(f"others can read the token in {path}: chmod 600 {path}")
+    return path.read_text(encoding="utf-8").strip()

@@ -1,7 +1,7 @@
-"""`rankwire`: the client as a command.
+"""Command `rankwire`.
 
-Exit codes: 0 it worked; 1 trials failed, were cancelled or are held; 2 bad input, refused by this command or by the
-server; 3 the server was not reached, failed, or an experiment was not over in time; 130 ended with Ctrl-C.
+Exit codes: 0 success; 1 failed, cancelled or held trials; 2 input that the command or the server refused; 3 server or network
+error, or time limit; 130 interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rankwire_client.errors import RankwireError, Refused
 OK, FAILED_TRIALS, BAD_INPUT, SERVER, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what ``arguments`` say and return the exit code; argparse itself exits with 2."""
-    asked = _parser().parse_args(arguments)
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; argparse exits with 2 by itself."""
+    options = _parser().parse_args(argv)
     try:
         with Client() as client:
-            if asked.what in _FILES:
-                return _FILES[asked.what](client, asked)
-            told = _told(client, asked)
+            if options.what in _FILES:
+                return _FILES[options.what](client, options)
+            answer = _request(client, options)
     except Refused as refused:
-        for problem in [str(each) for each in refused.problems] or [str(refused)]:
+        for problem in [str(problem) for problem in refused.problems] or [str(refused)]:
             print(f"rankwire: {problem}", file=sys.stderr)
         return SERVER if refused.status >= 500 else BAD_INPUT
     except RankwireError as error:
@@ -41,48 +41,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"rankwire: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        print("rankwire: ended; what was queued goes on", file=sys.stderr)
+        print("rankwire: interrupted; queued trials continue", file=sys.stderr)
         return INTERRUPTED
-    if asked.what == "validate":
-        print(_would_do(told) if not asked.json else json.dumps(told, indent=2, ensure_ascii=False))
+    if options.what == "validate":
+        print(_would_do(answer) if not options.json else json.dumps(answer, indent=2, ensure_ascii=False))
         return OK
-    if asked.what == "result" or asked.json:
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+    if options.what == "result" or options.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
-        print(_line(told))
-    if asked.what == "result" or (asked.what == "submit" and not asked.wait):
+        print(_line(answer))
+    if options.what == "result" or (options.what == "submit" and not options.wait):
         return OK
-    trials = told["trials"]
-    return FAILED_TRIALS if trials["failed"] or trials["cancelled"] or told["status"] == "held" else OK
+    trials = answer["trials"]
+    return FAILED_TRIALS if trials["failed"] or trials["cancelled"] or answer["status"] == "held" else OK
 
 
-def _told(client: Client, asked: argparse.Namespace) -> dict[str, Any]:
-    if asked.what == "status":
-        return client.experiment(asked.slug)
-    if asked.what == "result":
-        return client.result(asked.slug)
-    if asked.what == "validate":
-        return client.validate(Path(asked.file).read_text(encoding="utf-8"), project=asked.project)
-    told = client.submit(Path(asked.file).read_text(encoding="utf-8"), project=asked.project)
-    if not asked.wait:
-        return told
+def _request(client: Client, options: argparse.Namespace) -> dict[str, Any]:
+    if options.what == "status":
+        return client.experiment(options.slug)
+    if options.what == "result":
+        return client.result(options.slug)
+    if options.what == "validate":
+        return client.validate(Path(options.file).read_text(encoding="utf-8"), project=options.project)
+    answer = client.submit(Path(options.file).read_text(encoding="utf-8"), project=options.project)
+    if not options.wait:
+        return answer
     if not sys.stderr.isatty():
-        return client.wait(told["slug"], time_limit_s=asked.time_limit)
+        return client.wait(answer["slug"], time_limit_s=options.time_limit)
     try:
-        return client.wait(told["slug"], time_limit_s=asked.time_limit, progress=_show)
+        return client.wait(answer["slug"], time_limit_s=options.time_limit, progress=_show)
     finally:
         print(file=sys.stderr)
 
 
-def _results(client: Client, asked: argparse.Namespace) -> int:
-    """Write the table to its file, or to standard output when all of it is here."""
-    client.experiment(asked.slug)  # the table of an experiment that is not there would be empty
-    table = {"form": asked.format, "rows": asked.rows, "experiment": asked.slug, "every": asked.every}
-    if asked.output:
-        client.table(asked.output, **table)
+def _results(client: Client, options: argparse.Namespace) -> int:
+    """Write the table to a file, or to standard output once it is complete."""
+    client.experiment(options.slug)  # a missing experiment would give an empty table
+    table = {"form": options.format, "rows": options.rows, "experiment": options.slug, "every": options.every}
+    if options.output:
+        client.table(options.output, **table)
         return OK
-    if asked.format == "parquet" and sys.stdout.isatty():
-        raise ValueError("Parquet is nothing to read on a terminal: name a file with -o")
+    if options.format == "parquet" and sys.stdout.isatty():
+        raise ValueError("Parquet is a binary format: name a file with -o")
     with TemporaryDirectory(prefix="rankwire-") as directory:
         with client.table(Path(directory) / "table", **table).open("rb") as stream:
             shutil.copyfileobj(stream, sys.stdout.buffer)
@@ -90,55 +90,57 @@ def _results(client: Client, asked: argparse.Namespace) -> int:
     return OK
 
 
-def _chart(client: Client, asked: argparse.Namespace) -> int:
-    """Write the table behind a chart to its file or to standard output; without a name, say which charts there are."""
-    of = int(asked.of[2:]) if asked.of.startswith("t:") else asked.of
-    if not asked.name:
+def _chart(client: Client, options: argparse.Namespace) -> int:
+    """Write the table behind a chart, or list the charts without a name."""
+    of = int(options.of[2:]) if options.of.startswith("t:") else options.of
+    if not options.name:
         for chart in client.charts(of):
             views = f" ({', '.join(chart['views'])})" if chart["views"] else ""
             print(f"{chart['name']}: {chart['title']}{views}")
-    elif asked.output:
-        client.chart(of, asked.name, asked.output, view=asked.view)
+    elif options.output:
+        client.chart(of, options.name, options.output, view=options.view)
     else:
         with TemporaryDirectory(prefix="rankwire-") as directory:
-            table = client.chart(of, asked.name, Path(directory) / "chart.csv", view=asked.view)
+            table = client.chart(of, options.name, Path(directory) / "chart.csv", view=options.view)
             sys.stdout.write(table.read_bytes().decode())
     return OK
 
 
-def _download(client: Client, asked: argparse.Namespace) -> int:
-    """Store the files of a trial that are named, otherwise all that are kept."""
-    kept = [each["name"] for each in client.trial(asked.trial)["artifacts"] if each["removed_at"] is None]
-    if wrong := [name for name in asked.names if name not in kept]:
-        raise ValueError(f"trial {asked.trial} has no file {wrong[0]}; it has {', '.join(kept) or 'none'}")
-    directory = Path(asked.output)
+def _download(client: Client, options: argparse.Namespace) -> int:
+    """Download the named artifacts of a trial, or all."""
+    available = [file["name"] for file in client.trial(options.trial)["artifacts"] if file["removed_at"] is None]
+    if wrong := [name for name in options.names if name not in available]:
+        raise ValueError(f"trial {options.trial} has no file {wrong[0]}; it has {', '.join(available) or 'none'}")
+    directory = Path(options.output)
     directory.mkdir(parents=True, exist_ok=True)
-    for name in asked.names or kept:
-        print(client.download(asked.trial, name, directory / name.replace("/", "-")))
+    for name in options.names or available:
+        print(client.download(options.trial, name, directory / name.replace("/", "-")))
     return OK
 
 
-def _bundle(client: Client, asked: argparse.Namespace) -> int:
-    target = asked.output or f"{asked.slug}.zip"
-    print(client.bundle(asked.slug, target, captures=asked.captures, anonymise=asked.anonymise))
+def _bundle(client: Client, options: argparse.Namespace) -> int:
+    target = options.output or f"{options.slug}.zip"
+    print(client.bundle(options.slug, target, captures=options.captures, anonymise=options.anonymise))
     return OK
 
 
-def _import(client: Client, asked: argparse.Namespace) -> int:
-    told = client.import_(asked.file, project=asked.project, dry_run=asked.dry_run)
-    if asked.json:
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+def _import(client: Client, options: argparse.Namespace) -> int:
+    answer = client.import_(options.file, project=options.project, dry_run=options.dry_run)
+    if options.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
-        for each in told["arrivals"]:
-            note = f"; {each['note']}" if each["note"] else ""
-            print(f"{each['name']}: {_plural(each['trials'], 'trial')}, {_plural(each['files'], 'file')}{note}")
-        for sentence in told["left_out"]:
+        for arrival in answer["arrivals"]:
+            note = f"; {arrival['note']}" if arrival["note"] else ""
+            print(
+                f"{arrival['name']}: {_plural(arrival['trials'], 'trial')}, {_plural(arrival['files'], 'file')}{note}"
+            )
+        for sentence in answer["left_out"]:
             print(f"left out: {sentence}")
     return OK
 
 
 _FILES = {"results": _results, "chart": _chart, "download": _download, "bundle": _bundle, "import": _import}
-"""What brings or sends files."""
+"""Commands that transfer files."""
 
 
 def _show(experiment: dict[str, Any]) -> None:
@@ -149,13 +151,13 @@ def _line(experiment: dict[str, Any]) -> str:
     trials = experiment["trials"]
     over = trials["finished"] + trials["failed"] + trials["cancelled"]
     failed = f", {trials['failed']} failed" if trials["failed"] else ""
-    return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials over{failed}"
+    return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials complete{failed}"
 
 
-def _would_do(told: dict[str, Any]) -> str:
-    trials, points = _plural(told["trials"], "trial"), _plural(told["configurations"], "configuration")
-    first = f"{trials} of {points}, about {told['seconds'] / 60:.1f} minutes"
-    return "\n".join([first, *told["notes"]])
+def _would_do(answer: dict[str, Any]) -> str:
+    trials, points = _plural(answer["trials"], "trial"), _plural(answer["configurations"], "configuration")
+    first = f"{trials} of {points}, about {answer['seconds'] / 60:.1f} minutes"
+    return "\n".join([first, *answer["notes"]])
 
 
 def _plural(count: int, noun: str) -> str:
@@ -163,7 +165,7 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _seconds(text: str) -> float:
-    """A time limit. Raises ValueError for what is none: nothing would ever be over after `nan` seconds."""
+    """Parse a time limit. Raises ValueError, also for `nan` and `inf`."""
     seconds = float(text)
     if not 0 <= seconds < math.inf:
         raise ValueError(text)
@@ -173,54 +175,50 @@ def _seconds(text: str) -> float:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rankwire",
-        description="Ask a Rankwire server. Its address stands in RANKWIRE_URL, the token in RANKWIRE_TOKEN.",
-        epilog="Exit codes: 0 it worked, 1 failed, cancelled or held trials, 2 bad input, 3 server, network or time limit.",
+        description="Client of a Rankwire server. Set its URL in RANKWIRE_URL and the token in RANKWIRE_TOKEN.",
+        epilog="Exit codes: 0 success, 1 failed, cancelled or held trials, 2 bad input, 3 server, network or time limit.",
     )
     commands = parser.add_subparsers(dest="what", required=True)
-    submit = commands.add_parser("submit", help="queue the experiment of a YAML file")
-    submit.add_argument("file", metavar="FILE")
-    submit.add_argument("--project", help="slug of the project; otherwise `default`")
-    submit.add_argument("--wait", action="store_true", help="until it is over")
-    submit.add_argument("--time-limit", type=_seconds, default=86_400.0, metavar="SECONDS", help="of --wait (a day)")
-    submit.add_argument("--json", action="store_true", help="all that the server tells")
-    validate = commands.add_parser("validate", help="what the experiment of a YAML file would do, without queueing it")
-    validate.add_argument("file", metavar="FILE")
-    validate.add_argument("--project", help="slug of the project; otherwise `default`")
-    validate.add_argument("--json", action="store_true", help="all that the server tells")
-    status = commands.add_parser("status", help="how far an experiment is")
-    status.add_argument("slug", metavar="SLUG")
-    status.add_argument("--json", action="store_true", help="all that the server tells")
-    result = commands.add_parser("result", help="its answer and everything measured, as JSON")
-    result.add_argument("slug", metavar="SLUG")
-    results = commands.add_parser("results", help="its trials with every parameter and everything measured, as a table")
-    results.add_argument("slug", metavar="SLUG")
-    results.add_argument(
-        "--format", choices=["csv", "json", "jsonl", "parquet"], default="csv", help="csv when left out"
+
+    def command(name: str, about: str, *arguments: tuple[str, dict[str, Any]]) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=about)
+        for flag, options in arguments:
+            added.add_argument(flag, **options)
+        return added
+
+    file, slug = ("file", {"metavar": "FILE"}), ("slug", {"metavar": "SLUG"})
+    project = ("--project", {"help": "slug of the project (default: `default`)"})
+    as_json = ("--json", {"action": "store_true", "help": "print the whole answer"})
+    output: dict[str, Any] = {"metavar": "FILE", "help": "default: standard output"}
+    submit = command("submit", "queue the experiment of a YAML file", file, project, as_json)
+    submit.add_argument("--wait", action="store_true", help="wait for its end")
+    submit.add_argument(
+        "--time-limit", type=_seconds, default=86_400.0, metavar="SECONDS", help="limit of --wait (default: a day)"
     )
+    command("validate", "show the effect of a YAML file without queueing it", file, project, as_json)
+    command("status", "show the progress of an experiment", slug, as_json)
+    command("result", "print answer and measurements as JSON", slug)
+    results = command("results", "write trials with parameters and measurements as a table", slug)
+    results.add_argument("--format", choices=["csv", "json", "jsonl", "parquet"], default="csv", help="default: csv")
     results.add_argument("--rows", choices=["trials", "configurations", "measurements"], default="trials")
-    results.add_argument("--every", action="store_true", help="also trials that enter no statistics")
-    results.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
-    chart = commands.add_parser("chart", help="the table behind a chart of its page, as CSV")
-    chart.add_argument("of", metavar="SLUG", help="of the experiment; t:NUMBER for a trial")
-    chart.add_argument("name", nargs="?", metavar="NAME", help="otherwise the charts that there are")
-    chart.add_argument("--view", help="one of the chart's views; otherwise that with which it opens")
-    chart.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
-    download = commands.add_parser("download", help="files of a trial, checked against their hashes")
-    download.add_argument("trial", type=int, metavar="TRIAL", help="its number")
-    download.add_argument("names", nargs="*", metavar="NAME", help="otherwise all")
-    download.add_argument("-o", "--output", metavar="DIRECTORY", default=".", help="otherwise where you are")
-    bundle = commands.add_parser("bundle", help="an experiment with its files, for another Rankwire")
-    bundle.add_argument("slug", metavar="SLUG")
+    results.add_argument("--every", action="store_true", help="include excluded trials")
+    results.add_argument("-o", "--output", **output)
+    chart = command("chart", "write the table behind a chart as CSV")
+    chart.add_argument("of", metavar="SLUG", help="slug of an experiment; t:NUMBER for a trial")
+    chart.add_argument("name", nargs="?", metavar="NAME", help="default: list the charts")
+    chart.add_argument("--view", help="view of the chart (default: its first)")
+    chart.add_argument("-o", "--output", **output)
+    download = command("download", "download artifacts of a trial and verify their hashes")
+    download.add_argument("trial", type=int, metavar="TRIAL", help="number of the trial")
+    download.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    download.add_argument("-o", "--output", metavar="DIRECTORY", default=".", help="default: current directory")
+    bundle = command("bundle", "download an experiment with its artifacts, for another Rankwire", slug)
     bundle.add_argument("--captures", choices=["all", "headers", "none"], default="all")
-    bundle.add_argument("--anonymise", action="store_true", help="other addresses; not with all of the captures")
-    bundle.add_argument("-o", "--output", metavar="FILE", help="otherwise SLUG.zip")
-    brought = commands.add_parser(
-        "import", help="a bundle (.zip), a description (.yaml), another tool's report (.json)"
-    )
-    brought.add_argument("file", metavar="FILE")
-    brought.add_argument("--project", help="slug of the project; otherwise `default`")
-    brought.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
-    brought.add_argument("--json", action="store_true", help="all that the server tells")
+    bundle.add_argument("--anonymise", action="store_true", help="replace addresses; not with complete captures")
+    bundle.add_argument("-o", "--output", metavar="FILE", help="default: SLUG.zip")
+    about = "import a bundle (.zip), a description (.yaml) or another tool's report (.json)"
+    imported = command("import", about, file, project, as_json)
+    imported.add_argument("--dry-run", action="store_true", help="show the effect without importing")
     return parser
 
 

@@ -1,10 +1,10 @@
-"""What can go wrong.
+"""Errors of the client.
 
 RankwireError
-├── Refused     the server answered that it does not do this
-├── NotReached  there was no answer, also not after several attempts
-├── NotMade     what the server was to make in the background was not made
-└── TimeLimit   the experiment was not over in time
+├── Refused     the server refused the request
+├── NotReached  the server did not answer, after several attempts
+├── NotMade     a file was not made in the background, or arrived damaged
+└── TimeLimit   the experiment or file was not complete in time
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import httpx
 
 
 class RankwireError(Exception):
-    """Anything that this client raises by itself."""
+    """Base class of the errors of this client."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong; ``path`` is the dotted path of the field, empty for the request as a whole."""
+    """A problem of a request, with the dotted ``path`` of a field or an empty one."""
 
     path: str
     message: str
     line: int | None = None
 
     def __str__(self) -> str:
-        where = f"{self.path}: " if self.path else ""
-        return f"{where}{self.message}" + (f" (line {self.line})" if self.line else "")
+        field = f"{self.path}: " if self.path else ""
+        return f"{field}{self.message}" + (f" (line {self.line})" if self.line else "")
 
 
 class Refused(RankwireError):
-    """The server refused a request: ``status`` and ``title`` of the answer, and each of its problems."""
+    """A refused request with ``status``, ``title`` and ``problems`` of the answer."""
 
     def __init__(self, status: int, title: str, problems: list[Problem]) -> None:
         self.status, self.title, self.problems = status, title, problems
@@ -44,22 +44,22 @@ class Refused(RankwireError):
 
     @classmethod
     def by(cls, answer: httpx.Response) -> Refused:
-        """Return what ``answer`` tells; one that is not in the shape of REST has no problems."""
+        """Create the error of an answer, without problems if it is not from Rankwire."""
         try:
-            told = answer.json()["errors"]
-            problems = [Problem(str(each["path"]), str(each["message"]), each.get("line")) for each in told]
+            errors = answer.json()["errors"]
+            problems = [Problem(str(error["path"]), str(error["message"]), error.get("line")) for error in errors]
         except (ValueError, KeyError, TypeError, AttributeError):
             problems = []
         return cls(answer.status_code, answer.reason_phrase, problems)
 
 
 class NotReached(RankwireError):
-    """No answer came, or only that the server is not there at the moment."""
+    """The server did not answer or was unavailable."""
 
 
 class NotMade(RankwireError):
-    """A file that the server was to make in the background was not made (the sentence is the server's), or did not arrive whole."""
+    """A background task of the server failed, or a file arrived damaged."""
 
 
 class TimeLimit(RankwireError):
-    """Waiting ended before the experiment did, or before a table was made."""
+    """The experiment or the file was not complete within the time limit."""

@@ -1,4 +1,4 @@
-"""Somebody who has signed in and given the password again lately."""
+"""A user who signed in and confirmed the password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who signs in, and the code that the app of a second factor shows."""
+"""A user and the code of an authenticator app."""
 
 from __future__ import annotations
 

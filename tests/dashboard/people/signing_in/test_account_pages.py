@@ -28,7 +28,7 @@ def test_recovery_codes_stand_on_their_page_until_they_are_used(with_an_app: Cli
     codes = Authenticator.objects.get(user=person, type="recovery_codes").wrap().get_unused_codes()
     page = html.fromstring(with_an_app.get(f"{FACTOR}recovery-codes/").content.decode())
     assert page.xpath("//main//pre//text()") == codes
-    assert f"{len(codes)} of {len(codes)} are left" in " ".join(page.find(".//main").text_content().split())
+    assert f"{len(codes)} of {len(codes)} unused" in " ".join(page.find(".//main").text_content().split())
 
 
 def test_a_key_is_offered_to_those_alone_who_have_one(with_an_app: Client, person: User) -> None:
@@ -41,7 +41,7 @@ def test_a_changed_password_says_what_it_ended(signed_in: Client) -> None:
     new = {"password1": "a long enough secret", "password2": "a long enough secret"}
     account = signed_in.post("/account/password/", {"oldpassword": PERSON["password"], **new}, follow=True)
     assert account.redirect_chain[-1][0] == "/account/"
-    assert "It ended all API tokens" in account.content.decode()
+    assert "All API tokens were deleted" in account.content.decode()
 
 
 def test_the_mail_with_a_link_says_who_it_is_for(person: User, client: Client, settings: Any, mailoutbox: Any) -> None:

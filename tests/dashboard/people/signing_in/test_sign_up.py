@@ -1,4 +1,4 @@
-"""Accounts are made by invitation only, unless the installation says otherwise."""
+"""Accounts need an invitation unless sign-up is open."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 NEW = {"username": "newton", "email": "", "password1": "battery staple", "password2": "battery staple"}
 
 
-def test_nobody_makes_an_account_by_themselves(library: Project, client: Client) -> None:
+def test_sign_up_is_closed_by_default(library: Project, client: Client) -> None:
     assert client.post("/sign-up/", NEW).status_code == 200
     assert not User.objects.filter(username="newton").exists()
     assert "sign-up" not in client.get("/sign-in/").content.decode()
 
 
-def test_everybody_does_where_the_installation_lets_them(library: Project, client: Client, settings: Any) -> None:
+def test_sign_up_is_open_if_the_setting_allows_it(library: Project, client: Client, settings: Any) -> None:
     settings.SIGN_UP = True
     assert client.post("/sign-up/", NEW).status_code == 302
     assert not Membership.objects.filter(user__username="newton").exists()

@@ -1,0 +1,109 @@
+"""Pages of bundles and imports."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard.background.bundles import ask_bundle
+from dashboard.exchange.forms import BundleForm, ImportForm
+from dashboard.requests import concurrency_limits
+from dashboard.requests.lookup import members_asked
+from experiments.access import projects_for, visible_experiments
+from experiments.errors import BadBundle, CannotExport, InvalidSpec
+from experiments.exchange.choice import chosen_by
+from experiments.exchange.import_plan import ImportResult
+from experiments.exchange.intake import take_in_sent
+from experiments.models import Project
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_bundle(request: HttpRequest) -> HttpResponse:
+    """Show the form of a bundle; on POST create its task."""
+    names = members_asked(request)
+    context = {"place": "experiments"}
+    try:
+        chosen = chosen_by(names, visible_experiments(request.user))
+    except CannotExport as error:
+        return render(request, "exchange/bundle.html", {**context, "why": str(error)}, status=400)
+    form = BundleForm(request.POST or None)
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            return redirect(ask_bundle(request.user, names, **form.cleaned_data))
+    counts = [(member.experiment, member.rows().count(), bool(member.trials)) for member in chosen]
+    context = {**context, "form": form, "chosen": counts, "trials": sum(count for _, count, _ in counts)}
+    return render(request, "exchange/bundle.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def import_page(request: HttpRequest) -> HttpResponse:
+    """Show the form of an import; on POST a dry run, or with ``import`` the import."""
+    projects = projects_for(request.user)
+    if not projects:
+        raise PermissionDenied
+    form = ImportForm(projects, request.POST or None, request.FILES or None)
+    result: ImportResult | None = None
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            project = next(project for project in projects if project.slug == form.cleaned_data["project"])
+            dry_run = "import" not in request.POST
+            try:
+                result = import_upload(request.user, form.cleaned_data["file"], project, dry_run=dry_run)
+            except BadBundle as error:
+                form.add_error("file", str(error))
+            except InvalidSpec as error:
+                for problem in error.errors:
+                    form.add_error("file", str(problem))
+            else:
+                status = 200
+                if not dry_run:
+                    return _imported(request, result)
+    return render(
+        request, "exchange/import.html", {"place": "experiments", "form": form, "brought": result}, status=status
+    )
+
+
+def import_upload(user: Any, upload: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
+    """Import an uploaded file. Raise BadBundle, InvalidSpec, Busy."""
+    slot = concurrency_limits.take(user, "import")
+    try:
+        with _on_disk(upload) as path:
+            return take_in_sent(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
+    finally:
+        slot.leave()
+
+
+@contextmanager
+def _on_disk(upload: UploadedFile[Any]) -> Iterator[Path]:
+    if isinstance(upload, TemporaryUploadedFile):
+        yield Path(upload.temporary_file_path())
+        return
+    with tempfile.NamedTemporaryFile(prefix="rankwire-import-") as file:
+        for piece in upload.chunks():
+            file.write(piece)
+        file.flush()
+        yield Path(file.name)
+
+
+def _imported(request: HttpRequest, result: ImportResult) -> HttpResponse:
+    for arrival in result.arrivals:
+        say, tag = (messages.success, "ok") if arrival.trials else (messages.info, "info")
+        say(request, arrival.words, extra_tags=tag)
+    if result.left_out:
+        messages.info(request, f"Left out: {'; '.join(result.left_out)}.", extra_tags="info")
+    stored = [arrival.stored for arrival in result.arrivals if arrival.stored is not None]
+    return redirect(stored[0]) if len(stored) == 1 else redirect("experiments")
