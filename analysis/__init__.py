@@ -19,23 +19,16 @@ if TYPE_CHECKING:
     from analysis.traffic.scopes import ScopeAnalysis
     from analysis.traffic.trust import DropCounters, Trust
 
-_HOME = {
-    "CaptureAnalysis": "analysis.capture_analysis",
-    "CaptureError": "analysis.errors",
-    "DecoderError": "analysis.errors",
-    "DropCounters": "analysis.traffic.trust",
-    "FilterError": "analysis.errors",
-    "Follower": "analysis.capture.follow",
-    "LiveCounters": "analysis.capture.follow",
-    "PacketTable": "analysis.packets",
-    "ScopeAnalysis": "analysis.traffic.scopes",
-    "Trust": "analysis.traffic.trust",
-    "UnreadableCapture": "analysis.errors",
-    "UnsupportedCapture": "analysis.errors",
-    "analyse": "analysis.capture_analysis",
-    "follow": "analysis.capture.follow",
-    "read_capture": "analysis.capture.tables",
+_NAMES = {
+    "analysis.capture.follow": ("Follower", "LiveCounters", "follow"),
+    "analysis.capture.tables": ("read_capture",),
+    "analysis.capture_analysis": ("CaptureAnalysis", "analyse"),
+    "analysis.errors": ("CaptureError", "DecoderError", "FilterError", "UnreadableCapture", "UnsupportedCapture"),
+    "analysis.packets": ("PacketTable",),
+    "analysis.traffic.scopes": ("ScopeAnalysis",),
+    "analysis.traffic.trust": ("DropCounters", "Trust"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "CaptureAnalysis",

@@ -41,10 +41,6 @@ class Addresses(Sequence[str]):
         packed = b"".join(_packed(text) for text in texts)
         return cls(np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, 2))
 
-    def with_more(self, texts: Iterable[str]) -> Addresses:
-        """These and more of them behind."""
-        return Addresses(np.concatenate([self._words, Addresses.of(texts)._words]))
-
     def __len__(self) -> int:
         return len(self._words)
 

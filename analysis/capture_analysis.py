@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from analysis.traffic import legacy, trust
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.rates import ScopeRates
-from analysis.traffic.reading import MOST_FLOWS, Asked, Connected, Measured, Reading
+from analysis.traffic.reading import MOST_FLOWS, Measured, Reading
 from analysis.traffic.scopes import ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
@@ -87,31 +87,27 @@ def analyse(
     decoder: DecoderName = "native",
     drops: DropCounters | None = None,
     mtu: int | None = None,
-    rank_map: Mapping[tuple[str, int], int] | None = None,
     progress: Progress | None = None,
     bootstrap: int = 0,
     link_rate_bps: float | None = None,
     host_ranks: Mapping[str, Sequence[int]] | None = None,
 ) -> CaptureAnalysis:
-    """Every metric of the catalogue that the capture ``path`` holds; a pipe, or standard input ("-"), is copied first.
+    """Return every metric of the catalogue that the capture ``path`` holds; a pipe, or standard input ("-"), is copied first.
 
-    ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
-    links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
-    with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates;
-    ``link_rate_bps`` is the rate of every host's link; ``host_ranks`` {address: its ranks} gives connections of MPI libraries
-    that do not say who speaks the ranks of hosts with one.
-    Memory stays bounded whatever the file's size. Raises CaptureError.
+    ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the links in bytes;
+    ``progress`` is called with (bytes read, bytes of the file); ``bootstrap`` is the number of replicates for p-values of the fits (0:
+    none); ``link_rate_bps`` is the rate of every host's link; ``host_ranks`` {address: its ranks} names ranks of hosts that have one,
+    for MPI libraries that do not state ranks on their connections. Memory is bounded. Raises CaptureError.
     """
 
-    asked = Asked(bootstrap, rank_map, host_ranks or {})
     with rereadable(path) as file:
-        found = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, asked)
+        found = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, bootstrap, host_ranks or {})
     reading, connected = found.reading, found.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = found.everything
     _add_tcp(whole, rates, connected.everything)
-    _add(whole, found.hosts.ports)
-    _add(whole, found.hosts.chains)
+    _add(whole, reading.ports.metrics(rates.duration_ns))
+    _add(whole, reading.chains.metrics())
     mpi = _absent(whole)
     if found.mpi is not None:
         mpi, mpi_rates = found.mpi
@@ -125,12 +121,12 @@ def analyse(
         capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(whole, reading.facts | _counts(connected) | reading.left_out(), drops, reading.signs, rates),
+        trust=_trust(whole, reading.facts | asdict(connected.limits) | reading.left_out(), drops, reading.signs, rates),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
-        roce=found.hosts.roce,
+        roce=reading.roce.result(),
     )
 
 
@@ -151,17 +147,6 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     if limits.sampled_share < 1:
         notes.append(f"quantiles of TCP are those of {amount(limits.sampled_share, SHARE)} of the samples")
     return notes
-
-
-def _counts(connected: Connected) -> dict[str, int]:
-    """What was left out of the TCP metrics and casts doubt on them."""
-    limits = connected.limits
-    return {
-        "torn_by_networks": connected.torn_by_networks,
-        "untracked_packets": limits.untracked_packets,
-        "gaps_forgotten": limits.gaps_forgotten,
-        "segments_forgotten": limits.segments_forgotten,
-    }
 
 
 def _add(analysis: ScopeAnalysis, measured: Measured) -> None:

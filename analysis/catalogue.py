@@ -191,7 +191,7 @@ _TCP: Final[list[Row]] = [
 _TRUST: Final[list[Row]] = [
     ("captured", "Captured packets", "1", "neutral", "Packets that the capture tool says it wrote.", "report of the capture tool"),
     ("received_by_filter", "Received packets", "1", "neutral", "Packets that passed the capture filter.", "report of the capture tool, else pcapng statistics block (isb_ifrecv)"),
-    ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else of each pcapng interface the larger of statistics block (isb_osdrop, isb_ifdrop) and packets (epb_dropcount)"),
+    ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else pcapng statistics block (isb_osdrop, isb_ifdrop)"),
     ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "report of the capture tool"),
     ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", _OWN),
     ("super_segment_share", "Super-segments, share", SHARE, "lower", "super_segments / TCP packets.", _OWN),

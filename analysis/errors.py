@@ -1,11 +1,4 @@
-"""What can go wrong with a capture, as one family.
-
-CaptureError                 anything below; its text is one sentence for a reader
-├── UnreadableCapture        no such file, empty, or not a capture at all
-├── UnsupportedCapture       a known format with a link type or feature that the chosen decoder does not know
-├── DecoderError             the second decoder (tshark) is missing, failed or ran out of time
-└── FilterError              tshark refused a display filter
-"""
+"""Errors of captures, one family below CaptureError."""
 
 from __future__ import annotations
 

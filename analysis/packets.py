@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,6 @@ NO_TIME: Final = np.int64(-(2**63))
 # What a greeting of an MPI library says in place of a jobid (kernels.greetings)
 NO_GREETING: Final = -2
 WITHOUT_RANK: Final = -1
-ONE_SIDED: Final = 1 << 40
-"""Counts only when the other side answers alike."""
-OTHER_SIDE: Final = 1 << 41
-"""Said by the side that did not send this packet."""
 
 # Bits of PacketTable.kind
 IPV4: Final = 1
@@ -40,22 +36,17 @@ CUT: Final = 64
 REVERSE: Final = 128
 """The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
 
-_WHOLE_TABLE: Final = (
-    "hosts",
-    "flow_endpoints",
-    "flow_protocol",
-    "flow_network",
-    "flow_strays",
-    "btl_handshakes",
-    "source",
-)
+COLUMNS: Final[dict[str, Any]] = {
+    "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint32, "dst": np.uint32,
+    "sport": np.uint16, "dport": np.uint16, "flow": np.uint32, "payload": np.uint32, "seq": np.uint32, "ack": np.uint32,
+    "window": np.uint16, "tcp_flags": np.uint8, "wscale": np.uint8, "mss": np.uint16, "fingerprint": np.uint32,
+}  # fmt: skip
+"""The per-packet columns of a PacketTable, in order, with their types."""
 
 # What names a virtual network, in the upper bits of its word in PacketTable.flow_network
 VXLAN: Final = 1
 GENEVE: Final = 2
 GRE: Final = 3
-PPPOE: Final = 4
-PBB: Final = 5
 
 ENDS: Final = np.dtype([("hosts", np.uint32, 2), ("ports", np.uint16, 2)])
 """Of a flow: host and port of endpoint A and of B. What a decoder gives may have other fields between them."""
@@ -105,8 +96,6 @@ class PacketTable:
     """Shape (F,): IP protocol number."""
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.frames.encapsulation); (0,) where unknown."""
-    flow_strays: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
-    """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings)."""
     source: dict[str, Any] = field(default_factory=dict)
@@ -127,13 +116,12 @@ class PacketTable:
         """
         rows, named = self.btl_handshakes[:, 0], self.btl_handshakes[:, 1] >= 0
         said = self.btl_handshakes[named & (rows >= first) & (rows < (len(self) if behind is None else behind))]
-        sides = self.kind[said[:, 0]] >> 7 ^ (said[:, 1] & OTHER_SIDE > 0)
-        return np.stack([said[:, 0], sides, said[:, 1] & ~OTHER_SIDE, said[:, 2]], axis=1)
+        return np.stack([said[:, 0], self.kind[said[:, 0]] >> 7, said[:, 1], said[:, 2]], axis=1)
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """Names of the per-packet columns, in order."""
-        return tuple(f.name for f in fields(cls))[: -len(_WHOLE_TABLE)]
+        return tuple(COLUMNS)
 
     @classmethod
     def joined(cls, tables: Sequence[PacketTable], source: dict[str, Any]) -> PacketTable:
@@ -148,7 +136,6 @@ class PacketTable:
             flow_endpoints=last.flow_endpoints,
             flow_protocol=last.flow_protocol,
             flow_network=last.flow_network,
-            flow_strays=last.flow_strays,
             btl_handshakes=np.concatenate(handshakes),
             source=source,
         )
@@ -156,6 +143,4 @@ class PacketTable:
     @classmethod
     def empty(cls, source: dict[str, Any]) -> PacketTable:
         """A table without packets."""
-        hints = get_type_hints(cls)
-        none: dict[str, Any] = {name: np.zeros(0, hints[name].__args__[1].__args__[0]) for name in cls.columns()}
-        return cls(**none, source=source)
+        return cls(**{name: np.zeros(0, dtype) for name, dtype in COLUMNS.items()}, source=source)

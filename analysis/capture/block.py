@@ -8,28 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels.decode import Columns
+from analysis.packets import COLUMNS
 
-_DTYPES: Final = Columns(
-    offset=np.int64,
-    link=np.int64,
-    time_ns=np.int64,
-    orig_len=np.uint32,
-    cap_len=np.uint32,
-    kind=np.uint8,
-    src=np.uint32,
-    dst=np.uint32,
-    sport=np.uint16,
-    dport=np.uint16,
-    flow=np.uint32,
-    payload=np.uint32,
-    seq=np.uint32,
-    ack=np.uint32,
-    window=np.uint16,
-    tcp_flags=np.uint8,
-    wscale=np.uint8,
-    mss=np.uint16,
-    fingerprint=np.uint32,
-)
+_DTYPES: Final = Columns(offset=np.int64, link=np.int64, **COLUMNS)
 
 
 class Block:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from analysis.addresses import Addresses
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
-from analysis.capture.handshake_signatures import Greetings
 from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.memory import reserved
@@ -27,7 +26,6 @@ class Decoder:
     def __init__(self) -> None:
         self._tables = np.zeros(1, endpoints.TABLES)
         self._handshakes = np.empty((0, 3), np.int64)
-        self._greetings = Greetings()
         self._host_slots, self._hosts = _room(MOST_HOSTS, endpoints.HOST)
         self._flow_slots, self._flows = _room(MOST_FLOWS, endpoints.FLOW)
         self._recent = np.zeros(endpoints.RECENT_ROOM, endpoints.RECENT)
@@ -53,25 +51,19 @@ class Decoder:
         flows = self._flows[: self._count("flows")]
         handshakes = self._handshakes[: self._count("handshakes")].copy()
         self._tables["handshakes"] = 0
-        columns = block.columns(rows)
         return PacketTable(
-            **columns,
+            **block.columns(rows),
             hosts=Addresses(self._hosts[: self._count("hosts")].view(np.uint64).reshape(-1, 2)),
             flow_endpoints=flows.view(endpoints.FLOW_ENDS),
             flow_protocol=flows["protocol"],
             flow_network=flows["network"],
-            flow_strays=flows["strays"],
-            btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
+            btl_handshakes=handshakes,
         )
 
     def facts(self) -> dict[str, Any]:
         """Counts over all chunks so far."""
         counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit", "hidden", "beyond_frame")
-        return {
-            "decoder": "native",
-            **{name: self._count(name) for name in counts},
-            "greetings_forgotten": self._greetings.forgotten,
-        }
+        return {"decoder": "native", **{name: self._count(name) for name in counts}}
 
 
 def _room(most: int, dtype: np.dtype[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from analysis.capture.stream import CaptureReader
-from analysis.packets import NO_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +17,6 @@ class LiveCounters:
 
     packets: int = 0
     wire_bytes: int = 0
-    first_time_s: float | None = None
-    """Stamp of the first packet, seconds since the epoch."""
-    last_time_s: float | None = None
     interval_s: float = 0.0
     interval_packets: int = 0
     interval_bytes: int = 0
@@ -48,7 +44,6 @@ class Follower:
         self._path = Path(path)
         self._reader: CaptureReader | None = None
         self._looked_at: float | None = None
-        self._first_ns = self._last_ns = int(NO_TIME)
         self.latest = LiveCounters()
 
     def __enter__(self) -> Follower:
@@ -69,16 +64,10 @@ class Follower:
         for table in self._reader.tables() if self._reader else ():
             packets += len(table)
             wire_bytes += int(table.orig_len.sum(dtype=np.int64))
-            stamped = table.time_ns[table.time_ns != NO_TIME]
-            if len(stamped):
-                self._last_ns = int(stamped[-1])
-                self._first_ns = int(stamped[0]) if self._first_ns == NO_TIME else self._first_ns
         now = time.monotonic()
         self.latest = LiveCounters(
             packets=self.latest.packets + packets,
             wire_bytes=self.latest.wire_bytes + wire_bytes,
-            first_time_s=None if self._first_ns == NO_TIME else self._first_ns / 1e9,
-            last_time_s=None if self._last_ns == NO_TIME else self._last_ns / 1e9,
             interval_s=0.0 if self._looked_at is None else now - self._looked_at,
             interval_packets=packets,
             interval_bytes=wire_bytes,

@@ -20,8 +20,8 @@ USUAL_LONGEST_RECORD: Final = 262_144
 LONGEST_RECORD: Final = 1 << 24
 """No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
 MOST_INTERFACES: Final = 65_536
-MOST_ENTRIES: Final = 1 << 19
-"""Section, interface and statistics blocks with their options: what joins a hundred thousand files has no more, and each costs time."""
+MOST_CONTROL_BYTES: Final = 1 << 25
+"""Of section, interface and statistics blocks: a file joined of 100 000 others has fewer, and each block costs time."""
 
 Buffer = npt.NDArray[np.uint8]
 
@@ -32,6 +32,8 @@ _PCAP_RELATIVES: Final = frozenset({0xA1B2CD34, 0x1C0001AB, 0x1C0001AC})
 _CONVERT: Final = "use --decoder pyshark, or convert the file with editcap -F pcap"
 _PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+_COUNTERS: Final = {4: "received", 5: "dropped_by_interface", 7: "dropped"}
+"""Options of interface statistics blocks."""
 
 
 class PcapFormat:
@@ -66,10 +68,6 @@ class PcapFormat:
             self.damage = "a record header claims more bytes than any packet has"
         return n, at, status
 
-    def block_length(self, data: Buffer, at: int) -> int:
-        """No record is passed over."""
-        return 0
-
     def facts(self) -> dict[str, Any]:
         return {
             "format": "pcap",
@@ -95,13 +93,10 @@ class PcapngFormat:
         self.snap_length = 0
         self.damage: str | None = None
         self.odd_stamps = 0
-        self._interfaces = np.zeros((0, 6), np.int64)
+        self._interfaces = np.zeros((0, 5), np.int64)
         self._count = 0
-        self._entries = 0
-        self._options_left = False
+        self._control_bytes = 0
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
-        self._between_packets: dict[tuple[int, int], int] = {}
-        """What packets say was dropped before them, by interface of the sections that are over."""
         self._resolutions: set[str] = set()
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
@@ -128,17 +123,10 @@ class PcapngFormat:
                 return n, at, framing.MORE if length == 0 else framing.DAMAGED
             at += length
 
-    def block_length(self, data: Buffer, at: int) -> int:
-        """Bytes of the block that begins at ``at``, by its own header."""
-        return _padded(int.from_bytes(data[at + 4 : at + 8].tobytes(), "big" if self.big_endian else "little"))
-
     def _control(self, data: Buffer) -> int:
         """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
         if len(data) < 12:
             return 0
-        if self._entries >= MOST_ENTRIES:
-            return self._too_many()
-        self._entries += 1
         head = data[:12].tobytes()
         big_endian = self.big_endian
         if head[:4] == _PCAPNG_MAGIC:
@@ -146,11 +134,14 @@ class PcapngFormat:
             if not big_endian and head[8:12] != _BYTE_ORDER_MAGIC.to_bytes(4, "little"):
                 return self._damaged("a section header without a byte-order mark")
         order: Any = "big" if big_endian else "little"
-        length = _padded(int.from_bytes(head[4:8], order))
-        if length < 12 or length > LONGEST_RECORD:
+        length = int.from_bytes(head[4:8], order)
+        if length < 12 or length % 4 or length > LONGEST_RECORD:
             return self._damaged("a block contradicts its own length")
         if len(data) < length:
             return 0
+        self._control_bytes += length
+        if self._control_bytes > MOST_CONTROL_BYTES:
+            return self._damaged(f"more than {MOST_CONTROL_BYTES} bytes of blocks that are no packets")
         block = data[:length].tobytes()
         if block[-4:] != head[4:8]:
             return self._damaged("a block contradicts its own length")
@@ -159,14 +150,10 @@ class PcapngFormat:
         if kind == framing.SECTION_HEADER:
             if length < 28 or not _is_known_section(block, order):
                 return self._damaged("a section header of an unknown version")
-            self._between_packets = self._dropped_between()
             self.sections += 1
             self._count = 0
             return length
         return self._interface(block, order, length) if kind == framing.INTERFACE else self._statistic(block, order)
-
-    def _too_many(self) -> int:
-        return self._damaged(f"more than {MOST_ENTRIES} blocks and options that are no packets")
 
     def _damaged(self, why: str) -> int:
         self.damage = why
@@ -177,9 +164,7 @@ class PcapngFormat:
             return self._damaged("an interface block that is too short, or too many of them")
         link = int.from_bytes(block[8:10], order)
         snap = int.from_bytes(block[12:16], order)
-        options = self._options(block[16:-4], order)
-        if self._options_left:
-            return self._too_many()
+        options = _options(block[16:-4], order)
         resolution = options[9][0] if options.get(9) else 6
         offset_s = int.from_bytes(options[14][:8], order, signed=True) if len(options.get(14, b"")) >= 8 else 0
         exponent = resolution & 0x7F
@@ -192,9 +177,9 @@ class PcapngFormat:
         else:
             rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
         limit = framing.TIME_LIMIT
-        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit), 0]
+        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit)]
         if self._count == len(self._interfaces):
-            grown = np.zeros((max(4, 2 * self._count), 6), np.int64)
+            grown = np.zeros((max(4, 2 * self._count), 5), np.int64)
             grown[: self._count] = self._interfaces
             self._interfaces = grown
         self._interfaces[self._count] = row
@@ -205,35 +190,17 @@ class PcapngFormat:
         return length
 
     def _statistic(self, block: bytes, order: Any) -> int:
-        """Interface statistics: 4 received, 5 dropped by the interface, 6 accepted by the filter, 7 dropped by the kernel."""
         if len(block) < 24:
             return self._damaged("a statistics block that is too short")
         number = int.from_bytes(block[8:12], order)
         counters = {
             code: int.from_bytes(value[:8], order)
-            for code, value in self._options(block[20:-4], order).items()
-            if code in (4, 5, 6, 7, 8) and len(value) >= 8
+            for code, value in _options(block[20:-4], order).items()
+            if code in _COUNTERS and len(value) >= 8
         }
         if len(self._statistics) < MOST_INTERFACES:
             self._statistics[self.sections, number] = counters  # the last block of an interface holds the totals
         return len(block)
-
-    def _options(self, data: bytes, order: Any) -> dict[int, bytes]:
-        """pcapng options, the last of each code; what does not fit is left out."""
-        options: dict[int, bytes] = {}
-        at = 0
-        while at + 4 <= len(data):
-            if self._entries >= MOST_ENTRIES:  # what is not read may be the unit of all times
-                self._options_left = True
-                break
-            code = int.from_bytes(data[at : at + 2], order)
-            length = int.from_bytes(data[at + 2 : at + 4], order)
-            if code == 0 or at + 4 + length > len(data):
-                break
-            options[code] = data[at + 4 : at + 4 + length]
-            at += 4 + (length + 3) // 4 * 4
-            self._entries += 1
-        return options
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -246,35 +213,25 @@ class PcapngFormat:
         }
 
     def _drop_counters(self) -> dict[str, int]:
-        """Statistics blocks and packets count the same drops of an interface, so the larger count is the one that missed none: packets
-        know of none behind the last one, and a block that was written meanwhile of none behind itself.
-        """
-        names = {4: "received", 7: "dropped", 5: "dropped_by_interface"}
         totals: dict[str, int] = {}
         for counters in self._statistics.values():
-            for code, name in names.items():
-                if code in counters:
-                    totals[name] = totals.get(name, 0) + counters[code]
-        between = self._dropped_between()
-        if between:
-            totals["dropped_between_packets"] = sum(
-                max(count - sum(self._statistics.get(place, {}).get(code, 0) for code in (5, 7)), 0)
-                for place, count in between.items()
-            )
+            for code, count in counters.items():
+                totals[_COUNTERS[code]] = totals.get(_COUNTERS[code], 0) + count
         return totals
 
-    def _dropped_between(self) -> dict[tuple[int, int], int]:
-        """By section and interface; of more than are kept apart the sum, as section 0."""
-        between = dict(self._between_packets)
-        for number in np.flatnonzero(self._interfaces[: self._count, 5]).tolist():
-            place = (self.sections, number) if len(between) < MOST_INTERFACES else (0, 0)
-            between[place] = between.get(place, 0) + int(self._interfaces[number, 5])
-        return between
 
-
-def _padded(length: int) -> int:
-    """Bytes of a block in the file: some writers leave out of its length what fills up its last four bytes."""
-    return (length + 3) & ~3
+def _options(data: bytes, order: Any) -> dict[int, bytes]:
+    """Return pcapng options, the last of each code; incomplete ones are left out."""
+    options: dict[int, bytes] = {}
+    at = 0
+    while at + 4 <= len(data):
+        code = int.from_bytes(data[at : at + 2], order)
+        length = int.from_bytes(data[at + 2 : at + 4], order)
+        if code == 0 or at + 4 + length > len(data):
+            break
+        options[code] = data[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+    return options
 
 
 def _is_known_section(block: bytes, order: Any) -> bool:

@@ -19,9 +19,8 @@ import numpy.typing as npt
 import zstandard
 
 from analysis.capture.clocks import Offset, offset_between
-from analysis.capture.sharding import Recording, read_sightings, write_share
+from analysis.capture.sharding import Recording, read_sightings, write_share, written_blocks
 from analysis.errors import UnreadableCapture
-from analysis.kernels import joining as kernel
 
 Int64 = npt.NDArray[np.int64]
 
@@ -172,14 +171,8 @@ def _merged(sources: Sequence[_Source]) -> Iterator[npt.NDArray[np.uint8]]:
 
 
 def _in_order(taken: Sequence[tuple[int, Int64, Int64, npt.NDArray[np.uint8]]]) -> npt.NDArray[np.uint8]:
-    lengths = np.concatenate([length for _, _, length, _ in taken])
-    order = np.argsort(np.concatenate([time_ns for _, time_ns, _, _ in taken]), kind="stable")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(lengths[order]) - lengths[order]
-    out = np.empty(int(lengths.sum()), np.uint8)
-    done = 0
-    for number, time_ns, length, blocks in taken:
-        where = place[done : done + len(length)]
-        kernel.copy_blocks(blocks, np.cumsum(length) - length, time_ns, number, where, out)
-        done += len(length)
-    return out
+    numbers, times, lengths, blocks = zip(*taken, strict=True)
+    owner = np.repeat(np.array(numbers), [len(some) for some in times])
+    length, time_ns = np.concatenate(lengths), np.concatenate(times)
+    order = np.argsort(time_ns, kind="stable")
+    return written_blocks(np.concatenate(blocks), (np.cumsum(length) - length)[order], time_ns[order], owner[order])[0]

@@ -143,8 +143,6 @@ class _Writer:
 
     def end(self, facts: dict[str, Any]) -> None:
         """Write what the recorder counted."""
-        if "dropped_between_packets" in facts:  # no block of its own: the packets are written without their options
-            facts = facts | {"dropped": facts.get("dropped", 0) + facts["dropped_between_packets"]}
         named = (("received", _RECEIVED), ("dropped_by_interface", _BY_INTERFACE), ("dropped", _DROPPED))
         counted = [_option(code, struct.pack("<Q", facts[name])) for name, code in named if name in facts]
         if counted and not self._classic:

@@ -20,6 +20,7 @@ from analysis.capture.clocks import Sightings
 from analysis.capture.tables import tables_of
 from analysis.errors import UnreadableCapture
 from analysis.kernels import joining as kernel
+from analysis.kernels.frames.headers import write_records
 from analysis.packets import NO_HOST, NO_TIME, TCP, PacketTable
 
 Int64 = npt.NDArray[np.int64]
@@ -168,28 +169,25 @@ def _interface(source: BinaryIO) -> bytes:
 
 
 def _copies(source: BinaryIO, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[npt.NDArray[Any], Int64]]:
-    """(blocks, their lengths) in the order asked for, some at a time."""
+    """Yield blocks in the requested order with their lengths, some at a time."""
     some = WINDOW_BYTES // 128
     for begin in range(0, len(offset), some):
-        yield from _copied(source, offset[begin : begin + some], time_ns[begin : begin + some], number)
+        at = offset[begin : begin + some]
+        start = int(at.min())
+        source.seek(int(at.max()) + 4)
+        end = int(at.max()) + int.from_bytes(source.read(4), "little")
+        source.seek(start)
+        data = np.frombuffer(source.read(end - start), np.uint8)
+        yield written_blocks(data, at - start, time_ns[begin : begin + some], np.full(len(at), number))
 
 
-def _copied(source: BinaryIO, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[npt.NDArray[Any], Int64]]:
-    start = int(offset.min())
-    source.seek(int(offset.max()) + 4)
-    end = int(offset.max()) + int.from_bytes(source.read(4), "little")
-    if (
-        end - start > 2 * WINDOW_BYTES and len(offset) > 1
-    ):  # a clock that was set puts frames beside each other that lie apart
-        half = len(offset) // 2
-        for part in (slice(None, half), slice(half, None)):
-            yield from _copied(source, offset[part], time_ns[part], number)
-        return
-    source.seek(start)
-    data = np.frombuffer(source.read(end - start), np.uint8)
-    length = np.empty(len(offset), np.int64)
-    kernel.copied_lengths(data, offset - start, length)
-    place = np.cumsum(length) - length
+def written_blocks(
+    data: npt.NDArray[np.uint8], offset: Int64, time_ns: Int64, interface: Int64
+) -> tuple[npt.NDArray[np.uint8], Int64]:
+    """Return enhanced packet blocks of ``data`` with other interfaces and times, without their options, and their lengths."""
+    words, word = data.view("<u4"), offset // 4
+    captured, original = words[word + 5], words[word + 6]
+    length = kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
     out = np.empty(int(length.sum()), np.uint8)
-    kernel.copy_blocks(data, offset - start, time_ns, number, place, out)
-    yield out, length
+    write_records(data, offset + kernel.FIXED, captured, original, time_ns, interface, True, out)
+    return out, length

@@ -43,8 +43,6 @@ class CaptureReader:
         self._decoder = Decoder()
         self.damaged = False
         self._unread = 0
-        self._to_pass = 0
-        """Bytes of an unknown block, still to come."""
         self._undefined = 0
         self._truncated = False
         self.packets = 0
@@ -85,15 +83,13 @@ class CaptureReader:
         rows = 0
         while rows < block.capacity:
             known = self._format or self._read_header()
-            if known is None or self.damaged or not self._pass_over():
+            if known is None or self.damaged:
                 return rows, False
             new, status = self._frame(known, block, rows)
             self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
             if status == framing.DAMAGED:
                 self.damaged = True
-            elif status == framing.PASS_OVER:
-                self._to_pass = known.block_length(self._data, self._start)
             elif status == framing.MORE and not self._fill():
                 return rows, False
         return rows, True
@@ -135,16 +131,6 @@ class CaptureReader:
             name = link_types.named(min(unsupported))
             raise UnsupportedCapture(f"{self._path}: unsupported {name}: use --decoder pyshark")
 
-    def _pass_over(self) -> bool:
-        """Pass over a long block as far as it is there; whether its end was reached."""
-        while self._to_pass:
-            here = min(self._to_pass, self._end - self._start)
-            self._start += here
-            self._to_pass -= here
-            if self._to_pass and not self._fill():
-                return False
-        return True
-
     def _fill(self) -> bool:
         """Read on behind the bytes not yet used; False at the present end."""
         left = self._end - self._start
@@ -167,7 +153,7 @@ class CaptureReader:
         if self._format is None:
             self._recognise()
         self._unread = self._end - self._start
-        self._truncated = not self.damaged and (self._unread + self._to_pass > 0 or self._source.problem is not None)
+        self._truncated = not self.damaged and (self._unread > 0 or self._source.problem is not None)
         while self.damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
 

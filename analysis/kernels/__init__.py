@@ -69,20 +69,13 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_cache_directory())
 
 
-def jit(function: Function) -> Function:
+def jit(function: Function, *, forceinline: bool = False) -> Function:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
-    return _compiled(function, inline=False)
+    from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
+
+    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", forceinline=forceinline)(function))
 
 
 def inlined(function: Function) -> Function:
-    """Compile as ``jit`` does, and make it a part of the loop that calls it, however long it is.
-
-    A call passes a dozen numbers through memory and checks a status afterwards.
-    """
-    return _compiled(function, inline=True)
-
-
-def _compiled(function: Function, *, inline: bool) -> Function:
-    from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
-
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", forceinline=inline)(function))
+    """Compile as ``jit`` does, and inline into the calling loop, however long: a call passes a dozen numbers through memory."""
+    return jit(function, forceinline=True)

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.packets import ACK, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
 CHAIN: Final = np.dtype(
@@ -50,7 +49,7 @@ UNKNOWN: Final = -1
 _NEVER = NO_TIME
 
 arrival_at = record_at(ARRIVAL)
-"""An array in its place costs atomic reference counts in functions with several exits: a fifth of the time (kernels.pointers)."""
+"""An array in its place costs atomic reference counts in functions with several exits: a fifth of the time (kernels.raw)."""
 
 _NEARLY = 0.9
 """A wait of this share of the turn counts as one: arrivals are kept by sixteenths of it, and stamps scatter."""

@@ -11,22 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
+from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
 from analysis.kernels.frames.encapsulation import (
     CUT_OFF,
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
     HIDDEN,
-    NOWHERE,
-    Around,
+    NO_NETWORK,
     begins_fragments,
-    behind_authentication,
     behind_protocol,
     behind_tags,
-    under_outer_vlans,
 )
-from analysis.kernels.frames.link_layers import ETHERNET, link_layer, untagged_bytes
+from analysis.kernels.frames.link_layers import ETHERNET, link_layer
 from analysis.kernels.handshake_signatures import greeting
 from analysis.kernels.raw import signed, u8, u16, u32, u64
 from analysis.packets import (
@@ -58,7 +55,7 @@ def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
     """Walk the extension headers: (offset of the transport header, its protocol, later fragment, cut short)."""
     protocol = u8(at + 6, end)
     transport = 40
-    while protocol in (0, 43, 60, 135, 51, 44):  # hop-by-hop, routing, destination, mobility, AH, fragment
+    while protocol in (0, 43, 60, 135, 44):  # hop-by-hop, routing, destination, mobility, fragment
         here = at + transport
         if here + 8 > end:
             return transport, protocol, False, True
@@ -67,8 +64,6 @@ def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
             if u16(here + 2, end) & 0xFFF8:
                 return transport + 8, following, True, False
             transport += 8
-        elif protocol == 51:
-            transport += (u8(here + 1, end) + 2) * 4
         else:
             transport += (u8(here + 1, end) + 1) * 8
         protocol = following
@@ -86,9 +81,6 @@ def ipv4_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
         return CUT, 0, 0, 0, 0, 0, np.uint64(0)
     kind = IPV4 | FRAGMENT if u16(ip + 6, end) & 0x1FFF else IPV4
     protocol = u8(ip + 9, end)
-    if protocol == 51 and kind == IPV4:
-        l4, protocol = behind_authentication(ip + transport, end, protocol)
-        transport = l4 - ip
     source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
     destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
     mark = np.uint64(u32(ip + 4, end)) << _32
@@ -112,36 +104,36 @@ def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
 
 @jit
 def innermost(
-    ip: int, end: int, ethertype: int, room: int, around: Around, tables: int
-) -> tuple[int, int, int, Around]:
-    """(address, EtherType, bytes that its frame has for it, around) of the innermost IP packet of the one at ``ip``."""
+    ip: int, end: int, ethertype: int, room: int, network: np.uint64, tables: int
+) -> tuple[int, int, int, np.uint64]:
+    """(address, EtherType, bytes that its frame has for it, network) of the innermost IP packet of the one at ``ip``."""
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
             if ip + 20 > end or u8(ip, end) < 0x45 or u8(ip, end) > 0x4F or u16(ip + 6, end) & 0x1FFF:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             length = u16(ip + 2, end)
-            at, protocol = behind_authentication(ip + (u8(ip, end) & 15) * 4, end, u8(ip + 9, end))
+            at, protocol = ip + (u8(ip, end) & 15) * 4, u8(ip + 9, end)
         else:
             if ip + 40 > end or u8(ip, end) >> 4 != 6:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             length = u16(ip + 4, end)
             length += 40 if length > 0 else 0
             transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
             if later_fragment or cut:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             at = ip + transport
         if protocol == 6:
-            return ip, ethertype, room, around
-        inside, following, around_inner = behind_protocol(at, end, protocol, around)
+            return ip, ethertype, room, network
+        inside, following, network_inside = behind_protocol(at, end, protocol, network)
         if following < 0:
             known = tables_at(tables, 1, 0)
             known.hidden += following == HIDDEN
             known.cut_off += following == CUT_OFF
-            return ip, ethertype, room, around
+            return ip, ethertype, room, network
         room = (min(room, length) if length > 0 else room) - (inside - ip)
-        ip, ethertype, around = inside, following, around_inner
+        ip, ethertype, network = inside, following, network_inside
     tables_at(tables, 1, 0).hidden += 1
-    return ip, ethertype, room, around
+    return ip, ethertype, room, network
 
 
 @jit
@@ -270,11 +262,9 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             fingerprint[i] = 0
             l2, ethertype = link_layer(frame, end, links[i])
             ip = frame + l2
-            around = NOWHERE
-            if l2 > 14:
-                around = under_outer_vlans(frame + untagged_bytes(links[i], l2), ip, end)
+            network = NO_NETWORK
             if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
-                ip, ethertype, around = behind_tags(ip, end, ethertype, around)
+                ip, ethertype, network = behind_tags(ip, end, ethertype, network)
                 if ethertype < 0:
                     known.hidden += ethertype == HIDDEN
                     if ethertype == CUT_OFF and cap_len[i] < orig_len[i]:
@@ -287,7 +277,7 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             cut_off = 0
             if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
                 before = known.cut_off
-                ip, ethertype, room, around = innermost(ip, end, ethertype, room, around, tables)
+                ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
                 if known.cut_off > before and cap_len[i] < orig_len[i]:
                     cut_off = CUT
             if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
@@ -323,16 +313,14 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             b = u16(l4 + 2, end)
             sport[i] = a
             dport[i] = b
-            index, plain = -1, False
+            index = -1
             if source != NO_HOST and destination != NO_HOST:
-                index = find_flow(source, a, destination, b, np.uint64(protocol) | around[0] << _8, tables)
+                index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
                 if index >= 0:
                     flow[i] = index
                     ends = flow_at(known.flow_list, known.flow_room, index)
                     if ends.a != source or ends.a_port != a:
                         frame_kind |= REVERSE
-                    if protocol == 6 or b == ROCE_PORT:
-                        plain = note_way(ends, frame_kind & REVERSE, around[1])
             if protocol == 17:
                 datagram = u16(l4 + 4, end)
                 # 0 stands for what a jumbogram of IPv6 holds; IPv4 has none, and hosts drop such a packet
@@ -352,7 +340,7 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
                     seq[i] = u32(l4 + 16, end) & 0xFFFFFF
                     tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
                 continue
-            if usual > 0 and index >= 0 and plain:
+            if usual > 0 and index >= 0:
                 recent.addresses, recent.ports, recent.flow = addresses, ports, index
                 recent.source, recent.destination, recent.kind = source, destination, frame_kind
         header = 0

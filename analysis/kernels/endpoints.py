@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.packets import NO_HOST
 
 TABLES = np.dtype(
@@ -39,23 +38,13 @@ HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
 FLOW = np.dtype(
     [
-        ("network", "u8"), ("a", "u4"), ("b", "u4"), ("a_way", "u4"), ("b_way", "u4"),
-        ("a_port", "u2"), ("b_port", "u2"), ("strays", "u2"), ("protocol", "u1"),
+        ("network", "u8"), ("a", "u4"), ("b", "u4"), ("a_port", "u2"), ("b_port", "u2"), ("protocol", "u1"),
     ],
     align=True,
 )  # fmt: skip
-"""Hosts and ports of endpoint A and B of a flow, each pair one behind the other, so that a table can show them as they lie here; the
-VLANs and labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different
-ones, MOST_STRAYS at most."""
-FLOW_ENDS = np.dtype(
-    [
-        ("network", "u8"), ("hosts", "u4", 2), ("a_way", "u4"), ("b_way", "u4"),
-        ("ports", "u2", 2), ("strays", "u2"), ("protocol", "u1"),
-    ],
-    align=True,
-)  # fmt: skip
+"""Hosts and ports of endpoint A and B of a flow, adjacent so that FLOW_ENDS can be a view."""
+FLOW_ENDS = np.dtype([("network", "u8"), ("hosts", "u4", 2), ("ports", "u2", 2), ("protocol", "u1")], align=True)
 """The same records as tables show them (analysis.packets)."""
-MOST_STRAYS = 65_535
 SLOT = np.dtype([("entry", "u4")])
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u4"), ("destination", "u4"), ("kind", "u1")],
@@ -80,11 +69,6 @@ _29 = np.uint64(29)
 _52 = np.uint64(52)
 _8 = np.uint64(8)
 _255 = np.uint64(255)
-_54 = np.uint64(54)
-_NUMBER_BITS = 22
-_NUMBERS = (1 << _NUMBER_BITS) - 1
-"""A slot of a flow holds its number + 1 and, above that, ten bits of its hash: others in its way are passed without a look at them,
-which would be a miss of the cache for each packet of a scan."""
 
 
 @inlined
@@ -154,27 +138,19 @@ def _is_between(flow: Any, source: int, sport: int, destination: int, dport: int
 
 
 @jit
-def tag_of(value: np.uint64) -> int:
-    """The bits of a hash that a slot holds; none of them decides which slot (``slot_of``)."""
-    return signed((value * _HASH) >> _54) << _NUMBER_BITS
-
-
-@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
     """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
     known = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = known.flow_slot_count - 1
-    value = mix(key, identity)
-    place, tag = slot_of(value, mask), tag_of(value)
+    place = slot_of(mix(key, identity), mask)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
-        if entry ^ tag <= _NUMBERS:
-            flow = flow_at(known.flow_list, known.flow_room, (entry & _NUMBERS) - 1)
-            if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
-                return (entry & _NUMBERS) - 1
+        flow = flow_at(known.flow_list, known.flow_room, entry - 1)
+        if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
+            return entry - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     if known.flows == known.flow_room or entry != 0:
@@ -183,29 +159,10 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
     flow.network = identity >> _8
     flow.protocol = identity & _255
-    flow.a_way = 0
-    flow.b_way = 0
-    flow.strays = 0
     flow.a = source
     flow.a_port = sport
     flow.b = destination
     flow.b_port = dport
-    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1 | tag
+    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1
     known.flows += 1
     return signed(known.flows - 1)
-
-
-@jit
-def note_way(flow: Any, backward: int, tags: np.uint64) -> bool:
-    """Count a packet that lies under other VLANs or labels than the first of its direction; whether that one lay under none."""
-    way = signed(tags) + 1
-    first = signed(flow.b_way if backward else flow.a_way)
-    if first == 0:
-        first = way
-        if backward:
-            flow.b_way = way
-        else:
-            flow.a_way = way
-    elif first != way and flow.strays < MOST_STRAYS:
-        flow.strays += 1
-    return bool(first == 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +16,6 @@ _BIAS = 1023 << MANTISSA_BITS
 
 # Slots of the moments
 POSITIVE, ZERO, NEGATIVE = range(3)
-
-_AT_ONCE = 256
 
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
@@ -47,31 +43,3 @@ def add_gaps(gaps: Int64, histogram: Int64, signs: Int64, square_sum: Float64) -
 def bin_edges(bins: Int64) -> Float64:
     """Lower edges of ``bins`` in ns."""
     return ((bins + _BIAS) << _SHIFT).view(np.float64)
-
-
-@jit
-def sum_windows(counts: Any, per_window: int, sums: Int64) -> None:
-    """Sums of ``per_window`` successive counts each, as many as ``sums`` has room for."""
-    for window in range(len(sums)):
-        total = 0
-        for k in range(window * per_window, (window + 1) * per_window):
-            total += counts[k]
-        sums[window] = total
-
-
-@jit
-def dispersion(counts: Any, per_window: int, sums: Int64) -> tuple[float, float]:
-    """(mean, variance without bias) of sums of ``per_window`` successive counts, of which ``sums`` are made, two at least."""
-    sum_windows(counts, per_window, sums)
-    windows = len(sums)
-    total = 0
-    for k in range(windows):
-        total += sums[k]
-    mean = total / windows
-    squares = 0.0
-    for first in range(0, windows, _AT_ONCE):  # few small numbers are added to a large one
-        some = 0.0
-        for k in range(first, min(first + _AT_ONCE, windows)):
-            some += (sums[k] - mean) ** 2
-        squares += some
-    return mean, squares / (windows - 1)

@@ -5,21 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.kernels import inlined, jit
+from analysis.kernels import tcp_state as state
 from analysis.kernels.raw import signed
-from analysis.kernels.tcp_state import (
-    HANDSHAKE_DONE,
-    HANDSHAKE_NONE,
-    HANDSHAKE_SYN,
-    HANDSHAKE_SYN_ACK,
-    HANDSHAKE_UNTIMED,
-    NO_NODE,
-    NO_SYN,
-    SEQUENCE_SPACE,
-    UNKNOWN,
-)
 from analysis.packets import ACK, FIN, NO_SCALE, NO_TIME, SYN
 
-_MASK = SEQUENCE_SPACE - 1
+_MASK = state.SEQUENCE_SPACE - 1
 _MAX_SHIFT = 14  # RFC 7323 section 2.3: a larger shift counts as 14
 _NO_OPTION = int(NO_SCALE)
 
@@ -30,30 +20,30 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
     store.connections = index + 1
     connection = connections[index]
     connection.flow = flow
-    connection.initiator = UNKNOWN
-    connection.handshake = HANDSHAKE_NONE
+    connection.initiator = state.UNKNOWN
+    connection.handshake = state.HANDSHAKE_NONE
     connection.first_ns = NO_TIME
     connection.last_ns = NO_TIME
     connection.final_ack_ns = NO_TIME
-    connection.jobid = UNKNOWN
+    connection.jobid = state.UNKNOWN
     for k in range(2 * index, 2 * index + 2):
         side = sides[k]
-        side.isn = UNKNOWN
-        side.base = UNKNOWN
-        side.oldest = NO_NODE
-        side.newest = NO_NODE
-        side.runs_below = NO_NODE
-        side.last_window = UNKNOWN
-        side.last_window_bytes = UNKNOWN
-        side.wscale = NO_SYN
-        side.last_start = -SEQUENCE_SPACE
-        side.window_min = SEQUENCE_SPACE
-        side.syn_window_min = SEQUENCE_SPACE
+        side.isn = state.UNKNOWN
+        side.base = state.UNKNOWN
+        side.oldest = state.NO_NODE
+        side.newest = state.NO_NODE
+        side.runs_below = state.NO_NODE
+        side.last_window = state.UNKNOWN
+        side.last_window_bytes = state.UNKNOWN
+        side.wscale = state.NO_SYN
+        side.last_start = -state.SEQUENCE_SPACE
+        side.window_min = state.SEQUENCE_SPACE
+        side.syn_window_min = state.SEQUENCE_SPACE
         side.syn_ns = NO_TIME
         side.unseen_ack_ns = NO_TIME
-        side.rtt_min_ns = UNKNOWN
-        side.in_flight_max = UNKNOWN
-        side.vpid = UNKNOWN
+        side.rtt_min_ns = state.UNKNOWN
+        side.in_flight_max = state.UNKNOWN
+        side.vpid = state.UNKNOWN
     return signed(index)
 
 
@@ -63,9 +53,9 @@ def starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
     if side.isn == seq:
         return False
     if flags & ACK:  # a SYN with data (TCP Fast Open) may be acknowledged with any part of them
-        answers = peer.isn != UNKNOWN and 1 <= ((ack - peer.isn) & _MASK) <= max(1, peer.highest)
+        answers = peer.isn != state.UNKNOWN and 1 <= ((ack - peer.isn) & _MASK) <= max(1, peer.highest)
         return bool(not (answers and side.payload_bytes == 0) and side.packets + peer.packets > 0)
-    if side.isn != UNKNOWN:
+    if side.isn != state.UNKNOWN:
         return True
     return bool(side.packets > 0 or peer.packets > peer.syns)
 
@@ -79,21 +69,21 @@ def read_syn(
         side.isn = seq
         side.base = seq
         side.highest = 0
-        side.last_start = -SEQUENCE_SPACE
+        side.last_start = -state.SEQUENCE_SPACE
         side.acked_known = 0
         side.probe_end = 0
     if side.syn_ns == NO_TIME:
         side.syn_ns = time_ns
     if not cut:
-        side.wscale = UNKNOWN if wscale == _NO_OPTION else min(wscale, _MAX_SHIFT)
+        side.wscale = state.UNKNOWN if wscale == _NO_OPTION else min(wscale, _MAX_SHIFT)
     if flags & ACK:
-        if connection.initiator == UNKNOWN:
+        if connection.initiator == state.UNKNOWN:
             connection.initiator = 1 - direction
-        if connection.handshake == HANDSHAKE_SYN:
-            connection.handshake = HANDSHAKE_SYN_ACK
-    elif connection.initiator == UNKNOWN:
+        if connection.handshake == state.HANDSHAKE_SYN:
+            connection.handshake = state.HANDSHAKE_SYN_ACK
+    elif connection.initiator == state.UNKNOWN:
         connection.initiator = direction
-        connection.handshake = HANDSHAKE_SYN
+        connection.handshake = state.HANDSHAKE_SYN
 
 
 @jit
@@ -104,7 +94,7 @@ def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: b
     timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
     if timed:
         connection.final_ack_ns = time_ns
-    connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED
+    connection.handshake = state.HANDSHAKE_DONE if timed else state.HANDSHAKE_UNTIMED
 
 
 @inlined
@@ -128,11 +118,11 @@ def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
 
 @inlined
 def scaled_window(side: Any, peer: Any, window: int) -> int:
-    """Bytes of the raw field ``window`` of a segment that is no SYN; UNKNOWN where a SYN is missing."""
+    """Bytes of the raw field ``window`` of a segment that is no SYN; state.UNKNOWN where a SYN is missing."""
     if window <= 0:
         return window
-    if side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
+    if side.wscale == state.UNKNOWN or peer.wscale == state.UNKNOWN:
         return window
-    if side.wscale != NO_SYN and peer.wscale != NO_SYN:
+    if side.wscale != state.NO_SYN and peer.wscale != state.NO_SYN:
         return signed(window << side.wscale)
-    return UNKNOWN
+    return state.UNKNOWN

@@ -14,16 +14,11 @@ from analysis.packets import IPV4, IPV6
 _IP = IPV4 | IPV6
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
-_55 = np.uint64(55)
 UNKNOWN = -1
 _NO_PAIR = -2
 """No key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
 TAKEN, MISSED = range(2)
 """Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
-
-
-_NUMBERS = (1 << 22) - 1
-"""A slot holds the number of a pair + 1 and, above that, nine bits of its hash, so that others in its way are passed without a look."""
 
 
 @inlined
@@ -32,19 +27,14 @@ def _spread(key: int) -> np.uint64:
     return np.uint64(key) * _SPREAD
 
 
-@inlined
-def _tag(spread: np.uint64) -> int:
-    return signed(spread >> _55) << 22
-
-
 @jit
 def _place_of(key: int, slots: Any, keys: Any) -> int:
     """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES)."""
-    mask, spread = len(slots) - 1, _spread(key)
-    place, tag = signed(spread >> _32) & mask, _tag(spread)
+    mask = len(slots) - 1
+    place = signed(_spread(key) >> _32) & mask
     for _ in range(MOST_PROBES):
         entry = signed(slots[place])
-        if entry == 0 or (entry ^ tag <= _NUMBERS and keys[(entry & _NUMBERS) - 1] == key):
+        if entry == 0 or keys[entry - 1] == key:
             return place
         place = (place + 1) & mask
     return UNKNOWN
@@ -84,8 +74,8 @@ def count_pairs(
             if slots[place] == 0:
                 keys[used[TAKEN]] = key
                 used[TAKEN] += 1
-                slots[place] = used[TAKEN] | _tag(_spread(key))
-            last, pair = key, (signed(slots[place]) & _NUMBERS) - 1
+                slots[place] = used[TAKEN]
+            last, pair = key, signed(slots[place]) - 1
         packets += 1
         wire += signed(orig_len[i])
         content += signed(payload[i])

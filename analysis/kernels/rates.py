@@ -1,8 +1,7 @@
 """Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets.
 
 Every array has one row per class of traffic: OTHER, MPI. What concerns all traffic is the sum of both rows, except gaps,
-clocks and windows, which are kept for the scopes ALL and MPI. Of packets per bin, the autocorrelation is smoothed and its strongest
-peak found: whole arrays per step, as numpy has them, took seven times as long.
+clocks and windows, which are kept for the scopes ALL and MPI.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ import numpy.typing as npt
 from analysis.kernels import inlined, jit
 from analysis.kernels.raw import signed
 from analysis.packets import ACK, FIN, NO_FLOW, NO_TIME, RST, SYN, TCP
-
-Float64 = npt.NDArray[np.float64]
 
 ALL = OTHER = 0
 MPI = 1
@@ -67,18 +64,14 @@ def tally(
     tcp_flags: UInt8,
     sums: Int64,
     sizes: Int64,
-) -> int:
-    """Add packets to ``sums`` and ``sizes``; returns how many were longer than ``sizes`` can count.
+) -> None:
+    """Add packets to ``sums`` and ``sizes``, whose last column counts all longer ones too.
 
     Two loops, and no branch in the second: the processor then adds up several packets at a time, which takes half as long.
     """
-    beyond = 0
+    longest = sizes.shape[1] - 1
     for i in range(len(kind)):
-        length = signed(orig_len[i])
-        if length < sizes.shape[1]:
-            sizes[signed(traffic[i]), length] += 1
-        else:
-            beyond += 1
+        sizes[signed(traffic[i]), min(signed(orig_len[i]), longest)] += 1
     all_of_mpi = wire = wire_mpi = content = content_mpi = line = line_mpi = small = small_mpi = 0
     tcp = tcp_mpi = pure = pure_mpi = managing = managing_mpi = windows = windows_mpi = 0
     for i in range(len(kind)):
@@ -114,7 +107,6 @@ def tally(
     _add_sums(sums, PURE_ACKS, pure, pure_mpi)
     _add_sums(sums, MANAGEMENT, managing, managing_mpi)
     _add_sums(sums, WINDOW_SUM, windows, windows_mpi)
-    return beyond
 
 
 @jit
@@ -287,52 +279,3 @@ def sliding_windows(
                 limit = min(limit, left[ALL, w] + peak[ALL, w])
                 limit_mpi = min(limit_mpi, left[MPI, w] + peak[MPI, w])
     return len(time_ns), pushed, latest, ordered
-
-
-@jit
-def smooth(r: Float64, width: int, sums: Float64, out: Float64) -> None:
-    """``out`` (N,) becomes ``r`` (N,), continued to both sides, under a triangle of half width ``width`` that is 1 in all.
-
-    ``sums`` has room for N + 2 width + 1 running sums.
-    """
-    lags, last = len(r), r[-1]
-    total = 0.0
-    sums[0] = 0.0
-    for k in range(lags + 2 * width):
-        total += r[width - k] if k < width else r[k - width] if k < width + lags else last  # r(-k) = r(k)
-        sums[k + 1] = total
-    total = 0.0
-    behind = 0.0  # the running sum that the window before has reached
-    for k in range(lags + width + 1):
-        total += sums[k + width] - sums[k]
-        sums[k] = behind
-        behind = total
-    sums[lags + width + 1] = behind
-    for k in range(lags):
-        out[k] = sums[k + 1 + width] - sums[k + 1]
-    if out[0] > 0:
-        scale = out[0]
-        for k in range(lags):
-            out[k] /= scale
-    else:
-        out[:] = 0.0
-
-
-@jit
-def strongest_peak(r: Float64, threshold: float, width: int, share: float) -> int:
-    """The first lag behind ``width`` with a local maximum of at least ``share`` of the highest; -1 where there is none.
-
-    Only those count that rise above ``threshold``, and by as much over the lowest r before them.
-    """
-    highest = -np.inf
-    for wanted in range(2):
-        lowest = r[0]
-        for k in range(1, len(r) - 1):
-            lowest = min(lowest, r[k])
-            if r[k] <= threshold or r[k] - lowest <= threshold or k <= width:
-                continue
-            if r[k] > r[k - 1] and r[k] >= r[k + 1]:
-                if wanted and r[k] >= share * highest:
-                    return k
-                highest = max(highest, r[k])
-    return -1

@@ -2,7 +2,8 @@
 
 Arrays handed from kernel to kernel cost atomic reference counts; addresses cost nothing, and one load with a byte swap
 replaces four loads of bytes. The caller keeps the memory alive and stays below ``end``, the address behind the last byte that
-may be read; with NUMBA_BOUNDSCHECK=1 every read is checked against it.
+may be read; with NUMBA_BOUNDSCHECK=1 every read is checked against it. Records of an array by address let a kernel hand one address
+instead of an array to many small functions: for the lists of the TCP pass reference counts were most of the time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
+from numba import from_dtype, types
 from numba.core import config
 from numba.extending import intrinsic
 
@@ -61,3 +62,21 @@ def u32_file(address: int, end: int, big_endian: bool) -> int:
     if big_endian:
         return u32(address, end)  # type: ignore[no-any-return]
     return u32_little(address, end)  # type: ignore[no-any-return]
+
+
+def record_at(dtype: Any) -> Any:
+    """A function for kernels: ``(address, length, index)`` -> the record of ``dtype`` at that index, writable in place."""
+    record = from_dtype(dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, length, index = arguments
+        if getattr(config, "BOUNDSCHECK", None):
+            with builder.if_then(builder.icmp_unsigned(">=", index, length), likely=False):
+                context.call_conv.return_user_exc(builder, IndexError, ("record index out of bounds",))
+        offset = builder.mul(index, ir.Constant(ir.IntType(64), dtype.itemsize))
+        return builder.inttoptr(builder.add(address, offset), context.get_value_type(record))
+
+    def typed(typing_context: Any, address: Any, length: Any, index: Any) -> Any:
+        return record(types.int64, types.int64, types.int64), generate
+
+    return intrinsic(typed)

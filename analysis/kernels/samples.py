@@ -42,18 +42,3 @@ def describe_short(values: Any, begins: Any, most: int, out: Any) -> None:
                 low = int(np.floor(place))
                 above = some[min(low + 1, last)]
                 out[k, column] = some[low] + (place - low) * (above - some[low])
-
-
-@jit
-def pool_pairs(values: Any, begins: Any, pairs: Any) -> Any:
-    """Return the values of series 2k and 2k + 1 for every k of ``pairs``, in a new array."""
-    size = 0
-    for k in pairs:
-        size += begins[2 * k + 2] - begins[2 * k]
-    pooled = np.empty(size, np.int64)
-    at = 0
-    for k in pairs:
-        some = values[begins[2 * k] : begins[2 * k + 2]]
-        pooled[at : at + len(some)] = some
-        at += len(some)
-    return pooled

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
-from analysis.kernels.tcp_state import NO_NODE, NODE, SHORT_GAPS, SHORT_OUTSTANDING
+from analysis.kernels.raw import record_at, signed
+from analysis.kernels.tcp_state import NO_NODE, NODE
 from analysis.packets import NO_TIME
 
 node_at = record_at(NODE)
@@ -23,7 +22,6 @@ def take_node(store: Any) -> int:
     index = store.free_node
     if index != NO_NODE:
         store.free_node = node_at(store.nodes, store.node_room, index).next
-        store.free_nodes -= 1
         return signed(index)
     index = store.nodes_used
     if index == store.node_room:
@@ -36,16 +34,6 @@ def take_node(store: Any) -> int:
 def give_node(store: Any, index: int) -> None:
     node_at(store.nodes, store.node_room, index).next = store.free_node
     store.free_node = index
-    store.free_nodes += 1
-
-
-@jit
-def _walked(store: Any, steps: int) -> None:
-    """Lists become short for good once they were walked through for too long."""
-    store.steps_left -= steps
-    if store.steps_left < 0:
-        store.max_gaps = min(store.max_gaps, SHORT_GAPS)
-        store.max_outstanding = min(store.max_outstanding, SHORT_OUTSTANDING)
 
 
 @jit
@@ -78,7 +66,6 @@ def forget_lowest_gap(side: Any, store: Any) -> None:
         while node_at(store.nodes, store.node_room, below).next != NO_NODE:
             above = below
             below = node_at(store.nodes, store.node_room, below).next
-        _walked(store, signed(side.runs))
         node_at(store.nodes, store.node_room, above).start = node_at(store.nodes, store.node_room, below).start
         node_at(store.nodes, store.node_room, above).time_ns = node_at(store.nodes, store.node_room, below).time_ns
         node_at(store.nodes, store.node_room, above).next = NO_NODE
@@ -148,13 +135,10 @@ def _see_below(side: Any, store: Any, start: int, end: int) -> int:
     above = NO_NODE
     index = side.runs_below
     opened_ns = side.run_opened_ns
-    steps = 0
     while index != NO_NODE and node_at(store.nodes, store.node_room, index).start > end:
         opened_ns = node_at(store.nodes, store.node_room, index).time_ns
         above = index
         index = node_at(store.nodes, store.node_room, index).next
-        steps += 1
-    _walked(store, steps)
     overlap = 0
     low, high = start, end
     side.gap_opened_ns = opened_ns
@@ -193,7 +177,6 @@ def gap_below(side: Any, store: Any, low: int, high: int) -> bool:
     """Whether some byte of [low, high) lies in a gap between the runs seen."""
     upper = side.run_start
     index = side.runs_below
-    _walked(store, signed(side.runs))
     while index != NO_NODE:
         if max(low, node_at(store.nodes, store.node_room, index).end) < min(high, upper):
             return True
@@ -256,12 +239,9 @@ def _resend(side: Any, store: Any, start: int, end: int, time_ns: int) -> None:
     """Mark [start, end) as repeated at ``time_ns``: cut the nodes at its ends, fill what no node covers."""
     before = NO_NODE
     index = side.oldest
-    steps = 0
     while index != NO_NODE and node_at(store.nodes, store.node_room, index).end <= start:
         before = index
         index = node_at(store.nodes, store.node_room, index).next
-        steps += 1
-    _walked(store, steps)
     while start < end:
         if index == NO_NODE or node_at(store.nodes, store.node_room, index).start >= end:
             _insert(side, store, before, start, end, time_ns, 1)

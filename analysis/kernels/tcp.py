@@ -7,27 +7,14 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import inlined, jit
+from analysis.kernels import tcp_state as state
 from analysis.kernels.opening import end_handshake, open_connection, read_syn, read_window, starts_anew
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.kernels.segments import acknowledge_bytes, gap_below, node_at, release, see_bytes, send_bytes
-from analysis.kernels.tcp_state import (
-    HANDSHAKE_SYN_ACK,
-    IN_FLIGHT_BYTES,
-    NO_NODE,
-    RESPONSE_NS,
-    RTT_NS,
-    SAMPLE,
-    SAMPLES_PER_PACKET,
-    SEQUENCE_SPACE,
-    SERIES,
-    STEPS_PER_PACKET,
-    UNKNOWN,
-)
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
 _HALF = 1 << 31
-_MASK = SEQUENCE_SPACE - 1
+_MASK = state.SEQUENCE_SPACE - 1
 _GOLDEN = (
     2654435769  # 2**32 / golden ratio: successive ordinals spread evenly, and no period of the traffic can match them
 )
@@ -36,7 +23,7 @@ _NONE = np.uint32(NO_FLOW)
 SIDE_BY_SIDE_NS = 1_000_000
 """Processors that record side by side swap neighbours by less; later bytes are another story."""
 
-sample_at = record_at(SAMPLE)
+sample_at = record_at(state.SAMPLE)
 
 
 @inlined
@@ -85,21 +72,21 @@ def _read_ack(
     flags: int, payload: int, ack: int, window: int, probe: bool, time_ns: int,
 ) -> None:  # fmt: skip
     """``side`` acknowledges bytes of ``peer``; ``series`` is the number of the peer's RTT series."""
-    if peer.base == UNKNOWN:
+    if peer.base == state.UNKNOWN:
         peer.base = ack
         peer.highest = 0
     upto = unwrap(ack, peer.base, peer.highest)
     if not peer.acked_known:
         peer.acked_known = 1
         peer.acked = min(upto, peer.highest)
-        if peer.oldest != NO_NODE:
+        if peer.oldest != state.NO_NODE:
             peer.acked = min(peer.acked, node_at(store.nodes, store.node_room, peer.oldest).start)
     if upto == peer.acked and not probe:
         _repeats_ack(side, peer, flags, payload, window)
     if upto <= peer.acked:
         return
     side.repeats = 0
-    if upto > peer.highest or (peer.runs_below != NO_NODE and gap_below(peer, store, peer.acked, upto)):
+    if upto > peer.highest or (peer.runs_below != state.NO_NODE and gap_below(peer, store, peer.acked, upto)):
         side.acked_unseen_segments += 1
         peer.unseen_ack_ns = time_ns
     peer.highest = max(peer.highest, upto)
@@ -108,12 +95,12 @@ def _read_ack(
     if sent_ns == NO_TIME or time_ns < sent_ns:
         return
     if payload > 0 or flags & (SYN | FIN):
-        log_sample(store, series + 2 * RESPONSE_NS, peer.response_samples, time_ns - sent_ns)
+        log_sample(store, series + 2 * state.RESPONSE_NS, peer.response_samples, time_ns - sent_ns)
         peer.response_samples += 1
         return
-    log_sample(store, series + 2 * RTT_NS, peer.rtt_samples, time_ns - sent_ns)
+    log_sample(store, series + 2 * state.RTT_NS, peer.rtt_samples, time_ns - sent_ns)
     peer.rtt_samples += 1
-    if peer.rtt_min_ns == UNKNOWN or time_ns - sent_ns < peer.rtt_min_ns:
+    if peer.rtt_min_ns == state.UNKNOWN or time_ns - sent_ns < peer.rtt_min_ns:
         peer.rtt_min_ns = time_ns - sent_ns
 
 
@@ -143,8 +130,8 @@ def _is_reordering_certain(connection: Any, side: Any, peer: Any, time_ns: int) 
     bound = side.rtt_min_ns
     if connection.final_ack_ns != NO_TIME and side.syn_ns != NO_TIME and peer.syn_ns != NO_TIME:
         handshake_ns = connection.final_ack_ns - min(side.syn_ns, peer.syn_ns)
-        bound = handshake_ns if bound == UNKNOWN else min(bound, handshake_ns)
-    return bool(bound != UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound)
+        bound = handshake_ns if bound == state.UNKNOWN else min(bound, handshake_ns)
+    return bool(bound != state.UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound)
 
 
 @jit
@@ -210,8 +197,8 @@ def _read_data(
         return
     in_flight = max(0, side.highest - side.acked)
     side.in_flight_max = max(side.in_flight_max, in_flight)
-    log_sample(store, series + 2 * IN_FLIGHT_BYTES, side.data_segments, in_flight)
-    if not probe and peer.last_window_bytes != UNKNOWN and end - side.acked >= peer.last_window_bytes:
+    log_sample(store, series + 2 * state.IN_FLIGHT_BYTES, side.data_segments, in_flight)
+    if not probe and peer.last_window_bytes != state.UNKNOWN and end - side.acked >= peer.last_window_bytes:
         side.window_full_events += 1
 
 
@@ -245,12 +232,12 @@ def _read_packet(
         return
     if flags & SYN:
         read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
-    elif connection.handshake == HANDSHAKE_SYN_ACK:
+    elif connection.handshake == state.HANDSHAKE_SYN_ACK:
         end_handshake(connection, side, peer, direction, pure, ack, time_ns)
-    if side.base == UNKNOWN:
+    if side.base == state.UNKNOWN:
         side.base = seq
         side.highest = 0
-    series = 2 * SERIES * index
+    series = 2 * state.SERIES * index
     start = unwrap(seq, side.base, side.highest)
     probe = (payload <= 1 or peer.last_window == 0) and _is_probe(side, peer, flags, payload, start)
     if flags & SYN:
@@ -270,13 +257,13 @@ def _read_packet(
 
 @jit
 def _reopen(connections: Any, sides: Any, store: Any, flow: int, index: int) -> int:
-    """A connection on ``flow``, in place of ``index`` (UNKNOWN: none); UNKNOWN when no more can be followed."""
+    """A connection on ``flow``, in place of ``index`` (state.UNKNOWN: none); state.UNKNOWN when no more can be followed."""
     if index >= 0:
         release(sides[2 * index], store)
         release(sides[2 * index + 1], store)
     if store.connections == len(connections):
         store.untracked += 1
-        return UNKNOWN
+        return state.UNKNOWN
     return open_connection(connections, sides, store, flow)
 
 
@@ -301,12 +288,11 @@ def follow_packets(
         cut = kind[i] & CUT != 0
         if flags == 0 and cut:
             continue
-        if store.samples_used + SAMPLES_PER_PACKET > store.sample_room:
+        if store.samples_used + state.SAMPLES_PER_PACKET > store.sample_room:
             return i
-        store.steps_left += STEPS_PER_PACKET
         direction = 1 if kind[i] & REVERSE else 0
         index = signed(current[flow[i]]) - 1
-        if index == UNKNOWN or (
+        if index == state.UNKNOWN or (
             flags & (SYN | RST) == SYN
             and starts_anew(
                 sides[2 * index + direction], sides[2 * index + 1 - direction], flags, signed(seq[i]), signed(ack[i])
@@ -314,7 +300,7 @@ def follow_packets(
         ):
             index = _reopen(connections, sides, store, signed(flow[i]), index)
             current[flow[i]] = index + 1
-        if index == UNKNOWN:
+        if index == state.UNKNOWN:
             continue
         connection_of[i] = index
         _read_packet(

@@ -83,19 +83,12 @@ IN_FLIGHT_BYTES: Final = 2
 STORE: Final = np.dtype(
     [
         ("nodes", np.int64), ("node_room", np.int64), ("nodes_used", np.int64), ("free_node", np.int64),
-        ("free_nodes", np.int64), ("max_outstanding", np.int64), ("max_gaps", np.int64),
+        ("max_outstanding", np.int64), ("max_gaps", np.int64),
         ("samples", np.int64), ("sample_room", np.int64), ("samples_used", np.int64), ("draw_limit", np.int64),
-        ("connections", np.int64), ("untracked", np.int64), ("steps_left", np.int64),
+        ("connections", np.int64), ("untracked", np.int64),
     ],
     align=True,
 )  # fmt: skip
 """What all connections share, one record: addresses of the node and sample arrays, their sizes and fill, the limits."""
-
-STEPS_AT_FIRST: Final = 1 << 30
-STEPS_PER_PACKET: Final = 64
-"""How far lists may be walked through, in entries: about two seconds, and more than any real traffic asks for."""
-SHORT_OUTSTANDING: Final = 128
-SHORT_GAPS: Final = 32
-"""How long lists are from then on: a capture made for it would else take 7 us for each packet."""
 
 SAMPLES_PER_PACKET: Final = 2

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import chains as kernel
+from analysis.memory import reserved
 from analysis.packets import NO_TIME, PacketTable
 
 IDS: Final = ("chain_latency_s", "chain_messages", "chain_volume_s", "chain_retransmission_s")
@@ -39,15 +40,6 @@ _USUAL_RATE_BPS: Final = 1e9
 _BURST_BYTES: Final = 2 * 1514
 """What a link may hand over at once."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
-Records = npt.NDArray[np.void]
-
-
-def _grown(old: Records, rows: int, **fresh: int) -> Records:
-    """``rows`` rows at least; new ones are zero, but for the fields ``fresh``."""
-    new = np.zeros((max(rows - len(old), len(old) // 2), *old.shape[1:]), old.dtype)
-    for name, value in fresh.items():
-        new[name] = value
-    return np.concatenate([old, new])
 
 
 class ChainAccumulator:
@@ -57,20 +49,18 @@ class ChainAccumulator:
         """``link_rate_bps`` is the rate of every host's link."""
         self._rate_known = link_rate_bps is not None
         self._ns_per_byte = 8e9 / (link_rate_bps or _USUAL_RATE_BPS)
-        self._hosts = np.zeros(0, kernel.HOST)
-        self._pending = np.zeros((0, kernel.PENDING), kernel.ARRIVAL)
-        self._hands = np.zeros(0, kernel.HAND)
-        self._ways = np.zeros(0, kernel.WAY)
-        self._seen = [0, 0]
+        self._hosts = reserved(MOST_HOSTS, kernel.HOST)
+        self._pending = reserved((MOST_HOSTS, kernel.PENDING), kernel.ARRIVAL)
+        self._hands = reserved(MOST_FLOWS, kernel.HAND)
+        self._ways = reserved(2 * MOST_FLOWS, kernel.WAY)
+        self._seen = self._begun = [0, 0]
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
         self._seen = [len(table.hosts), len(table.flow_endpoints)]
-        if self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS:
-            self._hosts, self._pending = self._hosts[:0].copy(), self._pending[:0].copy()
-            self._hands, self._ways = self._hands[:0].copy(), self._ways[:0].copy()
+        if self._is_beyond_capacity:
             return
-        self._make_room(*self._seen)
+        self._begin_new()
         kernel.follow_chains(
             table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
             table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending.ctypes.data, self._pending.size,
@@ -80,9 +70,10 @@ class ChainAccumulator:
 
     def metrics(self) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available) of the chain that explains most."""
-        if self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS:
+        if self._is_beyond_capacity:
             return {}, dict.fromkeys(IDS, f"more than {MOST_HOSTS} addresses or {MOST_FLOWS} connections")
-        chains = np.concatenate([self._hosts["sent"], self._hosts["into"]])
+        hosts = self._hosts[: self._begun[0]]
+        chains = np.concatenate([hosts["sent"], hosts["into"]])
         explained = chains["latency_ns"] + chains["volume_ns"] + chains["retransmission_ns"]
         if not explained.any():
             return {}, dict.fromkeys(IDS, "no TCP data with a time stamp")
@@ -93,7 +84,7 @@ class ChainAccumulator:
             measured["chain_volume_s"] = int(longest["volume_ns"]) / 1e9
         else:
             missing["chain_volume_s"] = "the rate of the links was not given"
-        if (self._hosts["turn_ns"] == kernel.UNKNOWN).all():
+        if (hosts["turn_ns"] == kernel.UNKNOWN).all():
             reason = "no handshake captured, so the unloaded path is not known"
             missing |= dict.fromkeys(("chain_latency_s", "chain_messages"), reason)
         else:
@@ -101,13 +92,20 @@ class ChainAccumulator:
             measured["chain_messages"] = int(longest["messages"])
         return measured, missing
 
-    def _make_room(self, hosts: int, flows: int) -> None:
-        never = int(NO_TIME)
-        if hosts > len(self._hosts):
-            self._hosts = _grown(
-                self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, sent_way=kernel.UNKNOWN, heard_ns=never
-            )
-            self._pending = _grown(self._pending, hosts)
-        if flows > len(self._hands):
-            self._hands = _grown(self._hands, flows, syn_ns=never, syn_ack_ns=never)
-            self._ways = _grown(self._ways, 2 * flows, last_ns=never, ack_ns=never, highest=kernel.UNKNOWN)
+    @property
+    def _is_beyond_capacity(self) -> bool:
+        return self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS
+
+    def _begin_new(self) -> None:
+        """Set the fields of new hosts and flows that do not begin with 0."""
+        hosts, flows = (slice(begun, seen) for begun, seen in zip(self._begun, self._seen, strict=True))
+        for records, names in (
+            (self._hosts[hosts], ("sent_ns", "heard_ns")),
+            (self._hands[flows], ("syn_ns", "syn_ack_ns")),
+            (self._ways[2 * flows.start : 2 * flows.stop], ("last_ns", "ack_ns")),
+        ):
+            for name in names:
+                records[name] = NO_TIME
+        self._hosts["turn_ns"][hosts] = self._hosts["sent_way"][hosts] = kernel.UNKNOWN
+        self._ways["highest"][2 * flows.start : 2 * flows.stop] = kernel.UNKNOWN
+        self._begun = self._seen

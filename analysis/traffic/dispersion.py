@@ -8,11 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy import fft, special
 
-from analysis.kernels import gaps as kernel
-from analysis.kernels import rates
 from analysis.numbers import amount
-from analysis.traffic.autocorrelation import Counts, autocorrelation
 
 _FEWEST_WINDOWS: Final = 20
 """Windows up to T/20: a variance of fewer numbers says nothing."""
@@ -23,6 +21,9 @@ _LEAST_CORRELATION: Final = 0.1
 _NEARLY_STRONGEST: Final = 0.75
 """Of maxima with this share of the strongest the shortest lag is the period."""
 _FEWEST_SCALES: Final = 5
+
+Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +68,17 @@ def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
         part_ns = width_ns // 3 if step % 2 else width_ns // 10
         part = narrower.get(part_ns)
         parts, per_window = (counts, width_ns // bin_ns) if part is None else (part, width_ns // part_ns)
-        narrower[width_ns] = np.empty(len(parts) // per_window, np.int64)
-        mean, variance = kernel.dispersion(parts, per_window, narrower[width_ns])
-        if mean > 0:
+        sums = narrower[width_ns] = _summed(parts, per_window)
+        if sums.any():
             windows.append(width_ns / 1e9)
-            values.append(variance / mean)
+            values.append(float(sums.var(ddof=1) / sums.mean()))
     return {"window_s": windows, "idc": values}
 
 
 def _summed(counts: Counts, per_window: int) -> npt.NDArray[np.int64]:
     """Sums of ``per_window`` successive counts each; what does not fill a window at the end is left out."""
-    sums = np.empty(len(counts) // per_window, np.int64)
-    kernel.sum_windows(counts, per_window, sums)
+    whole = len(counts) // per_window * per_window
+    sums: npt.NDArray[np.int64] = counts[:whole].reshape(-1, per_window).sum(axis=1, dtype=np.int64)
     return sums
 
 
@@ -115,16 +115,26 @@ def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     return best.lag * per_bin * bin_ns / 1e9, ""
 
 
-def _smoothed(r: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
-    """The autocorrelation of sums over ``width`` bins, sliding: r under a triangle of that half width, for the same lags."""
+def autocorrelation(counts: Counts) -> Values:
+    """Return r(k) of packets per bin for k = 0 ... n/4 (biased estimator), by the Wiener-Khinchin theorem."""
+    lags = len(counts) // 4 + 1
+    size = fft.next_fast_len(len(counts) + lags, real=True)  # zeros behind the data keep the lags from wrapping around
+    spectrum = fft.rfft(counts - counts.mean(), size)
+    r: Values = fft.irfft(spectrum.real**2 + spectrum.imag**2, size)[:lags]
+    return r / r[0] if r[0] > 0 else np.zeros(lags)
+
+
+def _smoothed(r: Values, width: int) -> Values:
+    """Return r(k), continued to both sides, under a triangle of half width ``width``: the autocorrelation of sliding sums."""
     if width == 1:
         return r
-    smooth = np.empty_like(r)
-    rates.smooth(r, width, np.empty(len(r) + 2 * width + 1), smooth)
-    return smooth
+    once = np.concatenate([[0.0], np.cumsum(np.concatenate([r[width:0:-1], r, np.full(width, r[-1])]))])  # r(-k) = r(k)
+    twice = np.concatenate([[0.0], np.cumsum(once[width:] - once[:-width])])
+    smooth: Values = (twice[width + 1 :] - twice[1:-width])[: len(r)]
+    return smooth / smooth[0] if smooth[0] > 0 else np.zeros(len(r))
 
 
-def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Peak | None:
+def _strongest_peak(r: Values, bins: float, width: int) -> _Peak | None:
     """The strongest local maximum of r(k) behind its first minimum, if it rises above noise.
 
     ``bins`` is the number of independent values, ``width`` the lags that smoothing made alike. A peak must exceed
@@ -133,9 +143,14 @@ def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Pea
     repeats when r at twice the lag is high, too.
     """
     threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
-    lag = rates.strongest_peak(r, threshold, width, _NEARLY_STRONGEST)
-    if lag < 0:
+    inner = r[1:-1]
+    rises = (
+        (inner > threshold) & (inner - np.minimum.accumulate(r)[1:-1] > threshold) & (np.arange(1, len(r) - 1) > width)
+    )
+    peaks = 1 + np.flatnonzero(rises & (inner > r[:-2]) & (inner >= r[2:]))
+    if not len(peaks):
         return None
+    lag = int(peaks[r[peaks] >= _NEARLY_STRONGEST * r[peaks].max()][0])
     around = r[2 * lag - lag // 4 - 1 : 2 * lag + lag // 4 + 2]
     left, top, right = (float(value) for value in r[lag - 1 : lag + 2])
     bend = left - 2 * top + right
@@ -166,17 +181,5 @@ def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
     slope = float(dx @ y / (dx @ dx))
     residual = y - y.mean() - slope * dx
     error = math.sqrt(float(residual @ residual) / (len(x) - 2) / float(dx @ dx))
-    estimate, half = 1 + slope / 2, _student_95(len(x) - 2) * error / 2
+    estimate, half = 1 + slope / 2, float(special.stdtrit(len(x) - 2, 0.975)) * error / 2
     return {"estimate": estimate, "low": estimate - half, "high": estimate + half, "scales": len(scales)}, ""
-
-
-def _student_95(degrees: int) -> float:
-    """97.5 % quantile of Student's t (Abramowitz and Stegun 26.7.5, third order; exact to 1 % from 3 degrees on)."""
-    z = 1.959963985
-    v = float(degrees)
-    return (
-        z
-        + (z**3 + z) / (4 * v)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
-    )

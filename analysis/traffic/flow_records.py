@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.virtual_networks import named_network
 from analysis.kernels import tcp_state as state
-from analysis.packets import NO_TIME
+from analysis.packets import GENEVE, GRE, NO_TIME, VXLAN
 
 BTL_HANDSHAKE_BYTES: Final = 24
 """What Open MPI's TCP BTL sends first on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/metrics.md, Matrices)."""
@@ -43,6 +42,7 @@ HANDSHAKES: Final = {
 RTT_OF: Final = ("both", "ab", "ba")
 """Values of FLOW's rtt_of: the direction whose data gave the flow's round trips."""
 
+_NETWORKS: Final = {VXLAN: "VXLAN", GENEVE: "GENEVE", GRE: "GRE"}
 _AT_ONCE: Final = 1 << 11
 """Connections whose sides are copied at the same time."""
 
@@ -181,6 +181,13 @@ def _closings(records: Records) -> list[str]:
     return closings
 
 
+def _network_name(network: int) -> str | None:
+    if not network:
+        return None
+    kind, number = network >> 32, network & 0xFFFFFFFF
+    return f"{_NETWORKS[kind]} {number}" if kind in _NETWORKS else f"nested {network:x}"
+
+
 def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
     """Plain numbers, None where ``values`` equal ``unknown`` (or are not a number)."""
     missing = np.isnan(values) if values.dtype.kind == "f" else values == unknown
@@ -209,7 +216,7 @@ def rows(
         columns[f"host_{end}"] = hosts.named(records[f"host_{end}"].tolist())
         columns[f"port_{end}"] = records[f"port_{end}"].tolist()
     if networks.any():
-        columns["network"] = [named_network(int(networks[flow])) for flow in records["flow"].tolist()]
+        columns["network"] = [_network_name(int(networks[flow])) for flow in records["flow"].tolist()]
     columns["handshake"] = [HANDSHAKES[value] for value in records["handshake"].tolist()]
     columns["closing"] = _closings(records)
     columns["aborted"] = records["aborted"].tolist()

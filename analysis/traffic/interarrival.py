@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Final
 
@@ -46,7 +45,7 @@ class GapStore:
 
     @property
     def exact(self) -> bool:
-        """Whether quantiles and KS distances come from the gaps themselves, not from groups of them."""
+        """Whether quantiles come from the gaps themselves, not from groups of them."""
         return self.count <= self._most
 
     @property
@@ -88,31 +87,24 @@ def absent(reason: str) -> dict[str, str]:
     return dict.fromkeys(ids, reason)
 
 
-class InterarrivalResult:
-    """What follows from the gaps of one scope; ``duration_ns`` is T > 0."""
+class Interarrival:
+    """Quantiles, distribution and fits of the gaps of one scope; ``duration_ns`` is T > 0."""
 
-    def __init__(self, gaps: GapStore, duration_ns: int) -> None:
+    def __init__(self, gaps: GapStore, duration_ns: int, bootstrap: int = 0) -> None:
+        """Compute ``metrics``, ``not_available`` and ``details`` (exact, zero_share, ccdf, fits)."""
         self._gaps = gaps
-        self._duration_ns = duration_ns
         self._order = gaps.in_order() if gaps.exact else None
         self._grouped = gaps.grouped()
-        self.metrics: dict[str, float] = {}
+        mean_ns = duration_ns / gaps.count
+        variance = max(gaps.mean_square - mean_ns**2, 0.0)
+        self.metrics: dict[str, float] = {
+            "interarrival_mean_s": mean_ns / 1e9,
+            **{identifier: self._quantile(share) / 1e9 for identifier, share in QUANTILES.items()},
+            "interarrival_cv": math.sqrt(variance) / mean_ns,
+        }
         self.not_available: dict[str, str] = {}
-        self.details: dict[str, Any] = {}
-
-    def compute(self, bootstrap: int = 0) -> InterarrivalResult:
-        """Fill ``metrics``, ``not_available`` and ``details`` (ccdf, fits)."""
-        mean_ns = self._duration_ns / self._gaps.count
-        self.metrics["interarrival_mean_s"] = mean_ns / 1e9
-        for identifier, share in QUANTILES.items():
-            self.metrics[identifier] = self._quantile(share) / 1e9
-        variance = max(self._gaps.mean_square - mean_ns**2, 0.0)
-        self.metrics["interarrival_cv"] = math.sqrt(variance) / mean_ns
-        self.details["exact"] = self._gaps.exact
-        self.details["zero_share"] = self._gaps.zero_share
-        self.details["ccdf"] = self._ccdf()
-        self._fit(bootstrap)
-        return self
+        self.details: dict[str, Any] = {"exact": gaps.exact, "zero_share": gaps.zero_share, "ccdf": self._ccdf()}
+        self.details["fits"] = self._fits(bootstrap)
 
     def _quantile(self, share: float) -> float:
         if self._order is not None:
@@ -132,22 +124,17 @@ class InterarrivalResult:
         chosen = np.linspace(0, len(values) - 1, min(_CURVE_POINTS, len(values))).round().astype(np.int64)
         return {"gap_s": (values[chosen] / 1e9).tolist(), "share_longer": np.maximum(longer[chosen], 0).tolist()}
 
-    def _fit(self, bootstrap: int) -> None:
-        """Zero gaps lie below the clock's resolution and negative ones are none; neither has a likelihood."""
+    def _fits(self, bootstrap: int) -> list[dict[str, Any]]:
+        """Fit positive gaps: zero is below the resolution of the clock, negative ones come from a clock that was set."""
         values, counts = self._grouped
         try:
             sample = fits.Sample.of(values / 1e9, counts.astype(np.float64))
         except ValueError as error:
             self.not_available["interarrival_fit"] = str(error)
-            self.details["fits"] = []
-            return
-        if self._order is None:
-            self.details["fits"] = fits.fit_all(sample, functools.partial(fits.ks_distance_grouped, sample))
-            return
-        positive = self._order[self._gaps.below_positive() :]
-        rows = fits.fit_all(sample, functools.partial(fits.Ranks(positive).distance, scale=1e-9))
-        if bootstrap:
-            p_values = fits.bootstrap_p_values(positive / 1e9, bootstrap)
+            return []
+        rows = fits.fit_all(sample)
+        if bootstrap and self._order is not None:
+            p_values = fits.bootstrap_p_values(self._order[self._gaps.below_positive() :] / 1e9, bootstrap)
             for row in rows:
                 row["p_value"] = p_values[row["distribution"]]
-        self.details["fits"] = rows
+        return rows

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from analysis.kernels import rates as kernel
 from analysis.kernels.rates import ALL, MPI
+from analysis.memory import reserved
 from analysis.packets import NO_TIME, PacketTable
 
 Int32 = npt.NDArray[np.int32]
@@ -31,11 +32,8 @@ _FEW_BINS: Final = 1 << 17
 """When there are more, room for all is asked for at once: the system gives it page by page where bins are filled, and nothing is copied."""
 MOST_STAMPS: Final = 1 << 20
 """Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
-_SIZES: Final = (1 << 16) + 32
-"""Lengths that are counted in an array: all but BIG TCP; a full frame of the loopback device has 65 550 bytes."""
-MOST_LARGER: Final = 4096
-"""Different longer sizes that are counted one by one: damage, or malice, makes millions."""
-_GROUP_BITS: Final = 11
+_SIZES: Final = 1 << 19
+"""Lengths that are counted: Linux sends segments of at most 512 KiB (BIG TCP). Longer frames, which are damage, count as the longest."""
 _NO_PACKETS: Final = "no packets"
 _NO_BYTES: Final = "the packets have no bytes"
 
@@ -53,10 +51,7 @@ class RateAccumulator:
         """More stamps lay within a window than are kept, so that peaks may have been higher."""
         self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
-        self._sizes = np.zeros((2, _SIZES), np.int64)
-        self._larger: list[dict[int, int]] = [{}, {}]
-        self.sizes_are_grouped = False
-        """More sizes beyond 64 KiB occurred than are counted one by one: they are known to 0.05 %."""
+        self._sizes = reserved((2, _SIZES), np.int64)
         self._origin_ns: int | None = None
         self._bin_ns = FINEST_BIN_NS
         self._counts = np.zeros((2, 1 << 12), np.int32)
@@ -77,11 +72,9 @@ class RateAccumulator:
         """
         traffic = np.empty(len(table), np.uint8)
         first, latest = kernel.classify(table.flow, member, table.time_ns, traffic)
-        beyond = kernel.tally(
+        kernel.tally(
             traffic, table.kind, table.orig_len, table.payload, table.window, table.tcp_flags, self._sums, self._sizes
         )
-        if beyond:
-            self._count_larger(table, traffic)
         if latest != NO_TIME:
             self._make_room(first, latest)
         gaps = np.empty((2, len(table)), np.int64)
@@ -118,26 +111,6 @@ class RateAccumulator:
         self._left[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
         self._tail[behind] = oldest
 
-    def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
-        """Frames beyond 64 KiB are rare (BIG TCP, damage): each size is counted, or groups of them where there are many sizes."""
-        rows = np.flatnonzero(table.orig_len >= _SIZES)
-        longer, scopes = table.orig_len[rows], traffic[rows]
-        for scope, counts in enumerate(self._larger):
-            self._add_larger(counts, *np.unique(longer[scopes == scope], return_counts=True))
-        if not self.sizes_are_grouped and max(map(len, self._larger)) > MOST_LARGER:
-            self.sizes_are_grouped = True
-            for counts in self._larger:
-                sizes, numbers = np.array(list(counts), np.uint32), np.array(list(counts.values()), np.int64)
-                counts.clear()
-                self._add_larger(counts, sizes, numbers)
-
-    def _add_larger(self, counts: dict[int, int], sizes: npt.NDArray[np.uint32], numbers: Int64) -> None:
-        if self.sizes_are_grouped:
-            sizes, group = np.unique(_grouped(sizes), return_inverse=True)
-            numbers = np.bincount(group, numbers, len(sizes)).astype(np.int64)
-        for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
-            counts[size] = counts.get(size, 0) + number
-
     def _make_room(self, first_ns: int, latest_ns: int) -> None:
         """Widen the bins by tens until the newest packet fits.
 
@@ -160,24 +133,15 @@ class RateAccumulator:
             self._counts = np.zeros((2, MOST_BINS if self._bins > _FEW_BINS else max(self._bins, 2 * room)), np.int32)
             self._counts[:, :room] = held
 
-    def duration_ns(self, scope: int) -> int:
-        """T, as ``ScopeRates`` has it."""
-        return int(self._clock[scope, kernel.LAST] - self._clock[scope, kernel.FIRST])
-
     def scope(self, scope: int) -> ScopeRates:
         """What was found of ALL or MPI traffic; a copy that later updates do not change."""
         rows = slice(0, 2) if scope == ALL else slice(1, 2)
-        larger: dict[int, int] = {}
-        for beyond in self._larger[rows]:
-            for size, number in beyond.items():
-                larger[size] = larger.get(size, 0) + number
-        _, _, timed, reversals, longest = self._clock[scope].tolist()
+        first, last, timed, reversals, longest = self._clock[scope].tolist()
         return ScopeRates(
             sums=self._sums[rows].sum(axis=0).tolist(),
             sizes=self._sizes[rows].sum(axis=0),
-            larger=larger,
             timed=timed,
-            duration_ns=self.duration_ns(scope),
+            duration_ns=last - first,
             reversals=reversals,
             longest_reversal_ns=longest,
             origin_ns=self._origin_ns,
@@ -195,7 +159,6 @@ class ScopeRates:
 
     sums: list[int]
     sizes: Int64
-    larger: dict[int, int]
     timed: int
     duration_ns: int
     """T = t_N - t_1 in file order; 0 with fewer than two stamped packets."""
@@ -223,9 +186,8 @@ class ScopeRates:
 
     def size_histogram(self) -> tuple[Int64, Int64]:
         """Original lengths that occur (ascending, bytes) and how often."""
-        sizes, larger = np.flatnonzero(self.sizes != 0), sorted(self.larger)  # of truth values: three times as fast
-        counts = [self.larger[size] for size in larger]
-        return np.append(sizes, larger).astype(np.int64), np.append(self.sizes[sizes], counts).astype(np.int64)
+        sizes = np.flatnonzero(self.sizes != 0)  # of truth values: three times as fast
+        return sizes, self.sizes[sizes]
 
     def counts(self) -> Int32:
         """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
@@ -317,12 +279,6 @@ class ScopeRates:
             "wire_bytes": points[1].tolist(),
             "payload_bytes": points[2].tolist(),
         }
-
-
-def _grouped(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The middle of the group of each size: sizes of which the first bits are equal."""
-    width = np.uint32(1) << (np.frexp(sizes.astype(np.float64))[1] - _GROUP_BITS).astype(np.uint32)
-    return np.asarray(sizes // width * width + width // np.uint32(2), np.uint32)
 
 
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:

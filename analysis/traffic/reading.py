@@ -40,30 +40,11 @@ class Connected:
     """What the connections say, gathered beside the rates."""
 
     count: int
-    torn_by_networks: int
     limits: Limits
     everything: Measured
     mpi: Measured
     flows: list[dict[str, Any]]
     matrices: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class OfHosts:
-    """What hosts did beside their connections."""
-
-    ports: Measured
-    chains: Measured
-    roce: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the results depend on beside the capture; as in ``analyse``."""
-
-    bootstrap: int
-    rank_map: Mapping[tuple[str, int], int] | None
-    host_ranks: Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +55,6 @@ class Found:
     everything: Described
     mpi: Described | None
     connected: Connected
-    hosts: OfHosts
 
 
 class Reading:
@@ -87,7 +67,14 @@ class Reading:
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
         self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(link_rate_bps), RoceAccumulator()
 
-    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked) -> Found:
+    def read(
+        self,
+        path: str | Path,
+        decoder: DecoderName,
+        progress: Progress | None,
+        bootstrap: int,
+        host_ranks: Mapping[str, Sequence[int]],
+    ) -> Found:
         """Read every packet, then compute the results, in two threads; kernels hold no interpreter lock.
 
         This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables behind.
@@ -103,12 +90,12 @@ class Reading:
                 self.arrivals.update(on_the_wire, member)
             for followed in waiting:
                 followed.result()
-            connected = other.submit(self._connected, asked)
+            connected = other.submit(self._connected, host_ranks)
             if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
                 self._arrive_again(path, decoder)
-            everything = self.arrivals.described(ALL, asked.bootstrap)
-            mpi = self.arrivals.described(MPI, asked.bootstrap) if self.mpi_flows.any else None
-            return Found(self, everything, mpi, connected.result(), self._of_hosts())
+            everything = self.arrivals.described(ALL, bootstrap)
+            mpi = self.arrivals.described(MPI, bootstrap) if self.mpi_flows.any else None
+            return Found(self, everything, mpi, connected.result())
 
     def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
         self.arrivals = Arrivals()
@@ -122,14 +109,6 @@ class Reading:
         self.chains.update(table, skip)
         self.roce.update(table)
 
-    def _of_hosts(self) -> OfHosts:
-        duration_ns = self.arrivals.rates.duration_ns(ALL)
-        return OfHosts(self.ports.metrics(duration_ns), self.chains.metrics(), self.roce.result())
-
-    @property
-    def _member(self) -> Rows | None:
-        return self.mpi_flows.member if self.mpi_flows.any else None
-
     def left_out(self) -> dict[str, int]:
         """What bounded memory left out of matrices and queue pairs."""
         return self.matrices.left_out() | self.roce.left_out()
@@ -137,20 +116,16 @@ class Reading:
     def notes(self) -> list[str]:
         """What bounded memory made approximate."""
         peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
-        sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
-        rates = self.arrivals.rates
-        told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
-        return [note for note, holds in told if holds]
+        return [peaks] if self.arrivals.rates.peaks_are_bounds else []
 
-    def _connected(self, asked: Asked) -> Connected:
-        flow_set, member = self.tcp.result(), self._member
-        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below report
+    def _connected(self, host_ranks: Mapping[str, Sequence[int]]) -> Connected:
+        flow_set, member = self.tcp.result(), self.mpi_flows.member if self.mpi_flows.any else None
+        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)  # writes ranks that the rows below report
         return Connected(
             len(flow_set),
-            flow_set.torn_by_networks,
             flow_set.limits,
             everything=flow_set.metrics(),
             mpi=({}, {}) if member is None else flow_set.metrics(member),
             flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
+            matrices=self.matrices.result(flow_set, placed),
         )

@@ -19,6 +19,7 @@ from analysis.addresses import Addresses
 from analysis.kernels import roce as kernel
 from analysis.kernels.decode import ROCE_PORT
 from analysis.kernels.rates import ALL
+from analysis.memory import reserved
 from analysis.packets import CUT, UDP, PacketTable
 from analysis.traffic.rates import PEAK_WINDOWS, RateAccumulator
 
@@ -52,8 +53,8 @@ class RoceAccumulator:
         self._marked = self._beyond = 0
         self._volume = np.zeros(len(_PER_STREAM), np.int64)
         self._streams: dict[tuple[int, int, int, int], int] = {}
-        self._totals = np.zeros((64, len(_PER_STREAM)), np.int64)
-        self._highest, self._repeated = np.full(64, kernel.UNKNOWN, np.int64), np.zeros(64, np.int64)
+        self._totals = reserved((MOST_QUEUE_PAIRS, len(_PER_STREAM)), np.int64)
+        self._highest, self._repeated = np.full(MOST_QUEUE_PAIRS, kernel.UNKNOWN), np.zeros(MOST_QUEUE_PAIRS, np.int64)
         self._rates: RateAccumulator | None = None
 
     def update(self, table: PacketTable) -> None:
@@ -78,8 +79,8 @@ class RoceAccumulator:
         rows, codes, stream = rows[stream >= 0], codes[stream >= 0], stream[stream >= 0]
         for column, name in enumerate(("", "orig_len", "payload")):
             weights = getattr(table, name)[rows] if name else None
-            counts = np.bincount(stream, weights, minlength=len(self._totals))
-            self._totals[:, column] += counts.astype(np.int64)
+            counts = np.bincount(stream, weights).astype(np.int64)
+            self._totals[: len(counts), column] += counts
         numbered = np.isin(codes >> 5, _RELIABLE) & ~np.isin(codes & 31, _ACKS)
         again = np.zeros(np.count_nonzero(numbered), np.bool_)
         kernel.count_repeated(stream[numbered], table.seq[rows[numbered]], self._highest, self._repeated, again)
@@ -133,12 +134,6 @@ class RoceAccumulator:
             full = len(self._streams) >= MOST_QUEUE_PAIRS and name not in self._streams
             numbers[place] = -1 if full else self._streams.setdefault(name, len(self._streams))
         self._beyond += int(np.count_nonzero(numbers[places] < 0))
-        more = len(self._streams) - len(self._highest)
-        if more > 0:
-            more = max(more, len(self._highest))
-            self._totals = np.concatenate([self._totals, np.zeros((more, len(_PER_STREAM)), np.int64)])
-            self._highest = np.concatenate([self._highest, np.full(more, kernel.UNKNOWN, np.int64)])
-            self._repeated = np.concatenate([self._repeated, np.zeros(more, np.int64)])
         return numbers[places]
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from analysis.memory import reserved
 from analysis.packets import MOST_FLOWS, NO_FLOW, PacketTable
 from analysis.traffic import interarrival
 from analysis.traffic.dispersion import bunching
-from analysis.traffic.interarrival import GapStore, InterarrivalResult
+from analysis.traffic.interarrival import GapStore, Interarrival
 from analysis.traffic.rates import RateAccumulator, ScopeRates
 
 
@@ -27,13 +27,7 @@ class ScopeAnalysis:
     size_histogram: dict[str, list[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "metrics": self.metrics,
-            "not_available": self.not_available,
-            "series": self.series,
-            "interarrival": self.interarrival,
-            "size_histogram": self.size_histogram,
-        }
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 class MpiFlows:
@@ -98,8 +92,7 @@ def _described(rates: ScopeRates, gaps: GapStore, bootstrap: int) -> ScopeAnalys
     if reason is not None:
         missing.update(interarrival.absent(reason))
         return result
-    arrivals = InterarrivalResult(gaps, rates.duration_ns).compute(bootstrap)
-    for part in (arrivals, bunching(rates.counts(), rates.bin_ns)):
+    for part in (Interarrival(gaps, rates.duration_ns, bootstrap), bunching(rates.counts(), rates.bin_ns)):
         metrics.update(part.metrics)
         missing.update(part.not_available)
         result.interarrival.update(part.details)

@@ -45,9 +45,9 @@ from analysis.kernels import tcp as kernel
 from analysis.kernels import tcp_state as state
 from analysis.memory import reserved
 from analysis.packets import ENDS, MOST_FLOWS, NO_FLOW, PacketTable
-from analysis.traffic.flow_records import short_way_data
+from analysis.traffic.flow_records import assemble, short_way_data
 from analysis.traffic.flows import FlowSet, Limits
-from analysis.traffic.tcp_samples import SampleLog
+from analysis.traffic.tcp_samples import SampleLog, quantiles_of_each
 
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 
@@ -55,12 +55,10 @@ _NO_SKIP: Final = np.zeros(0, np.bool_)
 class TcpAccumulator:
     """Follows every TCP connection through successive tables whose ``flow`` numbers mean the same (see capture.stream).
 
-    Memory is bounded: packets of more than ``max_connections`` connections are counted and left out. Each direction
-    remembers at most ``max_outstanding``
-    unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes. ``max_samples`` round
-    trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of them,
-    chosen by ordinal. Lists become short once they were walked through for more than ``most_steps`` entries (and 64 for
-    each packet). Whatever was forgotten is counted in ``FlowSet.limits``. Splitting the packets into other chunks never changes a result.
+    Memory is bounded: packets of more than ``max_connections`` connections are counted and left out. Each direction remembers at most
+    ``max_outstanding`` unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes.
+    ``max_samples`` round trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of
+    them, chosen by ordinal. ``FlowSet.limits`` counts what was dropped. Splitting the packets into other chunks never changes a result.
     """
 
     def __init__(
@@ -71,14 +69,12 @@ class TcpAccumulator:
         max_gaps: int = 1024,
         max_nodes: int = 1 << 19,
         max_samples: int = 1 << 19,
-        most_steps: int = state.STEPS_AT_FIRST,
     ) -> None:
         self._store = np.zeros(1, state.STORE)
         self._store["free_node"] = state.NO_NODE
         self._store["draw_limit"] = 1 << 32
         self._store["max_outstanding"] = max_outstanding
         self._store["max_gaps"] = max_gaps
-        self._store["steps_left"] = most_steps
         self._connections = reserved(max_connections, state.CONNECTION)
         self._sides = reserved(2 * max_connections, state.DIRECTION)
         self._nodes = reserved(max_nodes, state.NODE)
@@ -119,21 +115,16 @@ class TcpAccumulator:
         short = short_way_data(connections, sides)
         left_out = np.zeros((count, state.SERIES, 2), np.bool_)
         left_out[np.flatnonzero(short >= 0), state.RTT_NS, short[short >= 0]] = True
-        return FlowSet.of_state(
-            connections,
-            sides,
-            self._samples.grouped(store, left_out.ravel()),
-            short,
-            hosts=self._hosts,
-            endpoints=self._endpoints,
-            networks=self._networks,
-            limits=Limits(
-                untracked_packets=int(store["untracked"]),
-                gaps_forgotten=int(sides["gaps_forgotten"].sum()),
-                segments_forgotten=int(sides["segments_forgotten"].sum()),
-                sampled_share=float(store["draw_limit"]) / 2**32,
-            ),
+        samples, begins = self._samples.grouped(store, left_out.ravel())
+        described = quantiles_of_each(samples, begins).reshape(-1, state.SERIES, 2)
+        records, windows = assemble(connections, sides, described, short, self._endpoints)
+        limits = Limits(
+            untracked_packets=int(store["untracked"]),
+            gaps_forgotten=int(sides["gaps_forgotten"].sum()),
+            segments_forgotten=int(sides["segments_forgotten"].sum()),
+            sampled_share=float(store["draw_limit"]) / 2**32,
         )
+        return FlowSet(records, self._hosts, self._networks, limits, windows, samples, begins)
 
     def _note_handshakes(
         self, table: PacketTable, connection_of: npt.NDArray[np.uint32], first: int, behind: int

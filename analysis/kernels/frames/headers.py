@@ -15,8 +15,7 @@ from analysis.kernels.frames.encapsulation import (
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
-    NOWHERE,
-    behind_authentication,
+    NO_NETWORK,
     behind_protocol,
     behind_tags,
 )
@@ -31,7 +30,7 @@ MOST_ADDRESSES = 4 * (DEPTH + 1)
 _ROCE_HEADER = 12
 _ARP, _BRIDGED = 0x0806, 0x6558
 _TCP, _UDP, _GRE, _ICMP, _ICMP6 = 6, 17, 47, 1, 58
-_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
+_HOP, _ROUTING, _FRAGMENT, _DESTINATION, _MOBILITY = 0, 43, 44, 60, 135
 _MPTCP = 30
 
 Int64 = npt.NDArray[np.int64]
@@ -139,7 +138,7 @@ def behind_ipv4(
         clear(buffer, ip + 20 - data, min(at, end) - data)
     if u16(ip + 6, end) & 0x1FFF:
         return at, -1
-    return behind_authentication(at, end, u8(ip + 9, end))
+    return at, u8(ip + 9, end)
 
 
 @jit
@@ -150,7 +149,7 @@ def behind_ipv6(
     note(places, counts, IPV6, ip + 8 - data)
     note(places, counts, IPV6, ip + 24 - data)
     protocol, at = u8(ip + 6, end), ip + 40
-    while protocol in (_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY):
+    while protocol in (_HOP, _ROUTING, _FRAGMENT, _DESTINATION, _MOBILITY):
         if at + 8 > end:
             return min(at, end), -1
         following = u8(at, end)
@@ -158,8 +157,6 @@ def behind_ipv6(
             if u16(at + 2, end) & 0xFFF8:
                 return at + 8, -1
             length = 8
-        elif protocol == _AUTHENTICATION:
-            length = (u8(at + 1, end) + 2) * 4
         else:
             length = (u8(at + 1, end) + 1) * 8
             if hide:  # a route, or the home address of who moves
@@ -196,16 +193,6 @@ def arp_bytes(data: int, at: int, end: int, places: Int64, counts: Int64) -> int
 
 
 @jit
-def contradiction_bytes(buffer: UInt8, data: int, at: int, end: int, length: int, hide: bool) -> int:
-    """Bytes of an IP header that is none, kept so that this stays seen: 0 where it was not captured whole."""
-    if at + length > end:
-        return 0
-    if hide:
-        clear(buffer, at + 1 - data, at + length - data)
-    return length
-
-
-@jit
 def kept_bytes(
     buffer: UInt8, data: int, frame: int, end: int, link: int, places: Int64, counts: Int64, hide: bool
 ) -> int:
@@ -218,17 +205,15 @@ def kept_bytes(
             note_frames(data, at, end, ethertype, places, counts)
         if ethertype == _ARP:
             return at + arp_bytes(data, at, end, places, counts) - frame
-        at, ethertype, _ = behind_tags(at, end, ethertype, NOWHERE)
+        at, ethertype, _ = behind_tags(at, end, ethertype, NO_NETWORK)
         at = min(at, end)
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
             if at + 20 > end or u8(at, end) < 0x45 or u8(at, end) > 0x4F:
-                at += contradiction_bytes(buffer, data, at, end, 20, hide)
                 break
             at, protocol = behind_ipv4(buffer, data, at, end, places, counts, hide)
         elif ethertype == ETHERTYPE_IPV6:
             if at + 40 > end or u8(at, end) >> 4 != 6:
-                at += contradiction_bytes(buffer, data, at, end, 40, hide)
                 break
             at, protocol = behind_ipv6(buffer, data, at, end, places, counts, hide)
         else:
@@ -237,7 +222,7 @@ def kept_bytes(
             break
         inside, following = at, -1
         if protocol != _TCP:
-            inside, following, _ = behind_protocol(at, end, protocol, NOWHERE)
+            inside, following, _ = behind_protocol(at, end, protocol, NO_NETWORK)
         if following < 0:
             at += transport_bytes(buffer, data, at, end, protocol, hide)
             break

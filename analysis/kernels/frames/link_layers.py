@@ -20,7 +20,7 @@ def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
     """Return the bytes of the link layer, and the EtherType behind them.
 
     The EtherType is CUT_OFF if it was not captured, UNKNOWN if there is none, HIDDEN for native InfiniBand. Of Ethernet and
-    cooked captures the bytes include all VLAN tags (``untagged_bytes``).
+    cooked captures the bytes include all VLAN tags.
     """
     if link == ETHERNET:
         return through_vlan_tags(at, end, 14, 12)
@@ -49,12 +49,6 @@ def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple
         kind = u16(at + length + 2, end)
         length += 4
     return length, kind
-
-
-@jit
-def untagged_bytes(link: int, length: int) -> int:
-    """Return the bytes of a link layer of ``length`` bytes before its first VLAN tag."""
-    return 14 if link == ETHERNET else 16 if link == LINUX_SLL else 20 if link == LINUX_SLL2 else length
 
 
 @jit

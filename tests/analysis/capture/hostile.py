@@ -52,13 +52,6 @@ def stamps_to_and_fro(count: int) -> bytes:
     return _saved(made)
 
 
-def lengths(count: int) -> bytes:
-    """Records without a byte, each of a frame of its own length beyond 64 KiB."""
-    made = np.zeros(count, np.dtype([("seconds", "<u4"), ("ns", "<u4"), ("captured", "<u4"), ("original", "<u4")]))
-    made["ns"], made["original"] = np.arange(count) % 10**9, 70_000 + 3 * np.arange(count)
-    return _HEADER + made.tobytes()
-
-
 def sections(count: int) -> bytes:
     """Nothing but section headers of pcapng."""
     return count * struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
@@ -87,20 +80,6 @@ def handshakes(count: int) -> bytes:
     made, number = np.tile(record, (count, 1)), np.arange(count)
     made[:, 49], made[:, 50], made[:, 51] = number // 51_200 % 250 + 2, number % 200 + 20, number // 200 % 256
     return _HEADER + made.tobytes()
-
-
-def gaps_downwards(count: int) -> bytes:
-    """Each segment leaves a gap below all that were seen before."""
-    made = _data(count)
-    made["seq"] = (1 << 31) - 200 * np.arange(count)
-    return _saved(made)
-
-
-def repeated_behind_many(count: int) -> bytes:
-    """Thousands of segments that nobody acknowledges; then the newest of them again and again."""
-    made, number = _data(count), np.arange(count)
-    made["seq"] = 100 * np.where(number < 4096, number, 4095 - number % 2000)
-    return _saved(made)
 
 
 def host_scan(count: int) -> bytes:
@@ -236,9 +215,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     )
 }  # fmt: skip
 
-LARGE: Final[dict[str, Callable[[int], bytes]]] = {
-    made.__name__: made for made in (lengths, sections, options, handshakes, gaps_downwards, repeated_behind_many)
-}
+LARGE: Final[dict[str, Callable[[int], bytes]]] = {made.__name__: made for made in (sections, options, handshakes)}
 """Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them beside those above."""
 
 

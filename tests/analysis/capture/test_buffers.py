@@ -25,12 +25,12 @@ def frames(contents: list[bytes]) -> list[Frame]:
 def talk(number: int, size: int = 400) -> list[bytes]:
     """A new connection, of which both ends say a rank, and a packet of it."""
     one = ("10.0.0.1", "10.0.0.2", 20_000 + number % 40_000, 5000 + number // 40_000)
-    said = [struct.pack("<II", 0x5A5A0001, rank) for rank in (0, 1)]
+    said = [struct.pack("<II", 0x5A5A0001, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (0, 1)]
     source, destination, sport, dport = one
     return [
         ethernet(ipv4(tcp(sport, dport, seq=1, payload=said[0]), source=source, destination=destination)),
-        ethernet(ipv4(tcp(dport, sport, seq=1, ack=9, payload=said[1]), source=destination, destination=source)),
-        ethernet(ipv4(tcp(sport, dport, seq=9, ack=9, payload=bytes(size)), source=source, destination=destination)),
+        ethernet(ipv4(tcp(dport, sport, seq=1, ack=25, payload=said[1]), source=destination, destination=source)),
+        ethernet(ipv4(tcp(sport, dport, seq=25, ack=25, payload=bytes(size)), source=source, destination=destination)),
     ]
 
 

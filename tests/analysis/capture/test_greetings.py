@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 import analysis
-from analysis.capture.handshake_signatures import MOST_WAITING
 from analysis.capture.reduced import write_reduced
-from analysis.capture.tables import DecoderName
 from tests.analysis.capture_files import Frame, pcap
 from tests.analysis.frames import ethernet, ipv4, tcp
 
 RECORDED = Path(__file__).parent.parent / "data"
 """MPICH 4.0.2 over UCX 1.13, MPICH 4.3.2 and Intel MPI 2021.19 over libfabric (TCP): two ranks that send each other four messages."""
-JOB, OTHER_JOB = 0x5A5A0001, 0x77770002
+JOB = 0x5A5A0001
 A, B = ("10.0.0.1", 40_000), ("10.0.0.2", 20_000)
 DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
 
@@ -30,10 +28,6 @@ def said(first: bytes, answer: bytes, *, port: int = 40_000) -> list[bytes]:
         ethernet(ipv4(tcp(B[1], port, seq=1, ack=behind, payload=answer), **b)),
         ethernet(ipv4(tcp(port, B[1], seq=behind, ack=1 + len(answer), payload=bytes(100)), **a)),
     ]
-
-
-def old(jobid: int, rank: int, order: str = "<") -> bytes:
-    return struct.pack(order + "II", jobid, rank)
 
 
 def written(path: Path, frames: list[bytes]) -> Path:
@@ -55,57 +49,11 @@ def test_connections_of_other_libraries_are_mpi_without_ranks(name: str, of_mpi:
 
 
 @DECODERS
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_ranks_of_old_versions_come_from_eight_bytes_that_are_answered(
-    tmp_path: Path, order: str, decoder: str
-) -> None:
-    """By construction, from the sources of Open MPI 1.8: no such version was at hand to record."""
-    frames = said(old(JOB, 3, order), old(JOB, 7, order)) + said(b"GET / HT", b"HTTP/1.1", port=40_001)
-    measured = analysis.analyse(written(tmp_path / "old.pcap", frames), decoder=decoder)  # type: ignore[arg-type]
-    assert [(row["rank_a"], row["rank_b"]) for row in measured.flows] == [(3, 7), (None, None)]
-    assert measured.matrices["ranks"]["labels"] == [3, 7]
-    assert measured.matrices["ranks"]["payload_bytes"] == [[0, 108], [8, 0]]
-    assert measured.mpi.metrics["packets"] == 3
-
-
-@pytest.mark.parametrize(
-    "answer", [old(OTHER_JOB, 7), old(JOB, 3), old(JOB, 0x12345678), old(1, 7), old(JOB, 7) + b"more", b"answer"]
-)
-def test_eight_bytes_without_such_an_answer_say_nothing(tmp_path: Path, answer: bytes) -> None:
-    measured = analysis.analyse(written(tmp_path / "other.pcap", said(old(JOB, 3), answer)))
-    assert measured.matrices["ranks"]["labels"] == []
-    assert measured.mpi.metrics == {}
-
-
-@DECODERS
 def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: str) -> None:
     """A build of Open MPI for machines of different kinds sends jobid and rank in network byte order."""
     first, answer = (struct.pack(">II", JOB, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (3, 256))
     measured = analysis.analyse(written(tmp_path / "mixed.pcap", said(first, answer)), decoder=decoder)  # type: ignore[arg-type]
     assert measured.matrices["ranks"]["labels"] == [3, 256]
-
-
-def test_an_answer_may_come_in_a_later_table(tmp_path: Path) -> None:
-    first, answer, last = said(old(JOB, 3), old(JOB, 7))
-    between = [ethernet(ipv4(tcp(50_000, 1, seq=k, payload=b"x"))) for k in range(40_000)]
-    measured = analysis.analyse(written(tmp_path / "far.pcap", [first, *between, answer, last]))
-    assert measured.matrices["ranks"]["labels"] == [3, 7]
-    assert measured.mpi.metrics["packets"] == 3
-
-
-@DECODERS
-def test_so_many_answers_are_waited_for_and_more_are_told(tmp_path: Path, decoder: DecoderName) -> None:
-    waiting = [ethernet(ipv4(tcp(1024 + port, B[1], payload=old(JOB, 3)))) for port in range(MOST_WAITING)]
-    first, answer, last = said(old(JOB, 3), old(JOB, 7))
-    forgotten = analysis.analyse(written(tmp_path / "many.pcap", [first, *waiting, answer, last]), decoder=decoder)
-    assert forgotten.matrices["ranks"]["labels"] == []
-    assert forgotten.trust.verdict == "degraded"
-    assert [reason for reason in forgotten.trust.reasons if "Open MPI" in reason] == [
-        "2 connections began as those of Open MPI 1.8 to 2 do and had to be forgotten before the answer, so ranks may be missing"
-    ]
-    known = analysis.analyse(written(tmp_path / "most.pcap", [first, *waiting[2:], answer, last]), decoder=decoder)
-    assert known.matrices["ranks"]["labels"] == [3, 7]
-    assert not [reason for reason in known.trust.reasons if "Open MPI" in reason]
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture.tshark_table import read_with_tshark
 from analysis.packets import CUT, TCP
 from tests.analysis import capture_files as files
 from tests.analysis.capture.encapsulations import conversation
 from tests.analysis.capture.link_layers import LINKS, radiotap
-from tests.analysis.capture.same_tables import same_from_both
+from tests.analysis.capture.same_tables import read_with_tshark, same_from_both
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv6, tcp
 

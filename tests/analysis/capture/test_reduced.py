@@ -57,7 +57,7 @@ def packets() -> list[bytes]:
         ethernet(SECRET * 2, kind=0x88B5),
         arp(),
         *(wrap(ipv4(tcp(payload=SECRET)), 77) for wrap in KINDS.values()),
-        *(wrap(ipv6(udp(9, 10, SECRET), next_header=17), 5) for name, wrap in KINDS.items() if name != "mpls_in_udp"),
+        *(wrap(ipv6(udp(9, 10, SECRET), next_header=17), 5) for wrap in KINDS.values()),
     ]
 
 
@@ -130,15 +130,12 @@ def test_tshark_sees_the_same_lengths_and_other_addresses(tmp_path: Path) -> Non
     hide = Anonymiser(KEY)
     cut = reduced(path, hide)
     quoted = packets().index(ethernet(ipv4(b"\x03\x01\0\0\0\0\0\0" + ipv4(tcp(payload=SECRET)), protocol=1)))
-    contradiction = packets().index(KINDS["ah"](ipv6(udp(9, 10, SECRET), next_header=17), 5))
     seen, still = tshark_fields(path, *names), tshark_fields(cut, *names)
-    del seen[contradiction], still[contradiction]
     assert seen.pop(quoted)[3] == "500"
     assert still.pop(quoted)[3] == "", "what an error message quotes is content"
     assert seen == still
     before, after = tshark_fields(path, "ip.src", "ipv6.src"), tshark_fields(cut, "ip.src", "ipv6.src")
     assert len(before) == len(after) == len(packets())
-    del before[contradiction], after[contradiction]
     mapped = hide.text(repr(before).encode()).decode()
     assert mapped == repr(after), "one mapping, of tunnels too"
 

@@ -235,7 +235,6 @@ except IndexError:
 
 
 @pytest.mark.timeout(320)  # the first test that needs checked kernels compiles them
-@pytest.mark.timeout(320)  # the first test that needs checked kernels compiles them
 def test_bounds_checks_catch_a_read_behind_the_captured_bytes(checked_kernels: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", BEYOND], env=checked_kernels, capture_output=True, text=True, timeout=150

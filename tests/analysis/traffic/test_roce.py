@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture.tshark_table import read_with_tshark
 from analysis.traffic import roce
 from tests.analysis import capture_files as files
+from tests.analysis.capture.same_tables import read_with_tshark
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 from tests.analysis.frames import roce as packet
@@ -109,7 +109,7 @@ def test_packets_whose_header_was_not_captured_count_in_volume_alone(
     assert measured.roce is not None
     assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(frame.orig_len for frame in cut))
     assert (measured.roce["operations"]["SEND"], measured.roce["retransmitted_packets"]) == (2, 0)
-    assert measured.trust.reasons[0].startswith("3 packets have headers that are cut short")
+    assert measured.trust.reasons[0].startswith("3 packets with truncated")
 
 
 @pytest.mark.parametrize("decoder", ["native", "pyshark"])
@@ -127,7 +127,7 @@ def test_queue_pairs_beyond_the_limit_are_told_and_part_of_the_volume(
     assert measured.roce is not None
     assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(map(len, frames)))
     assert measured.roce["packets_beyond_limit"] == 3
-    assert "3 packets belong to queue pairs of RoCEv2 beyond the limit" in measured.trust.reasons[0]
+    assert "3 packets of RoCEv2 queue pairs beyond the limit" in measured.trust.reasons[0]
 
 
 def test_without_rocev2_nothing_is_claimed(tmp_path: Path) -> None:

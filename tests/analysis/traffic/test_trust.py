@@ -52,7 +52,7 @@ def test_round_trips_that_are_missing_are_told(tmp_path: Path, unacknowledged: i
     sent = [data(k * MS, k, seq=1 + 10 * k, size=10) for k in range(unacknowledged)]
     answer = ipv4(tcp(20_000, 40_000, seq=1, ack=1 + 10 * unacknowledged), source="10.0.0.2", destination="10.0.0.1")
     result = analysed(tmp_path, [*sent, Frame.whole(10**15 + unacknowledged * MS, ethernet(answer))])
-    told = tuple(f"{forgotten} had to be forgotten, so round trips are missing" for forgotten in reasons)
+    told = tuple(f"{forgotten} that did not fit into memory: round trips are missing" for forgotten in reasons)
     assert (result.trust.verdict, result.trust.reasons) == ("degraded" if reasons else "good", told)
 
 
@@ -72,7 +72,7 @@ def test_many_drops_make_it_unusable(tmp_path: Path, dropped: int, verdict: str)
 def test_few_drops_degrade_it() -> None:
     facts = {"packets": 1000}
     trust = judge({"dropped_by_kernel": 3}, facts, packets=1000, longest_reversal_ns=0)
-    assert (trust.verdict, trust.reasons) == ("degraded", ("3 packets were dropped while capturing",))
+    assert (trust.verdict, trust.reasons) == ("degraded", ("3 packets dropped during capture",))
 
 
 def test_a_frame_seen_twice_counts_once_in_the_flow(tmp_path: Path) -> None:
