@@ -1,8 +1,7 @@
-"""Packet analysis of MPI traffic: one capture in, every metric of the catalogue out. Needs no Django.
+"""Packet analysis of MPI traffic: from a capture to the metrics of the catalogue, without Django.
 
-``analyse(path)`` gives a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. Everything that can go
-wrong with a capture is a CaptureError (tree in ``analysis.errors``). The public names are loaded when they are first used:
-``import analysis`` costs next to nothing.
+``analyse(path)`` returns a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. All errors of captures are
+CaptureErrors (``analysis.errors``). Public names are loaded on first use, so that ``import analysis`` is cheap.
 """
 
 from __future__ import annotations

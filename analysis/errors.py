@@ -4,20 +4,20 @@ from __future__ import annotations
 
 
 class CaptureError(Exception):
-    """A capture could not be analysed; the message is one sentence for a reader."""
+    """A capture could not be analysed; the message is one sentence for users."""
 
 
 class UnreadableCapture(CaptureError):
-    """No such file, an empty one, or not a capture."""
+    """The file is missing, empty or not a capture."""
 
 
 class UnsupportedCapture(CaptureError):
-    """A capture in a format, with a link type or with a feature that the chosen decoder does not know."""
+    """The decoder does not support the format, the link type or a feature of the capture."""
 
 
 class DecoderError(CaptureError):
-    """The second decoder is missing, failed, or ran out of time."""
+    """The second decoder (tshark) is missing, failed or exceeded its time limit."""
 
 
 class FilterError(CaptureError):
-    """A display filter that tshark does not accept."""
+    """tshark does not accept the display filter."""

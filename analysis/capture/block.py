@@ -1,4 +1,4 @@
-"""The columns of one table while they are filled, from several buffers of the file if need be."""
+"""The columns of one table while they are filled, possibly from several buffers of the file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _DTYPES: Final = Columns(offset=np.int64, link=np.int64, **COLUMNS)
 
 
 class Block:
-    """Room for ``capacity`` packets. Framing fills lengths and stamps, decoding the rest; unused room costs no memory."""
+    """Room for ``capacity`` packets. Framing fills lengths and stamps, decoding the other columns."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._columns = Columns(*(np.empty(capacity, dtype) for dtype in _DTYPES))
 
     def rows(self, first: int, last: int) -> Columns:
-        """All columns of rows ``first`` to ``last``."""
+        """Return all columns of rows ``first`` to ``last``."""
         rows = slice(first, last)
         return Columns(*(column[rows] for column in self._columns))
 
@@ -32,10 +32,10 @@ class Block:
         return tuple(column[first:] for column in written)
 
     def links(self, first: int, last: int) -> npt.NDArray[np.int64]:
-        """Link types of rows ``first`` to ``last``."""
+        """Return the link types of rows ``first`` to ``last``."""
         links: npt.NDArray[np.int64] = self._columns.link[first:last]
         return links
 
     def columns(self, rows: int) -> dict[str, Any]:
-        """The columns of a PacketTable for the first ``rows`` packets."""
+        """Return the columns of a PacketTable for the first ``rows`` packets."""
         return dict(zip(Columns._fields[2:], self.rows(0, rows)[2:], strict=True))

@@ -1,4 +1,4 @@
-"""Frames to packet tables; what must be remembered between chunks (hosts, flows) lives here."""
+"""Frames to packet tables, with the state that persists between chunks: hosts and flows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.packets import MOST_FLOWS, MOST_HOSTS, PacketTable
 
 
 class Decoder:
-    """Decodes chunk after chunk; indices of hosts and flows stay the same over all of them.
+    """Decodes successive chunks; indices of hosts and flows stay the same.
 
     Tables have room for MOST_HOSTS and MOST_FLOWS from the beginning. Later hosts are NO_HOST and later flows NO_FLOW, and
     are counted.
@@ -47,7 +47,7 @@ class Decoder:
         kernel.decode(data.ctypes.data, first, block.rows(first, last), self._handshakes, self._tables.ctypes.data)
 
     def table(self, block: Block, rows: int) -> PacketTable:
-        """Return the first ``rows`` of the block, all decoded, as a table; the next block begins."""
+        """Return the first ``rows`` of the block, all decoded, as a table."""
         flows = self._flows[: self._count("flows")]
         handshakes = self._handshakes[: self._count("handshakes")].copy()
         self._tables["handshakes"] = 0
@@ -61,11 +61,11 @@ class Decoder:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Counts over all chunks so far."""
+        """Return the counts over all chunks so far."""
         counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit", "hidden", "beyond_frame")
         return {"decoder": "native", **{name: self._count(name) for name in counts}}
 
 
 def _room(most: int, dtype: np.dtype[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
-    """Return free slots, at least twice as many as the ``most`` entries, and room for these."""
+    """Return free slots, at least twice the ``most`` entries, and room for these."""
     return reserved(1 << (2 * most - 1).bit_length(), endpoints.SLOT), reserved(most, dtype)

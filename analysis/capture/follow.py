@@ -1,4 +1,4 @@
-"""A capture file that is still being written: what arrived since the last look."""
+"""A capture file that is still being written: the packets since the last poll."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.capture.stream import CaptureReader
 
 @dataclass(frozen=True, slots=True)
 class LiveCounters:
-    """Totals so far, and what was new at this look. Rates are per second of wall-clock time between two looks."""
+    """Totals so far, and the packets since the previous poll. Rates are per second of wall-clock time."""
 
     packets: int = 0
     wire_bytes: int = 0
@@ -21,21 +21,21 @@ class LiveCounters:
     interval_packets: int = 0
     interval_bytes: int = 0
     damaged: bool = False
-    """The file contradicts itself; nothing more will be read."""
+    """The file is inconsistent; reading has stopped."""
 
     @property
     def pps(self) -> float | None:
-        """Packets per second; None at the first look."""
+        """Packets per second; None at the first poll."""
         return self.interval_packets / self.interval_s if self.interval_s > 0 else None
 
     @property
     def bps(self) -> float | None:
-        """Bits per second on the wire; None at the first look."""
+        """Bits per second on the wire; None at the first poll."""
         return 8 * self.interval_bytes / self.interval_s if self.interval_s > 0 else None
 
 
 class Follower:
-    """Reads what was appended to a capture since the last ``poll``; a half-written record waits for its rest.
+    """Reads the packets appended to a capture since the last ``poll``; incomplete records wait.
 
     The file need not exist yet. Use as a context manager, or ``close`` it.
     """
@@ -57,7 +57,7 @@ class Follower:
             self._reader.close()
 
     def poll(self) -> LiveCounters:
-        """Count what is new. Raises CaptureError if the file is no capture or has an unsupported link type."""
+        """Count new packets. Raises CaptureError if the file is not a supported capture."""
         if self._reader is None and self._path.exists():
             self._reader = CaptureReader(self._path)
         packets = wire_bytes = 0

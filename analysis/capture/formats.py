@@ -18,7 +18,7 @@ from analysis.kernels.frames import framing
 USUAL_LONGEST_RECORD: Final = 262_144
 """libpcap's own limit for files that do not announce a larger snap length."""
 LONGEST_RECORD: Final = 1 << 24
-"""No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
+"""No network sends a frame of 16 MiB; a longer record is damage."""
 MOST_INTERFACES: Final = 65_536
 MOST_CONTROL_BYTES: Final = 1 << 25
 """Of section, interface and statistics blocks: a file joined of 100 000 others has fewer, and each block costs time."""
@@ -37,7 +37,7 @@ _COUNTERS: Final = {4: "received", 5: "dropped_by_interface", 7: "dropped"}
 
 
 class PcapFormat:
-    """The classic savefile of version 2.4: one header, one link type, one snap length."""
+    """The pcap format, version 2.4: one header, one link type, one snap length."""
 
     has_interfaces: Final = False
     header_bytes: Final = 24
@@ -59,7 +59,7 @@ class PcapFormat:
         self._records = (self._big_endian, ns_per_fraction, self.longest, link)
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
+        """Frame ``data[start:end]`` into rows from ``first``: (rows, end, status)."""
         n, at, status, odd_stamps = framing.frame_pcap(
             data.ctypes.data, start, end, *self._records, *block.framing_columns(first)
         )
@@ -78,12 +78,12 @@ class PcapFormat:
 
 
 class PcapngFormat:
-    """Blocks: any number of sections, each with its byte order and its interfaces."""
+    """The pcapng format: any number of sections, each with its byte order and its interfaces."""
 
     header_bytes: Final = 0
-    """A section header is a block like the others and is read as one."""
+    """A section header is read like other blocks."""
     has_interfaces: Final = True
-    """Packets name theirs, which may not be defined."""
+    """Packets name theirs, which may be undefined."""
 
     def __init__(self) -> None:
         self.big_endian = False
@@ -100,7 +100,7 @@ class PcapngFormat:
         self._resolutions: set[str] = set()
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
+        """Frame ``data[start:end]`` into rows from ``first``: (rows, end, status)."""
         n, at = 0, start
         while True:
             rows, at, status, odd = framing.frame_pcapng(
@@ -124,7 +124,7 @@ class PcapngFormat:
             at += length
 
     def _control(self, data: Buffer) -> int:
-        """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
+        """Read a control block: its length, 0 if incomplete, -1 if damaged."""
         if len(data) < 12:
             return 0
         head = data[:12].tobytes()
@@ -235,7 +235,7 @@ def _options(data: bytes, order: Any) -> dict[int, bytes]:
 
 
 def _is_known_section(block: bytes, order: Any) -> bool:
-    """1.0, and 1.2, which some programs wrote and means the same."""
+    """Accept 1.0, and 1.2, which has the same meaning."""
     return (int.from_bytes(block[12:14], order), int.from_bytes(block[14:16], order)) in ((1, 0), (1, 2))
 
 
@@ -243,7 +243,7 @@ CaptureFormat = PcapFormat | PcapngFormat
 
 
 def recognise(data: memoryview) -> CaptureFormat:
-    """Return the format of a file that begins with ``data``: 24 bytes or more unless the file is shorter.
+    """Return the format of a file by its first bytes, 24 if it has them.
 
     Raises UnreadableCapture.
     """
@@ -252,7 +252,7 @@ def recognise(data: memoryview) -> CaptureFormat:
         order: Any = "big" if header[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big") else "little"
         if len(header) >= 16 and not _is_known_section(header, order):
             major, minor = (int.from_bytes(header[at : at + 2], order) for at in (12, 14))
-            raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not known")
+            raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not supported")
         return PcapngFormat()
     magics = {int.from_bytes(header[:4], "little"), int.from_bytes(header[:4], "big")}
     if magics & _PCAP_TIMES.keys():

@@ -21,6 +21,6 @@ _NAMES: Final = {
 }  # fmt: skip
 
 
-def named(link: int) -> str:
-    """Return the number of a link type with its name, if it is one of the frequent ones."""
+def link_type_name(link: int) -> str:
+    """Return the number of a link type with its name, if it is a frequent one."""
     return f"link type {link} ({_NAMES[link]})" if link in _NAMES else f"link type {link}"

@@ -1,7 +1,7 @@
-"""tshark as the second decoder: the same PacketTable for link types and encapsulations that the native one does not know.
+"""tshark as the second decoder: the same PacketTable for link types and encapsulations that the native one does not support.
 
-Where packets are encapsulated, the innermost IP packet counts, as in the native decoder; a packet quoted in an ICMP error does
-not. About 30 us per packet, a hundred times the native decoder's time and more.
+The innermost IP packet counts, as in the native decoder; packets quoted in ICMP errors do not. About 30 us per packet, at least 100
+times the native decoder's time.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ _FIELDS: Final = (
     "wlan.fc.protected", "tcp.payload",
 )  # fmt: skip
 _MARK: Final = slice(_FIELDS.index("ip.src"), _FIELDS.index("wlan.fc.protected"))
-"""What tells packets apart: one that is seen twice may be under another VLAN then."""
+"""Fields that identify a packet; VLANs do not, because a packet captured twice may be in two."""
 _PREFERENCES: Final = (
     "tcp.analyze_sequence_numbers:FALSE", "tcp.desegment_tcp_streams:FALSE", "tcp.track_bytes_in_flight:FALSE",
     "ip.defragment:FALSE", "ipv6.defragment:FALSE",
 )  # fmt: skip
 _DECODE_AS: Final = ("udp.port==8472,vxlan",)
-"""Linux' own port for VXLAN, which overlay networks of containers still use."""
+"""Port of VXLAN in Linux, used by overlay networks of containers."""
 _CHUNK: Final = 20_000
 _ROCE_PORT: Final = "4791"
 _BTL_MAGIC: Final = b"OPAL-TCP-BTL"
@@ -79,13 +79,13 @@ _NETWORKS: Final = {
     "geneve": ("geneve.vni", GENEVE),
     "gre": ("gre.key", GRE),
 }
-"""What names a virtual network, by tshark's name of the protocol."""
+"""Field and kind of virtual networks, by tshark's name of the protocol."""
 _NAMING: Final = frozenset(field for field, _ in _NETWORKS.values())
 _NEST: Final = 1_000_003
 _NETWORK_MASK: Final = (1 << 56) - 1
 _ERRORS: Final = frozenset({"icmp", "icmpv6"})
 _QUOTING: Final = _ERRORS | {"sflow"}
-"""What quotes packets that others have sent."""
+"""Protocols that quote other packets."""
 _HIDING: Final = frozenset({"esp", "macsec", "wg"})
 _CARRYING: Final = frozenset(
     {
@@ -93,9 +93,9 @@ _CARRYING: Final = frozenset(
         "gre", "vxlan", "geneve", "ah", "wlan", "wlan_radio", "radiotap", "prism", "wlancap", "ppi", "chdlc", "fr", "tr", "fddi", "ipfc",
     }
 )  # fmt: skip
-"""What a frame that was cut ends with where what it carries was not captured."""
+"""Layers that end a truncated frame before its IP packet."""
 _CARRYING_PORTS: Final = frozenset({"4789", "8472", "6081", "6635", "4754", "4791"})
-"""UDP: of tunnels that are looked into, and of RoCEv2."""
+"""UDP ports of supported tunnels and of RoCEv2."""
 _TRUE: Final = ("1", "True")
 Row = dict[str, int]
 _EMPTY: Final[Row] = dict.fromkeys(COLUMNS, 0) | {
@@ -104,9 +104,9 @@ _EMPTY: Final[Row] = dict.fromkeys(COLUMNS, 0) | {
 
 
 def stream_with_tshark(path: str | Path) -> Iterator[PacketTable]:
-    """Tables of up to 20 000 packets in file order; ``hosts``, ``flow`` and the like keep their numbers from table to table.
+    """Yield tables of up to 20 000 packets with constant host and flow numbers.
 
-    ``source`` of the last table tells of the whole file. Raises UnreadableCapture, DecoderError.
+    ``source`` of the last table describes the whole file. Raises UnreadableCapture, DecoderError.
     """
     arguments = ["-T", "fields", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=,"]
     for field in _FIELDS:
@@ -119,18 +119,18 @@ def stream_with_tshark(path: str | Path) -> Iterator[PacketTable]:
     with running(path, arguments, None) as run:
         while True:
             reader.source["first_packet"] = reader.packets
-            table = reader.table(islice(run.stdout, _CHUNK))  # line by line: tshark goes on meanwhile
+            table = reader.table(islice(run.stdout, _CHUNK))  # line by line: tshark continues meanwhile
             if reader.lines < _CHUNK:
                 break
             yield table
     table.source.update(truncated_tail=run.truncated)
     if run.truncated:
-        table.source["notes"] = ["the capture ends inside a record: everything before it was read"]
+        table.source["notes"] = ["the capture ends inside a record: all earlier records were read"]
     yield table
 
 
 class _Reader:
-    """Numbers hosts and flows as they appear, and turns lines of tshark's fields into columns."""
+    """Numbers hosts and flows, and converts lines of tshark's fields to columns."""
 
     def __init__(self) -> None:
         self.packets = 0
@@ -146,20 +146,20 @@ class _Reader:
 
     def table(self, lines: Iterable[bytes]) -> PacketTable:
         rows: list[Row] = []
-        greetings: list[tuple[int, int, int]] = []
+        signatures: list[tuple[int, int, int]] = []
         self.lines = 0
         for line in lines:
             if not line.endswith(b"\n"):
-                break  # tshark was ended in the middle of a line; whoever ended it reports that
+                break  # tshark was killed within a line; its caller reports that
             self.lines += 1
             self._parts = line.decode("ascii", "replace").rstrip("\r\n").split("\t")
             fields = dict(zip(_FIELDS, self._parts, strict=True))
             if not fields["frame.encap_type"]:
-                continue  # a custom block or a journal entry, which tshark numbers like a packet
+                continue  # a custom block or journal entry, which tshark numbers like a packet
             rows.append(self._row(fields))
-            said = _greeting(fields["tcp.payload"], rows[-1]["payload"]) if fields["tcp.payload"] else None
-            if said is not None:
-                greetings.append((len(rows) - 1, *said))
+            signature = _signature(fields["tcp.payload"], rows[-1]["payload"]) if fields["tcp.payload"] else None
+            if signature is not None:
+                signatures.append((len(rows) - 1, *signature))
         self.packets += len(rows)
         columns: dict[str, Any] = {
             name: np.array([row[name] for row in rows], dtype) for name, dtype in COLUMNS.items()
@@ -171,7 +171,7 @@ class _Reader:
             flow_endpoints=np.array([((key[0], key[2]), (key[1], key[3])) for key in flows], ENDS),
             flow_protocol=np.array([key[4] for key in flows], np.uint8),
             flow_network=np.array([key[5] for key in flows], np.uint64),
-            btl_handshakes=np.array(greetings, np.int64).reshape(-1, 3),
+            btl_handshakes=np.array(signatures, np.int64).reshape(-1, 3),
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
 
@@ -195,7 +195,7 @@ class _Reader:
         return row
 
     def _network(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
-        """Addresses and fragmentation of the innermost IP header."""
+        """Fill in addresses and fragmentation of the innermost IP header."""
         inner = _innermost(protocols)
         if inner is None:
             return
@@ -249,7 +249,7 @@ class _Reader:
 
     @staticmethod
     def _infiniband(row: Row, fields: dict[str, str], protocols: list[str]) -> None:
-        """What RoCEv2 puts where TCP has numbers and flags (PacketTable)."""
+        """Fill in the columns of RoCEv2 (PacketTable)."""
         row["window"] = int(_last(fields["infiniband.bth.opcode"]), 0)
         row["ack"], row["seq"] = (int(_last(fields[f"infiniband.bth.{name}"]), 0) for name in ("destqp", "psn"))
         inner = next(name for name in reversed(protocols) if name in ("ip", "ipv6"))
@@ -270,48 +270,50 @@ class _Reader:
 
 
 def _is_beyond_frame(fields: dict[str, str]) -> bool:
-    """Whether tshark found the length of an IP packet to be more than there is room for in its frame."""
+    """Return True if the IP length field exceeds the frame."""
     return bool(fields["ip.bogus_ip_length"] or fields["ipv6.plen_exceeds_framing"])
 
 
 def _is_odd(epoch: str, time_ns: int) -> bool:
-    """Whether tshark prints what no clock says: its 32 bits for nanoseconds overflow where a fraction is longer than two seconds."""
+    """Return True for impossible times: tshark's nanoseconds overflow above 2 s."""
     fraction = epoch.rpartition(".")[2]
     return epoch.startswith("-") or abs(time_ns) == MOST_NS or (len(fraction) > 9 and int(fraction) >= 2_000_000_000)
 
 
-def _greeting(payload: str, length: int) -> tuple[int, int] | None:
-    """What the native decoder makes of the first ``length`` bytes that a side says (kernels.greetings)."""
-    said = bytes.fromhex(payload.rpartition(",")[2][: 2 * LIBFABRIC_FIXED_BYTES])
-    if len(said) < UCX_BYTES:
+def _signature(payload: str, length: int) -> tuple[int, int] | None:
+    """Return (jobid, rank) as kernels.handshake_signatures does."""
+    first = bytes.fromhex(payload.rpartition(",")[2][: 2 * LIBFABRIC_FIXED_BYTES])
+    if len(first) < UCX_BYTES:
         return None
-    little, rank = int.from_bytes(said[:4], "little"), min(int.from_bytes(said[4:8], order) for order in _ORDERS)
+    little, rank = int.from_bytes(first[:4], "little"), min(int.from_bytes(first[4:8], order) for order in _ORDERS)
     data = length - LIBFABRIC_HEADER_BYTES
-    requests = said == _LIBFABRIC_REQUEST + (data & 0xFFFF).to_bytes(2) + bytes(20) and 8 <= data <= LIBFABRIC_MOST_DATA
-    if said[:8] == _UCX_MAGIC or requests:
+    requests = (
+        first == _LIBFABRIC_REQUEST + (data & 0xFFFF).to_bytes(2) + bytes(20) and 8 <= data <= LIBFABRIC_MOST_DATA
+    )
+    if first[:8] == _UCX_MAGIC or requests:
         return WITHOUT_RANK, 0
-    if said[8:20] == _BTL_MAGIC and len(said) >= BTL_BYTES:
+    if first[8:20] == _BTL_MAGIC and len(first) >= BTL_BYTES:
         return little, rank
     return None
 
 
 def _innermost(protocols: list[str]) -> str | None:
-    """Which IP the innermost IP packet is, by tshark's name."""
+    """Return tshark's name of the innermost IP version."""
     return next((name for name in reversed(protocols) if name in ("ip", "ipv6")), None)
 
 
 @lru_cache(maxsize=4096)
 def _layers_of(protocols: str) -> tuple[list[str], int, bool]:
-    """(protocols from the outermost to the innermost, how many of them before a quoted packet, whether one hides what it carries)."""
+    """Return protocols from outside in, unquoted ones, True if one is opaque."""
     names = protocols.split(":")
     quoted = next((at for at, name in enumerate(names) if name in _QUOTING), len(names))
-    if "tcp" in names[:quoted]:  # a byte stream: a packet in it, as of OpenFlow, is quoted too
+    if "tcp" in names[:quoted]:  # a packet in a byte stream, as of OpenFlow, is quoted too
         quoted = names.index("tcp") + 1
     return names, quoted, not _HIDING.isdisjoint(names[:quoted])
 
 
 def _ends_early(fields: dict[str, str], innermost_layer: str) -> bool:
-    """Whether a frame that was cut ends, with ``innermost_layer``, before what its headers carry."""
+    """Return True if a truncated frame ends before the content of its headers."""
     if innermost_layer == "infiniband":
         return not fields["infiniband.bth.psn"]
     return innermost_layer in _CARRYING or (
@@ -320,7 +322,7 @@ def _ends_early(fields: dict[str, str], innermost_layer: str) -> bool:
 
 
 def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
-    """The word that the native decoder makes of the networks around the innermost IP packet (kernels.frames.encapsulation)."""
+    """Return the word of the networks around the innermost IP packet."""
     if not any(fields[field] for field in _NAMING):
         return 0
     inner = max((at for at, name in enumerate(protocols) if name in ("ip", "ipv6")), default=0)
@@ -335,11 +337,11 @@ def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
 
 
 def _nth(values: str, place: int) -> str:
-    """The value of the ``place``-th header; of the last where fewer are given."""
+    """Return the value of the ``place``-th header, or of the last."""
     parts = values.split(",")
     return parts[min(place, len(parts) - 1)]
 
 
 def _last(values: str) -> str:
-    """The value of the innermost header."""
+    """Return the value of the innermost header."""
     return values.rpartition(",")[2]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from analysis.kernels import jit
 
 MANTISSA_BITS = 10
-"""1024 bins per power of two: gaps are grouped with others that differ by less than 0.1 %, below 2048 ns not at all."""
+"""1024 bins per power of two: grouped gaps differ by less than 0.1 %, and those below 2048 ns are exact."""
 BINS = 63 << MANTISSA_BITS
 
 _SHIFT = 52 - MANTISSA_BITS
@@ -23,7 +23,7 @@ Float64 = npt.NDArray[np.float64]
 
 @jit
 def add_gaps(gaps: Int64, histogram: Int64, signs: Int64, square_sum: Float64) -> None:
-    """Count every gap (ns) by its sign, positive ones in the histogram; sums keep the order, so no split changes them.
+    """Count gaps (ns) by sign, positive ones in the histogram; add their squares.
 
     A bin is the exponent and the first bits of the mantissa of the gap as an IEEE 754 double.
     """
@@ -41,5 +41,5 @@ def add_gaps(gaps: Int64, histogram: Int64, signs: Int64, square_sum: Float64) -
 
 
 def bin_edges(bins: Int64) -> Float64:
-    """Lower edges of ``bins`` in ns."""
+    """Return the lower edges of ``bins`` in ns."""
     return ((bins + _BIAS) << _SHIFT).view(np.float64)

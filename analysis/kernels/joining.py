@@ -13,7 +13,7 @@ Int64 = npt.NDArray[np.int64]
 
 ENHANCED_PACKET = 6
 FIXED = 28
-"""Bytes of an enhanced packet block in front of its packet: type, length, interface, time (8), captured, original."""
+"""Bytes of an enhanced packet block before its packet: type, length, interface, time (8), captured, original."""
 SHORTEST = 12
 
 
@@ -27,8 +27,10 @@ def _u32(data: Bytes, at: int) -> int:
 
 @jit
 def packet_blocks(data: Bytes, offset: Int64, end: Int64) -> int:
-    """Write where complete enhanced packet blocks begin, and to ``end`` where the last complete block ends; returns how many packets
-    there are, also beyond the room of ``offset``."""
+    """Fill ``offset`` with complete packet blocks, and ``end``; return their number.
+
+    The number may exceed the room of ``offset``.
+    """
     at = 0
     count = 0
     while at + SHORTEST <= len(data):

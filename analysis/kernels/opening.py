@@ -1,4 +1,4 @@
-"""How connections begin: fresh state, SYNs, the handshake, and the windows whose scale it settles."""
+"""Opening of connections: initial state, SYNs, the handshake, and windows, whose scale it negotiates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
 
 @jit
 def starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
-    """Whether this SYN opens another connection on ports that were used before (an ISN of its own, or none known)."""
+    """Return True if this SYN opens another connection on used ports: its ISN is new."""
     if side.isn == seq:
         return False
     if flags & ACK:  # a SYN with data (TCP Fast Open) may be acknowledged with any part of them
@@ -88,7 +88,7 @@ def read_syn(
 
 @jit
 def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
-    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
+    """Read the initiator's first packet after the SYN+ACK."""
     if direction != connection.initiator:
         return
     timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
@@ -99,7 +99,7 @@ def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: b
 
 @inlined
 def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
-    """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
+    """Record the advertised window, unscaled in SYNs."""
     if flags & SYN:
         side.syn_window_sum += window
         side.syn_window_count += 1
@@ -118,7 +118,7 @@ def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
 
 @inlined
 def scaled_window(side: Any, peer: Any, window: int) -> int:
-    """Bytes of the raw field ``window`` of a segment that is no SYN; state.UNKNOWN where a SYN is missing."""
+    """Return the bytes of the field ``window``; UNKNOWN if a SYN is missing."""
     if window <= 0:
         return window
     if side.wscale == state.UNKNOWN or peer.wscale == state.UNKNOWN:

@@ -16,20 +16,20 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
 UNKNOWN = -1
 _NO_PAIR = -2
-"""No key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
+"""Not a key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
 TAKEN, MISSED = range(2)
-"""Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
+"""Entries of ``used``: number of pairs, wire bytes of packets whose pair has no slot."""
 
 
 @inlined
 def _spread(key: int) -> np.uint64:
-    """The key's upper bits decide as well: many hosts send to one, and one to many."""
+    """Mix the upper bits of the key in: many hosts send to one, and one to many."""
     return np.uint64(key) * _SPREAD
 
 
 @jit
 def _place_of(key: int, slots: Any, keys: Any) -> int:
-    """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES)."""
+    """Return the slot of ``key`` or a free one; UNKNOWN within endpoints.MOST_PROBES."""
     mask = len(slots) - 1
     place = signed(_spread(key) >> _32) & mask
     for _ in range(MOST_PROBES):
@@ -52,13 +52,13 @@ def count_pairs(
     kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
     slots: Any, keys: Any, totals: Any, used: Any,
 ) -> None:  # fmt: skip
-    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 32 | destination.
+    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3).
 
-    ``totals`` is 0 behind the pairs that are taken. ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where
-    free; ``used`` (2,) see TAKEN.
+    ``keys`` (pairs,) = source << 32 | destination. ``totals`` is 0 for free pairs. ``slots``, a power of two and more than the pairs,
+    belong to the kernel, 0 if free; ``used`` (2,) see TAKEN.
     """
     last, pair = _NO_PAIR, signed(0)
-    packets = wire = content = 0  # of that pair since it came last: neighbours mostly go the same way
+    packets = wire = content = 0  # of the current pair: successive packets mostly have the same one
     for i in range(len(kind)):
         if not kind[i] & _IP or (len(skip) and skip[i]):
             continue

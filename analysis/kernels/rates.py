@@ -1,7 +1,7 @@
 """Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets.
 
-Every array has one row per class of traffic: OTHER, MPI. What concerns all traffic is the sum of both rows, except gaps,
-clocks and windows, which are kept for the scopes ALL and MPI.
+Every array has one row per class of traffic: OTHER, MPI. All traffic is the sum of both rows, except gaps, clocks and windows,
+which have rows for the scopes ALL and MPI.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHORTEST_FRAME, FRAME_OVERHEAD = 60, 24
 """IEEE 802.3: 60 bytes before the FCS; FCS 4, preamble and delimiter 8, inter-frame gap 12."""
 
 _STRIDE = 16
-"""Entries that leave a window together are passed over in such steps."""
+"""Step for skipping entries that leave a window together."""
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
@@ -42,7 +42,7 @@ Bool = npt.NDArray[np.bool_]
 
 @jit
 def classify(flow: UInt32, member: Bool, time_ns: Int64, traffic: UInt8) -> tuple[int, int]:
-    """MPI or OTHER for every packet, by its flow; returns the first stamp and the latest, NO_TIME where there is none."""
+    """Classify packets by flow; return the first and the latest stamp or NO_TIME."""
     for i in range(len(flow)):
         traffic[i] = MPI if flow[i] != NO_FLOW and member[flow[i]] else OTHER
     latest = signed(NO_TIME)
@@ -65,9 +65,9 @@ def tally(
     sums: Int64,
     sizes: Int64,
 ) -> None:
-    """Add packets to ``sums`` and ``sizes``, whose last column counts all longer ones too.
+    """Add packets to ``sums`` and ``sizes`` (last column: and longer).
 
-    Two loops, and no branch in the second: the processor then adds up several packets at a time, which takes half as long.
+    The second loop has no branch, so that the processor adds several packets at a time, which halves its time.
     """
     longest = sizes.shape[1] - 1
     for i in range(len(kind)):
@@ -117,7 +117,7 @@ def _add_sums(sums: Int64, slot: int, whole: int, of_mpi: int) -> None:
 
 @inlined
 def _quotient(number: int, divisor: int, reciprocal: float) -> int:
-    """``number // divisor`` of what is not negative, at most 2**52 times ``divisor``: neither a division nor a branch to guess."""
+    """Divide without a division or branch, for 0 to 2**52 times ``divisor``."""
     quotient = int(number * reciprocal)
     rest = number - quotient * divisor
     return quotient + signed(rest >= divisor) - signed(rest < 0)
@@ -137,9 +137,9 @@ def timeline(
     series_ns: int,
     series: Int64,
 ) -> tuple[int, int]:
-    """Gaps between packets, packets per ``bin_ns``, and (packets, bytes, payload) per ``series_ns``.
+    """Add gaps, packets per ``bin_ns``, and the series per ``series_ns``.
 
-    Returns the numbers of gaps written for ALL and MPI. Packets stamped before the origin count in bin 0.
+    Returns the numbers of gaps for ALL and MPI. Packets stamped before the origin count in bin 0.
     """
     written, written_mpi = 0, 0
     last, last_mpi = clock[ALL, LAST], clock[MPI, LAST]
@@ -183,7 +183,7 @@ def timeline(
 
 @jit
 def join_bins(counts: Int32, by: int) -> int:
-    """Bin k of ``counts`` (2, bins) becomes the sum of ``by`` bins from ``by * k`` on; returns how many there are then. Others are 0."""
+    """Sum every ``by`` bins of ``counts`` (2, bins); return the new number."""
     bins = len(counts[0])
     joined = -(-bins // by)
     for of in range(2):
@@ -198,7 +198,7 @@ def join_bins(counts: Int32, by: int) -> int:
 
 @jit
 def _still_held(times: Int64, oldest: int, behind: int, ordered: int, now: int, width: int) -> int:
-    """The first of the entries ``oldest`` to ``behind`` that a window up to ``now`` holds; from ``ordered`` on stamps only grow."""
+    """Return the first entry from ``oldest`` in a window up to ``now``."""
     mask = len(times) - 1
     if oldest >= ordered:
         while oldest + _STRIDE < behind and now - times[(oldest + _STRIDE) & mask] >= width:
@@ -225,19 +225,18 @@ def sliding_windows(
     left: Int64,
     peak: Int64,
 ) -> tuple[int, int, int, int]:
-    """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
+    """Find the largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
-    Returns (the row it stopped at because the ring is full, entries so far, the last stamp, the entry ``ordered`` from which on
-    stamps only grow). Packets of one stamp share an entry: a file of equal stamps would else ask for all memory. ``ring_bytes`` and
-    ``ring_mpi`` are all bytes up to and with an entry, ``left`` those that have left each window. Packets leave a window only when its
-    sum would be a new peak: what is held is never less than what the window holds, and leaving in crowds spares the processor most
-    of its wrong guesses. A clock set back starts anew. The ring's length is a power of two.
+    Returns (the row at which the ring was full, entries so far, the last stamp, the entry ``ordered`` from which stamps only grow).
+    Packets of one stamp share an entry, which bounds memory for equal stamps. ``ring_bytes`` and ``ring_mpi`` are cumulative bytes up
+    to an entry, ``left`` those that have left each window. Packets leave a window only if its sum would be a new peak, which avoids
+    most branch mispredictions. A clock set back restarts. The ring's length is a power of two.
     """
     mask = len(ring_time) - 1
     first_held = 0
     total = ring_bytes[(pushed - 1) & mask] if pushed > 0 else 0
     total_mpi = ring_mpi[(pushed - 1) & mask] if pushed > 0 else 0
-    limit = limit_mpi = -1  # all bytes beyond which some window may hold more than its peak
+    limit = limit_mpi = -1  # above these cumulative bytes some window may exceed its peak
     for i in range(start, len(time_ns)):
         now = time_ns[i]
         if now == NO_TIME:

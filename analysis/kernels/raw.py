@@ -1,9 +1,8 @@
-"""Reading numbers from memory by address.
+"""Numbers and records in memory, by address.
 
-Arrays handed from kernel to kernel cost atomic reference counts; addresses cost nothing, and one load with a byte swap
-replaces four loads of bytes. The caller keeps the memory alive and stays below ``end``, the address behind the last byte that
-may be read; with NUMBA_BOUNDSCHECK=1 every read is checked against it. Records of an array by address let a kernel hand one address
-instead of an array to many small functions: for the lists of the TCP pass reference counts were most of the time.
+Arrays passed between kernels cost atomic reference counts, which were most of the time of the TCP pass; addresses cost nothing,
+and one load with a byte swap replaces four loads of bytes. The caller owns the memory and stays below ``end``, the address after
+the last readable byte; with NUMBA_BOUNDSCHECK=1 every access is checked.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from analysis.kernels import jit
 
 @jit
 def signed(value: Any) -> int:
-    """Any number as a 64-bit signed integer: numba makes a float of signed and unsigned 64-bit operands together."""
+    """Convert to int64: numba converts mixed 64-bit operands to float."""
     return np.int64(value)  # type: ignore[return-value]
 
 
 def _reader(bits: int, swapped: bool) -> Any:
-    """A function for kernels: (address, end) -> the unsigned number of ``bits`` there; 64 bits as uint64, else as int64."""
+    """Return an intrinsic (address, end) -> unsigned number of ``bits``."""
     size = bits // 8
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,7 +49,7 @@ def _reader(bits: int, swapped: bool) -> Any:
 
 u8 = _reader(8, swapped=False)
 u16 = _reader(16, swapped=True)
-"""Network byte order, as the next two."""
+"""Network byte order, like the next two."""
 u32 = _reader(32, swapped=True)
 u64 = _reader(64, swapped=True)
 u32_little = _reader(32, swapped=False)
@@ -58,14 +57,14 @@ u32_little = _reader(32, swapped=False)
 
 @jit
 def u32_file(address: int, end: int, big_endian: bool) -> int:
-    """In the byte order of the machine that wrote the file."""
+    """Read 32 bits in the byte order of the file."""
     if big_endian:
         return u32(address, end)  # type: ignore[no-any-return]
     return u32_little(address, end)  # type: ignore[no-any-return]
 
 
 def record_at(dtype: Any) -> Any:
-    """A function for kernels: ``(address, length, index)`` -> the record of ``dtype`` at that index, writable in place."""
+    """Return an intrinsic (address, length, index) -> writable record of ``dtype``."""
     record = from_dtype(dtype)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

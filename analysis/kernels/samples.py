@@ -18,7 +18,7 @@ def count_series(samples: Any, following: Any) -> None:
 
 @jit
 def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
-    """Write every value at its series' next place, and move that place on, but for the series ``left_out``."""
+    """Write values at the next position of their series, except ``left_out``."""
     for i in range(len(samples)):
         series = samples[i].series
         if not left_out[series]:
@@ -28,7 +28,7 @@ def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
 
 @jit
 def describe_short(values: Any, begins: Any, most: int, out: Any) -> None:
-    """Write median and 95 % quantile (Hyndman-Fan type 7) of series 2k and 2k + 1 together into out[k, :].
+    """Write median and 95 % quantile (type 7) of series 2k and 2k + 1 to out[k, :].
 
     Only pairs with 1 to ``most`` values count; these are sorted in place.
     """

@@ -1,4 +1,4 @@
-"""How packets bunch over time: index of dispersion, iteration period, Hurst exponent, from packets per bin."""
+"""Burstiness over time: index of dispersion, iteration period, Hurst exponent, from packets per bin."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy import fft, special
 from analysis.numbers import amount
 
 _FEWEST_WINDOWS: Final = 20
-"""Windows up to T/20: a variance of fewer numbers says nothing."""
+"""Windows up to T/20: the variance of fewer numbers is meaningless."""
 _MOST_BINS_FOR_LAGS: Final = 1 << 17
 _FEWEST_BINS_FOR_LAGS: Final = 64
 _LEAST_CORRELATION: Final = 0.1
-"""Correlations below this are no rhythm that a reader would see, however many bins make them significant."""
+"""Smaller correlations are no visible rhythm, even if they are significant."""
 _NEARLY_STRONGEST: Final = 0.75
-"""Of maxima with this share of the strongest the shortest lag is the period."""
+"""The period is the shortest lag among maxima with this share of the strongest."""
 _FEWEST_SCALES: Final = 5
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ Values = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Bunching:
-    """Metrics, why others are not available, and ``details`` (idc, hurst)."""
+    """Metrics, reasons for absent ones, and ``details`` (idc, hurst)."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     not_available: dict[str, str] = field(default_factory=dict)
@@ -36,27 +36,27 @@ class Bunching:
 
 
 def bunching(counts: Counts, bin_ns: int) -> Bunching:
-    """Of packets per ``bin_ns``, from the bin of a scope's first packet to that of its last."""
-    found = Bunching(details={"idc": index_of_dispersion(counts, bin_ns)})
+    """Compute the metrics from packets per ``bin_ns`` of a scope."""
+    result = Bunching(details={"idc": index_of_dispersion(counts, bin_ns)})
     period_s, why_not = iteration_period(counts, bin_ns)
     if period_s is not None:
-        found.metrics["iteration_period_s"] = period_s
-        found.not_available["hurst"] = (
+        result.metrics["iteration_period_s"] = period_s
+        result.not_available["hurst"] = (
             f"a period of {amount(period_s, 's')} was found: periodic traffic has no self-similar tail to estimate"
         )
-        return found
-    found.not_available["iteration_period_s"] = why_not
+        return result
+    result.not_available["iteration_period_s"] = why_not
     estimate, why_not = hurst(counts)
     if estimate is None:
-        found.not_available["hurst"] = why_not
+        result.not_available["hurst"] = why_not
     else:
-        found.metrics["hurst"] = estimate["estimate"]
-        found.details["hurst"] = estimate
-    return found
+        result.metrics["hurst"] = estimate["estimate"]
+        result.details["hurst"] = estimate
+    return result
 
 
 def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
-    """Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991); {"window_s": [...], "idc": [...]}."""
+    """Return Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991)."""
     windows, values = [], []
     narrower: dict[int, npt.NDArray[np.int64]] = {}
     for step in range(16):
@@ -76,7 +76,7 @@ def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
 
 
 def _summed(counts: Counts, per_window: int) -> npt.NDArray[np.int64]:
-    """Sums of ``per_window`` successive counts each; what does not fill a window at the end is left out."""
+    """Sum windows of ``per_window`` counts, without an incomplete last one."""
     whole = len(counts) // per_window * per_window
     sums: npt.NDArray[np.int64] = counts[:whole].reshape(-1, per_window).sum(axis=1, dtype=np.int64)
     return sums
@@ -91,10 +91,10 @@ class _Peak:
 
 
 def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
-    """(period in seconds, "") or (None, why not).
+    """Return (period in seconds, "") or (None, reason).
 
-    The autocorrelation is looked at sharply and smoothed over 4, 16 and 64 bins, because jitter hides a rhythm from bins
-    narrower than itself; a smoother one must show it a fifth more clearly than a sharper one to be believed instead.
+    The autocorrelation is also smoothed over 4, 16 and 64 bins, because jitter hides a rhythm from narrower bins; a smoother one must
+    show it 20 % more clearly to replace a sharper one.
     """
     if len(counts) < _FEWEST_BINS_FOR_LAGS:
         return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
@@ -116,7 +116,7 @@ def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
 
 
 def autocorrelation(counts: Counts) -> Values:
-    """Return r(k) of packets per bin for k = 0 ... n/4 (biased estimator), by the Wiener-Khinchin theorem."""
+    """Return r(k) for k = 0 ... n/4 (biased), by the Wiener-Khinchin theorem."""
     lags = len(counts) // 4 + 1
     size = fft.next_fast_len(len(counts) + lags, real=True)  # zeros behind the data keep the lags from wrapping around
     spectrum = fft.rfft(counts - counts.mean(), size)
@@ -125,7 +125,7 @@ def autocorrelation(counts: Counts) -> Values:
 
 
 def _smoothed(r: Values, width: int) -> Values:
-    """Return r(k), continued to both sides, under a triangle of half width ``width``: the autocorrelation of sliding sums."""
+    """Smooth r(k) with a triangle of half width ``width``."""
     if width == 1:
         return r
     once = np.concatenate([[0.0], np.cumsum(np.concatenate([r[width:0:-1], r, np.full(width, r[-1])]))])  # r(-k) = r(k)
@@ -135,12 +135,11 @@ def _smoothed(r: Values, width: int) -> Values:
 
 
 def _strongest_peak(r: Values, bins: float, width: int) -> _Peak | None:
-    """The strongest local maximum of r(k) behind its first minimum, if it rises above noise.
+    """Return the strongest local maximum of r(k), if it exceeds noise.
 
-    ``bins`` is the number of independent values, ``width`` the lags that smoothing made alike. A peak must exceed
-    sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
-    in height and over the lowest r before it. Of maxima nearly as high as the strongest the shortest lag is the period. It
-    repeats when r at twice the lag is high, too.
+    ``bins`` is the number of independent values, ``width`` the smoothed lags. A peak must exceed sqrt(2 ln(40 lags)) standard errors
+    1/sqrt(n) (the largest of that many normal values stays below, 95 %), in height and over the lowest r before it. The period is the
+    shortest lag of the nearly strongest maxima. It repeats if r at twice the lag is high, too.
     """
     threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
     inner = r[1:-1]
@@ -159,10 +158,10 @@ def _strongest_peak(r: Values, bins: float, width: int) -> _Peak | None:
 
 
 def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
-    """Variance-time estimate (Leland et al. 1994): Var of means over m bins falls as m^(2H-2).
+    """Estimate the Hurst exponent H by variance-time (Leland et al. 1994).
 
-    ({"estimate", "low", "high", "scales"}, "") or (None, why not). The interval is that of the regression slope at 95 %;
-    neighbouring scales share data, so it is too narrow rather than too wide.
+    The variance of means over m bins falls as m^(2H-2). Returns ({"estimate", "low", "high", "scales"}, "") or (None, reason). The
+    interval is that of the regression slope at 95 %; it is rather too narrow, because neighbouring scales share data.
     """
     scales, variances = [], []
     cumulated = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -36,7 +36,7 @@ class Sample:
 
     @classmethod
     def of(cls, x: Values, weight: Values) -> Sample:
-        """Raises ValueError for fewer than two different values: no distribution can be told from a constant."""
+        """Summarise values. Raises ValueError for fewer than two different ones."""
         if len(x) < 2:
             raise ValueError("fewer than two different inter-arrival times")
         log_x, n = np.log(x), float(weight.sum())
@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How one family is fitted, drawn and evaluated; all families have at most two parameters."""
+    """Fit, density and random numbers of one family with at most two parameters."""
 
     name: str
     parameter_names: tuple[str, ...]
@@ -62,7 +62,7 @@ def _fit_exponential(sample: Sample) -> Parameters:
 
 
 def _fit_weibull(sample: Sample) -> Parameters:
-    """Shape k solves sum(w x^k ln x)/sum(w x^k) - 1/k = mean(ln x); Newton from the moments of ln x."""
+    """Solve sum(w x^k ln x)/sum(w x^k) - 1/k = mean(ln x) for k by Newton."""
     centred = sample.log_x - sample.mean_log
     k = math.pi / math.sqrt(6.0 * sample.var_log)
     largest = float(centred.max())
@@ -85,7 +85,7 @@ def _fit_lognormal(sample: Sample) -> Parameters:
 
 
 def _fit_gamma(sample: Sample) -> Parameters:
-    """Shape a solves ln a - digamma(a) = ln(mean) - mean(ln x); Newton from Minka's closed form."""
+    """Solve ln a - digamma(a) = ln(mean) - mean(ln x) by Newton (Minka)."""
     s = math.log(sample.mean) - sample.mean_log
     a = (3 - s + math.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
     for _ in range(_ITERATIONS):
@@ -149,7 +149,7 @@ DISTRIBUTIONS: Final = (
 
 
 def ks_distance(sample: Sample, cdf: Callable[[Values], Values]) -> float:
-    """Kolmogorov-Smirnov distance of the weighted values (ascending) from ``cdf``."""
+    """Return the Kolmogorov-Smirnov distance of weighted values from ``cdf``."""
     above = np.cumsum(sample.weight) / sample.n
     below = np.concatenate([[0.0], above[:-1]])
     model = cdf(sample.x)
@@ -157,7 +157,7 @@ def ks_distance(sample: Sample, cdf: Callable[[Values], Values]) -> float:
 
 
 def fit_all(sample: Sample) -> list[dict[str, Any]]:
-    """Every family: parameters, log-likelihood, AIC, dAIC (0 for the best) and KS distance, best first."""
+    """Fit all families: parameters, log-likelihood, AIC, KS distance, best first."""
     fits: list[dict[str, Any]] = []
     for family in DISTRIBUTIONS:
         parameters = family.fit(sample)
@@ -181,10 +181,10 @@ def fit_all(sample: Sample) -> list[dict[str, Any]]:
 
 
 def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000, seed: int = 1) -> dict[str, float]:
-    """p-value per family by parametric bootstrap on at most ``largest`` of the values (seeded, so repeatable).
+    """Return p-values per family by a seeded parametric bootstrap.
 
-    Fitted parameters void the tables of the Kolmogorov distribution (Lilliefors 1967), hence every replicate is drawn from
-    the fitted distribution and fitted again.
+    Tables of the Kolmogorov distribution are invalid for fitted parameters (Lilliefors 1967), so every replicate is drawn from the
+    fitted distribution and fitted again.
     """
     rng = np.random.default_rng(seed)
     values = np.sort(rng.choice(ordered, largest, replace=False)) if len(ordered) > largest else ordered

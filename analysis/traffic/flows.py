@@ -1,7 +1,7 @@
-"""Connections and what they measured: one row per TCP connection, and the sums of any set of them.
+"""Connections: one row per TCP connection, and the metrics of any set of them.
 
-A connection is a 4-tuple and an initial sequence number: ports used again make a new one, idleness never does. ``a`` is the
-side that sent the SYN, or, where no handshake was captured, the sender of the first packet. ``_ab`` is what a sent.
+A connection is a 4-tuple and an initial sequence number: reused ports make a new one, idle time does not. ``a`` sent the SYN, or the
+first packet if no handshake was captured. ``_ab`` is sent by a.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from analysis.traffic.flow_records import rows, rtt_samples
 from analysis.traffic.tcp_samples import quantiles_of
 
 Pair = tuple[float, float]
-"""Median and 95 % quantile of all samples together, NaN where there are none."""
+"""Median and 95 % quantile of all samples, NaN without samples."""
 Numbers = dict[str, int | float]
 Reasons = dict[str, str]
 
@@ -43,12 +43,12 @@ IDS: Final = (
     "response_latency_s",
     "bdp_bytes",
 )
-"""Every id that ``FlowSet.metrics`` gives, or gives a reason for."""
+"""All ids that ``FlowSet.metrics`` returns, or returns a reason for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounded memory made the pass forget; all zero (and a share of 1) on ordinary captures."""
+    """Data dropped for bounded memory; all zero (and a share of 1) on ordinary captures."""
 
     untracked_packets: int = 0
     gaps_forgotten: int = 0
@@ -70,13 +70,13 @@ class FlowSet:
     samples: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Round trips, latencies (ns) and flight sizes (bytes), by connection and kind."""
     begins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
-    """Where each series of ``samples`` begins: (connection * 3 + kind) * 2 + direction."""
+    """Start of each series of ``samples``: (connection * 3 + kind) * 2 + direction."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
+        """Return the connections, shape (C,), whose flow is set in ``flow_mask`` (F,)."""
         if flow_mask is None:
             return np.ones(len(self.records), np.bool_)
         padded = np.zeros(max(len(flow_mask), int(self.records["flow"].max(initial=-1)) + 1), np.bool_)
@@ -85,14 +85,14 @@ class FlowSet:
         return chosen
 
     def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
+        """Return all samples of one kind (tcp_state.RTT_NS ...) of the chosen connections."""
         of_kind = np.zeros((len(chosen), state.SERIES), np.bool_)
         of_kind[:, kind] = chosen
         pooled: npt.NDArray[np.int64] = self.samples[np.repeat(of_kind, np.diff(self.begins[::2]))]
         return pooled
 
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
-        """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
+        """Return (metrics, not_available) of all connections or those of ``flow_mask``."""
         chosen = self.chosen(flow_mask)
         everything = bool(chosen.all())
         return _metrics_of(
@@ -104,7 +104,7 @@ class FlowSet:
         )
 
     def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """JSON-ready rows in order of first packet; ``limit`` keeps those with most wire bytes. Not available: None."""
+        """Return JSON-ready rows; ``limit`` keeps those with most wire bytes."""
         numbers = np.flatnonzero(self.chosen(flow_mask))
         if limit is not None and len(numbers) > limit:
             volume = self.records["wire_bytes_ab"][numbers] + self.records["wire_bytes_ba"][numbers]
@@ -120,7 +120,7 @@ def _metrics_of(
     response_ns: Pair,
     in_flight_bytes: Pair,
 ) -> tuple[Numbers, Reasons]:
-    """Over the connections ``records`` (C,) of dtype FLOW: counts summed, samples pooled, handshake times by their median.
+    """Combine connections (C,) of dtype FLOW: sums, pooled samples, medians.
 
     ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
     """
@@ -169,7 +169,7 @@ def _timed(records: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
 
 
 def _median(values: npt.NDArray[np.float64]) -> float:
-    """Of one value at least, none of them NaN, for which numpy's would look: half of its time where there are few."""
+    """Return the median; numpy's check for NaN would double the time."""
     middle = len(values) // 2
     around = np.partition(values, (max(middle - 1, 0), middle))
     return float(around[middle] if len(values) % 2 else (around[middle - 1] + around[middle]) / 2)

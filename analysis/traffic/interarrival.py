@@ -19,12 +19,12 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p99_s": 0.99,
 }
 MOST_GAPS: Final = 1 << 20
-"""Gaps that are kept one by one; longer captures have them grouped by 0.1 %, and ``exact`` says so."""
+"""Gaps stored individually; longer captures group them by 0.1 %, and ``exact`` is False."""
 _CURVE_POINTS: Final = 200
 
 
 class GapStore:
-    """Every gap d_i of a scope: grouped by relative width, and one by one up to ``most_gaps`` of them."""
+    """All gaps d_i of a scope: grouped by relative width, and individually up to ``most_gaps``."""
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
@@ -35,17 +35,17 @@ class GapStore:
         self.count = 0
 
     def add(self, gaps: Gaps) -> None:
-        """Gaps in ns, in file order."""
+        """Add gaps in ns, in file order."""
         self.count += len(gaps)
         kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
         if not self.exact:
             self._kept.clear()
         elif len(gaps):
-            self._kept.append(gaps.copy())  # not with the array of both scopes that it is a part of
+            self._kept.append(gaps.copy())  # a view would keep the array of both scopes
 
     @property
     def exact(self) -> bool:
-        """Whether quantiles come from the gaps themselves, not from groups of them."""
+        """True if quantiles come from individual gaps, not from groups."""
         return self.count <= self._most
 
     @property
@@ -57,24 +57,24 @@ class GapStore:
         return float(self._square_sum[0]) / self.count
 
     def in_order(self) -> Gaps:
-        """All gaps, ascending. Only while ``exact``."""
+        """Return all gaps, ascending; requires ``exact``."""
         gaps = np.concatenate(self._kept)
         gaps.sort()
         return gaps
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
+        """Return mean in ns and count of each group of positive gaps, ascending."""
         bins = np.flatnonzero(self._histogram != 0)
         low = np.ceil(kernel.bin_edges(bins))
         return (low + np.ceil(kernel.bin_edges(bins + 1)) - 1) / 2, self._histogram[bins]
 
     def below_positive(self) -> int:
-        """Gaps that are zero or negative."""
+        """Return the number of zero and negative gaps."""
         return int(self._signs[kernel.ZERO] + self._signs[kernel.NEGATIVE])
 
 
 def sorted_quantile(values: npt.NDArray[Any], share: float) -> float:
-    """Quantile of ascending ``values``: Hyndman-Fan type 7. Raises IndexError when there are none."""
+    """Return a quantile of ascending values (Hyndman-Fan type 7)."""
     place = (len(values) - 1) * share
     low = math.floor(place)
     below = float(values[low])
@@ -82,7 +82,7 @@ def sorted_quantile(values: npt.NDArray[Any], share: float) -> float:
 
 
 def absent(reason: str) -> dict[str, str]:
-    """Every metric of this module with why it is not available."""
+    """Return all metrics of inter-arrival times as absent for ``reason``."""
     ids = ("interarrival_mean_s", *QUANTILES, "interarrival_cv", "iteration_period_s", "hurst")
     return dict.fromkeys(ids, reason)
 
@@ -91,7 +91,7 @@ class Interarrival:
     """Quantiles, distribution and fits of the gaps of one scope; ``duration_ns`` is T > 0."""
 
     def __init__(self, gaps: GapStore, duration_ns: int, bootstrap: int = 0) -> None:
-        """Compute ``metrics``, ``not_available`` and ``details`` (exact, zero_share, ccdf, fits)."""
+        """Compute ``metrics``, ``not_available`` and ``details``."""
         self._gaps = gaps
         self._order = gaps.in_order() if gaps.exact else None
         self._grouped = gaps.grouped()
@@ -116,7 +116,7 @@ class Interarrival:
         return float(values[np.searchsorted(np.cumsum(counts), math.floor(place), side="right")])
 
     def _ccdf(self) -> dict[str, list[float]]:
-        """P(D > x) at no more than 200 of the groups, evenly spaced among those that occur."""
+        """Return P(D > x) at up to 200 groups, evenly spaced."""
         values, counts = self._grouped
         if not len(values):
             return {"gap_s": [], "share_longer": []}
@@ -125,7 +125,7 @@ class Interarrival:
         return {"gap_s": (values[chosen] / 1e9).tolist(), "share_longer": np.maximum(longer[chosen], 0).tolist()}
 
     def _fits(self, bootstrap: int) -> list[dict[str, Any]]:
-        """Fit positive gaps: zero is below the resolution of the clock, negative ones come from a clock that was set."""
+        """Fit the positive gaps; others are below the resolution or clock steps."""
         values, counts = self._grouped
         try:
             sample = fits.Sample.of(values / 1e9, counts.astype(np.float64))

@@ -1,7 +1,7 @@
-"""Who sent how much to whom: host x host over all IP packets, rank x rank over MPI connections.
+"""Traffic matrices: host x host over all IP packets, rank x rank over MPI connections.
 
 Rows send, columns receive. Messages between ranks of one host that use shared memory never reach the wire; the launchers pin
-``--mca btl tcp,self`` against that, and the result says so.
+``--mca btl tcp,self`` against that, and the result states it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from analysis.traffic.flows import FlowSet
 from analysis.traffic.placed_ranks import PlacedRanks
 
 LARGEST_MATRIX: Final = 256
-"""Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
+"""Rows of a matrix; beyond it those with least traffic are omitted, and counted."""
 
 MOST_PAIRS: Final = 2 * MOST_FLOWS
-"""Ordered pairs of hosts that are counted, in 40 bytes each: two for every flow that has room."""
+"""Capacity for ordered pairs of hosts, 40 bytes each: two per flow."""
 
 LARGEST_RANK: Final = 1 << 20
-"""A BTL handshake naming a higher rank is not one."""
+"""A BTL handshake with a higher rank is invalid."""
 
 SHARED_MEMORY_NOTE: Final = (
     "Only what crossed the captured wire counts: messages between ranks of one host that use shared memory are missing "
@@ -49,7 +49,7 @@ class MatrixAccumulator:
         self._hosts = Addresses()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
-        """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
+        """Add the next packets; rows with ``skip`` (N,) set are ignored."""
         self._hosts = table.hosts
         pairs.count_pairs(
             table.kind, table.src, table.dst, table.orig_len, table.payload, _NO_SKIP if skip is None else skip,
@@ -57,15 +57,15 @@ class MatrixAccumulator:
         )  # fmt: skip
 
     def result(self, flows: FlowSet, placed: PlacedRanks | None = None) -> dict[str, Any]:
-        """``{"hosts": matrix, "ranks": matrix}``, each JSON-ready: labels, and one list of rows per quantity.
+        """Return JSON-ready matrices of hosts and ranks: labels, and rows per quantity.
 
-        Of several MPI jobs the one with most handshakes counts; ``placed`` says which ranks follow from the host alone. Packets to
-        link-local multicast groups (neighbour discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
+        Of several MPI jobs the one with most handshakes counts; ``placed`` are the ranks that follow from the host only. Packets to
+        link-local multicast groups (neighbour discovery) are not in the host matrix; ``neighbourhood_packets`` counts them.
         """
         return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, placed)}
 
     def left_out(self) -> dict[str, int]:
-        """Wire bytes of pairs without room."""
+        """Return the wire bytes of pairs without room."""
         return {"missed_by_pairs": int(self._used[pairs.MISSED])}
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
@@ -93,18 +93,18 @@ class MatrixAccumulator:
         ) | {"omitted": len(seen) - len(largest), "neighbourhood_packets": neighbourhood_packets}
 
     def _between_hosts(self) -> tuple[Integers, Integers, Integers]:
-        """(sources, targets, totals) of all pairs of hosts with a number."""
+        """Return sources, targets and totals of all pairs of numbered hosts."""
         keys = self._keys[: self._used[pairs.TAKEN]]
         source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
-        known = (source < len(self._hosts)) & (target < len(self._hosts))
-        return source[known], target[known], self._totals[: len(keys)][known]
+        has_number = (source < len(self._hosts)) & (target < len(self._hosts))
+        return source[has_number], target[has_number], self._totals[: len(keys)][has_number]
 
 
 def rank_matrix(flows: FlowSet, placed: PlacedRanks | None = None) -> dict[str, Any]:
-    """Rank x rank from the connections of one MPI job; ``source`` tells where the ranks come from.
+    """Return the rank matrix of the connections of one MPI job.
 
-    ``source`` is "btl_handshake", "one_rank_per_host", "mixed", or None when no rank is known. ``by_host_alone``
-    says why connections of an MPI library that names no ranks are missing here; None where none is.
+    ``source`` of the ranks is "btl_handshake", "one_rank_per_host", "mixed", or None without ranks. ``by_host_alone`` is the reason
+    for missing connections of an MPI library that names no ranks, or None.
     """
     placed = placed or PlacedRanks.in_flows(flows, None, {})
     records = flows.records
@@ -155,7 +155,7 @@ def _matrix(
     records: Records,
     chosen: npt.NDArray[Any],
 ) -> dict[str, Any]:
-    """Return sums over ordered pairs of ends, numbered by their places among ``labels``.
+    """Return sums over ordered pairs of ends, numbered by ``labels``.
 
     ``volumes``: sources, targets and (n, 3) packets, wire bytes, payload bytes. ``ends``: those of the connections ``chosen`` from
     ``records``, whose retransmissions and smallest round trips count in both directions.
@@ -171,5 +171,5 @@ def _matrix(
         "labels": labels,
         **{name: totals[:, :, column].tolist() for column, name in enumerate(_VOLUMES)},
         "retransmitted_segments": repeated.tolist(),
-        "rtt_min_s": np.where(np.isinf(rtt_s), None, rtt_s.astype(object)).tolist(),
+        "rtt_min_s": [[value if value < np.inf else None for value in row] for row in rtt_s.tolist()],
     }

@@ -25,13 +25,13 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
     "peak_100ms_bps": 100 * MS,
 }
 MOST_POINTS: Final = 2000
-"""Points of a series: more than a chart has pixels help nobody."""
+"""Points of a series: about the pixels of a chart."""
 MOST_BINS: Final = 1 << 21
-"""Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
+"""Packets are counted per 100 us for 3.5 minutes; longer captures have bins ten times as wide."""
 _FEW_BINS: Final = 1 << 17
-"""When there are more, room for all is asked for at once: the system gives it page by page where bins are filled, and nothing is copied."""
+"""With more bins, room for all is allocated at once: untouched pages take no memory."""
 MOST_STAMPS: Final = 1 << 20
-"""Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
+"""Different stamps within 100 ms for sliding windows: ten million packets per second, 24 MiB. A power of two."""
 _SIZES: Final = 1 << 19
 """Lengths that are counted: Linux sends segments of at most 512 KiB (BIG TCP). Longer frames, which are damage, count as the longest."""
 _NO_PACKETS: Final = "no packets"
@@ -41,14 +41,14 @@ _NO_BYTES: Final = "the packets have no bytes"
 class RateAccumulator:
     """Sums, histograms, series, peaks and gaps of all traffic and of MPI traffic.
 
-    ``update`` takes tables in file order; the split into tables never changes a result. ``scope(ALL)`` and
-    ``scope(MPI)`` read what was found.
+    ``update`` takes tables in file order; the split into tables never changes a result. ``scope(ALL)`` and ``scope(MPI)`` return the
+    results.
     """
 
     def __init__(self, most_stamps: int = MOST_STAMPS) -> None:
         self._most_stamps = most_stamps
         self.peaks_are_bounds = False
-        """More stamps lay within a window than are kept, so that peaks may have been higher."""
+        """More stamps were within a window than are stored, so that peaks may have been higher."""
         self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
         self._sizes = reserved((2, _SIZES), np.int64)
@@ -66,7 +66,7 @@ class RateAccumulator:
         self._latest = int(NO_TIME)
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
-        """Add a table; ``member`` says per flow index whether it carries MPI.
+        """Add a table; ``member`` marks the flows that carry MPI.
 
         Returns the gaps d_i in ns of all and of MPI traffic, those to the previous table included.
         """
@@ -104,7 +104,7 @@ class RateAccumulator:
             self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
 
     def _forget_oldest(self, kept: int) -> None:
-        """Let all but the newest ``kept`` stamps leave every window, so that memory stays bounded: peaks become lower bounds."""
+        """Drop all but the newest ``kept`` stamps: peaks become lower bounds."""
         self.peaks_are_bounds = True
         oldest, mask = self._pushed - kept, self._ring.shape[1] - 1
         behind = self._tail < oldest
@@ -112,7 +112,7 @@ class RateAccumulator:
         self._tail[behind] = oldest
 
     def _make_room(self, first_ns: int, latest_ns: int) -> None:
-        """Widen the bins by tens until the newest packet fits.
+        """Widen the bins by factors of 10 until the newest packet fits.
 
         Bins begin with the first packet of the capture, whatever the scope, so that all scopes share one time axis.
         """
@@ -134,7 +134,7 @@ class RateAccumulator:
             self._counts[:, :room] = held
 
     def scope(self, scope: int) -> ScopeRates:
-        """What was found of ALL or MPI traffic; a copy that later updates do not change."""
+        """Return the results of ALL or MPI traffic, independent of later updates."""
         rows = slice(0, 2) if scope == ALL else slice(1, 2)
         first, last, timed, reversals, longest = self._clock[scope].tolist()
         return ScopeRates(
@@ -185,18 +185,18 @@ class ScopeRates:
         return self.sums[kernel.WINDOW_SUM]
 
     def size_histogram(self) -> tuple[Int64, Int64]:
-        """Original lengths that occur (ascending, bytes) and how often."""
+        """Return the original lengths (ascending, bytes) and their counts."""
         sizes = np.flatnonzero(self.sizes != 0)  # of truth values: three times as fast
         return sizes, self.sizes[sizes]
 
     def counts(self) -> Int32:
-        """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
+        """Return packets per ``bin_ns``, from the first packet to the last."""
         filled = self.bins != 0
         first, behind = int(filled.argmax()), len(filled) - int(filled[::-1].argmax())
         return self.bins[first:behind] if filled[first] else self.bins[:0]
 
     def without_time(self) -> str | None:
-        """Why quantities over time do not exist, or None when they do."""
+        """Return why quantities over time do not exist, or None."""
         if self.packets < 2:
             return "fewer than two packets"
         if self.timed < self.packets:
@@ -206,9 +206,9 @@ class ScopeRates:
         return None
 
     def result(self, sizes: tuple[Int64, Int64] | None = None) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) of the section "volume" of the catalogue, without goodput and non_mpi_share.
+        """Return (metrics, not_available) of the section "volume".
 
-        ``sizes`` is the ``size_histogram``, where that is known.
+        Goodput and non_mpi_share are computed elsewhere. ``sizes`` is the ``size_histogram``, if already computed.
         """
         metrics: dict[str, float] = {
             "packets": self.packets,
@@ -267,7 +267,7 @@ class ScopeRates:
             missing["burstiness"] = missing["peak_10ms_bps"]
 
     def series(self) -> dict[str, Any]:
-        """Packets, bytes and payload per bin; point k covers [k, k+1) bin_s after start_s."""
+        """Return packets, bytes and payload; point k covers [k, k+1) bin_s after start_s."""
         if self.origin_ns is None:
             return {"bin_s": None, "start_s": None, "packets": [], "wire_bytes": [], "payload_bytes": []}
         filled = np.flatnonzero(self.points[0])
@@ -282,7 +282,7 @@ class ScopeRates:
 
 
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:
-    """Quantile of the multiset that holds ``values[k]`` (ascending) ``counts[k]`` times: Hyndman-Fan type 7."""
+    """Return a quantile (type 7) of ascending ``values`` that occur ``counts`` times."""
     cumulated = np.cumsum(counts)
     place = (int(cumulated[-1]) - 1) * share
     low = math.floor(place)

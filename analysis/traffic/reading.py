@@ -1,4 +1,4 @@
-"""One capture on its way through every accumulator, and the results of each."""
+"""Reading of a capture through all accumulators, and their results."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import TrustAccumulator
 
 MOST_FLOWS: Final = 2_000
-"""Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
+"""Connections with rows of their own; 100 000 rows would take a gigabyte."""
 DEPTH: Final = 2
 """Tables that may wait for the second thread: enough to smooth, few enough for memory to stay bounded."""
 
 Rows = npt.NDArray[np.bool_]
-Measured = tuple[dict[str, float], dict[str, str]]
-"""Metrics, and why others are not available."""
+MetricsAndReasons = tuple[dict[str, float], dict[str, str]]
+"""Metrics, and reasons for absent ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
-    """What the connections say, gathered beside the rates."""
+class ConnectionResults:
+    """Results of the connections."""
 
     count: int
     limits: Limits
-    everything: Measured
-    mpi: Measured
+    everything: MetricsAndReasons
+    mpi: MetricsAndReasons
     flows: list[dict[str, Any]]
     matrices: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A capture that has been read, and the results that take time."""
+class ReadResults:
+    """The results of a capture."""
 
     reading: Reading
     everything: Described
     mpi: Described | None
-    connected: Connected
+    connected: ConnectionResults
 
 
 class Reading:
-    """One capture on its way through every accumulator."""
+    """A capture and its accumulators."""
 
     def __init__(self, mtu: int | None, mpi_ports: tuple[int, int] | None, link_rate_bps: float | None) -> None:
-        """As in ``analyse``."""
+        """Create the accumulators; arguments as in ``analyse``."""
         self.facts: dict[str, Any] = {}
         self.signs, self.mpi_flows = TrustAccumulator(mtu), MpiFlows(mpi_ports)
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
@@ -74,10 +74,10 @@ class Reading:
         progress: Progress | None,
         bootstrap: int,
         host_ranks: Mapping[str, Sequence[int]],
-    ) -> Found:
-        """Read every packet, then compute the results, in two threads; kernels hold no interpreter lock.
+    ) -> ReadResults:
+        """Read all packets, then compute the results, in two threads.
 
-        This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables behind.
+        This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables later.
         """
         with ThreadPoolExecutor(1) as other:
             waiting: deque[Future[None]] = deque()
@@ -91,11 +91,11 @@ class Reading:
             for followed in waiting:
                 followed.result()
             connected = other.submit(self._connected, host_ranks)
-            if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+            if self.mpi_flows.found_late:  # rare: exact results need a second reading
                 self._arrive_again(path, decoder)
             everything = self.arrivals.described(ALL, bootstrap)
             mpi = self.arrivals.described(MPI, bootstrap) if self.mpi_flows.any else None
-            return Found(self, everything, mpi, connected.result())
+            return ReadResults(self, everything, mpi, connected.result())
 
     def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
         self.arrivals = Arrivals()
@@ -110,18 +110,18 @@ class Reading:
         self.roce.update(table)
 
     def left_out(self) -> dict[str, int]:
-        """What bounded memory left out of matrices and queue pairs."""
+        """Return counts of data beyond the capacity of matrices and queue pairs."""
         return self.matrices.left_out() | self.roce.left_out()
 
     def notes(self) -> list[str]:
-        """What bounded memory made approximate."""
-        peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
+        """Return notes on approximate results."""
+        peaks = "peak rates are lower bounds: too many different timestamps within a window"
         return [peaks] if self.arrivals.rates.peaks_are_bounds else []
 
-    def _connected(self, host_ranks: Mapping[str, Sequence[int]]) -> Connected:
+    def _connected(self, host_ranks: Mapping[str, Sequence[int]]) -> ConnectionResults:
         flow_set, member = self.tcp.result(), self.mpi_flows.member if self.mpi_flows.any else None
-        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)  # writes ranks that the rows below report
-        return Connected(
+        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)  # writes ranks for the rows below
+        return ConnectionResults(
             len(flow_set),
             flow_set.limits,
             everything=flow_set.metrics(),

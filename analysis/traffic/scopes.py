@@ -1,4 +1,4 @@
-"""All traffic and MPI traffic: which flows are MPI, and what both scopes say of volume, rates and inter-arrival."""
+"""Scopes: all traffic and MPI traffic, their flows, volume, rates and inter-arrival times."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class ScopeAnalysis:
 
 
 class MpiFlows:
-    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open as MPI libraries do."""
+    """MPI flows: TCP with an end in the launcher's port range, else flows with a handshake of an MPI library."""
 
     def __init__(self, ports: tuple[int, int] | None) -> None:
         self._ports = ports
         self._known = 0
         self.member = reserved(MOST_FLOWS, np.bool_)
         self.found_late = False
-        """A flow turned out to be MPI after packets of it had been accumulated as other traffic."""
+        """A flow was identified as MPI after some of its packets had counted as other traffic."""
 
     def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
-        """Learn from a table; returns membership per flow index."""
+        """Add the flows of a table; return the mask of MPI flows."""
         flows = len(table.flow_endpoints)
         if self._ports is None:
             opened = table.flow[table.btl_handshakes[:, 0]]
-            opened = opened[opened != NO_FLOW]  # some have no room in the table of flows
+            opened = opened[opened != NO_FLOW]  # flows without room in the table
             self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
             self.member[opened] = True
         else:
@@ -58,7 +58,7 @@ class MpiFlows:
 
     @property
     def any(self) -> bool:
-        """Whether any flow carries MPI."""
+        """True if any flow carries MPI."""
         return bool(self.member.any())
 
 
@@ -66,19 +66,19 @@ Described = tuple[ScopeAnalysis, ScopeRates]
 
 
 class Arrivals:
-    """Rates and gaps of both scopes while a capture is read."""
+    """Rates and gaps of both scopes, accumulated by table."""
 
     def __init__(self) -> None:
         self.rates = RateAccumulator()
         self.gaps = (GapStore(), GapStore())
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
-        """Add a table; ``member`` says per flow index whether it carries MPI."""
+        """Add a table; ``member`` marks the flows that carry MPI."""
         for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
             store.add(gaps)
 
     def described(self, scope: int, bootstrap: int) -> Described:
-        """Return volume, rates and gaps of ALL or MPI traffic (kernels.rates); ``bootstrap`` replicates for p-values."""
+        """Return volume, rates and gaps of ALL or MPI traffic."""
         rates = self.rates.scope(scope)
         return _described(rates, self.gaps[scope], bootstrap), rates
 

@@ -16,11 +16,11 @@ from analysis.traffic.interarrival import sorted_quantile
 
 _LEAST_ROOM: Final = 1 << 15
 _SHORT: Final = 256
-"""Values of a pair of series that a kernel sorts; NumPy sorts longer ones faster."""
+"""Values of a pair of series sorted by a kernel; NumPy sorts longer ones faster."""
 
 
 class SampleLog:
-    """At most ``limit`` samples; beyond it an even share of them, chosen by ordinal: half, a quarter, ..."""
+    """At most ``limit`` samples; beyond it an even share, chosen by ordinal: half, a quarter, ..."""
 
     def __init__(self, limit: int, store: Any) -> None:
         self._limit = max(limit, state.SAMPLES_PER_PACKET)
@@ -28,7 +28,7 @@ class SampleLog:
         store["samples"], store["sample_room"] = self._samples.ctypes.data, self._limit
 
     def make_room(self, store: Any) -> None:
-        """Drop every other sample until the record ``store`` (dtype STORE) has room for half of the limit or _LEAST_ROOM."""
+        """Drop every other sample until ``store`` has enough room."""
         room = max(state.SAMPLES_PER_PACKET, min(_LEAST_ROOM, self._limit // 2))
         while store["samples_used"] + room > self._limit:
             store["draw_limit"] //= 2
@@ -37,7 +37,7 @@ class SampleLog:
     def grouped(
         self, store: Any, left_out: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Values ordered by series (N,), and where each series begins (series + 1,), but for the series ``left_out``."""
+        """Return values by series (N,) and starts of series (series + 1,)."""
         samples = self._samples[: store["samples_used"]]
         begins = np.zeros(len(left_out) + 1, np.int64)
         kernel.count_series(samples, begins)
@@ -49,15 +49,15 @@ class SampleLog:
 
 
 def quantiles_of_each(values: npt.NDArray[np.int64], begins: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return (P, 2) median and 95 % quantile of series 2k and 2k + 1 together, NaN without values.
+    """Return (P, 2) median and 95 % quantile of series 2k and 2k + 1 together.
 
     ``values`` and ``begins`` are those of ``SampleLog.grouped``; the values of a pair are sorted.
     """
-    found = np.full((len(begins) // 2, 2), np.nan)
-    kernel.describe_short(values, begins, _SHORT, found)
+    quantiles = np.full((len(begins) // 2, 2), np.nan)
+    kernel.describe_short(values, begins, _SHORT, quantiles)
     for pair in np.flatnonzero(np.diff(begins[::2]) > _SHORT):
-        found[pair] = quantiles_of(values[begins[2 * pair] : begins[2 * pair + 2]])
-    return found
+        quantiles[pair] = quantiles_of(values[begins[2 * pair] : begins[2 * pair + 2]])
+    return quantiles
 
 
 def quantiles_of(values: npt.NDArray[np.int64]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""How far a capture may be believed."""
+"""Trust in a capture: its verdict, reasons and counters."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ UNUSABLE_DROP_SHARE: Final = 0.05
 """Above 5 % dropped, rates and gaps describe the capture tool more than the network."""
 REVERSAL_SHARE: Final = 0.01
 REVERSAL_NS: Final = 1_000_000
-"""Processors that stamp side by side swap neighbours by microseconds; more than that is a clock that was set."""
+"""Processors that stamp in parallel reorder packets by microseconds; a larger reversal is a clock that was set."""
 _LINK_LAYER: Final = 14 + 2 * 4
-"""Ethernet with two VLAN tags: a frame longer than MTU + this is no frame of the wire."""
+"""Ethernet with two VLAN tags: frames longer than MTU + this were joined."""
 _HEADERS: Final = 40
 _RING: Final = 1 << 12
 _DROPPED: Final = ("dropped", "dropped_by_interface")
 """Counts of statistics blocks."""
 LEFT: Final = "super_segments_left"
-"""Counter: those that cannot be split, because no segment size is known or they are not TCP."""
-_NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
+"""Counter: super-segments that cannot be split, without segment size or not TCP."""
+_NO_REPORT: Final = "no report of the capture tool, and no statistics in the file"
 
 _LEFT_OUT: Final = {
     "cut_headers": ("packet", "with truncated or contradictory headers: their content is excluded"),
@@ -53,7 +53,7 @@ _BEYOND_CAPACITY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DropCounters:
-    """What the capture tool said at its end; None where it said nothing. A savefile holds none of this."""
+    """Report of the capture tool; None for missing counters. Capture files do not contain it."""
 
     captured: int | None = None
     received: int | None = None
@@ -62,13 +62,13 @@ class DropCounters:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The verdict on a capture, why, and the counters behind it (catalogue section "trust")."""
+    """The verdict on a capture, its reasons and counters (catalogue section "trust")."""
 
     verdict: TrustLevel
     reasons: tuple[str, ...]
     counters: dict[str, float]
     remarks: tuple[str, ...] = ()
-    """What nobody could check, and what speaks neither for nor against the capture."""
+    """Facts that could not be verified, without effect on the verdict."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -80,7 +80,7 @@ class Trust:
 
 
 class TrustAccumulator:
-    """Finds frames captured twice and super-segments, table by table."""
+    """Finds duplicate frames and super-segments, table by table."""
 
     def __init__(self, mtu: int | None = None) -> None:
         self._longest_frame = mtu + _LINK_LAYER if mtu else 0
@@ -94,19 +94,18 @@ class TrustAccumulator:
         self._added = 0
 
     def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
-        """Add a table; returns it as it was on the wire (`analysis.traffic.uncoalesce`), and which rows repeat an earlier frame."""
+        """Add a table; return it as on the wire (uncoalesce), and marks of duplicates."""
         duplicate = np.empty(len(table), np.bool_)
-        found, self._pushed = kernel.duplicates(
+        duplicates, self._pushed = kernel.duplicates(
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
             self._heads, self._links, self._times, self._words, self._pushed, duplicate,
         )  # fmt: skip
-        if found and not np.any(table.tcp_flags[duplicate] & (SYN | RST) == 0):
-            # Linux numbers every SYN-ACK 0 and repeats it at once when the SYN comes again, perhaps just as its own timer
-            # does; a closed socket answers every segment that still comes with the same RST, numbered 0 too. These are true
-            # frames, all of them. A capture that sees frames twice sees others than these twice.
+        if duplicates and not np.any(table.tcp_flags[duplicate] & (SYN | RST) == 0):
+            # Linux gives every SYN-ACK the IP id 0 and repeats it if the SYN is repeated; a closed socket answers every late segment
+            # with the same RST, with id 0, too. These are no duplicates. A capture with duplicates has others than these.
             duplicate[:] = False
-            found = 0
-        self._duplicates += found
+            duplicates = 0
+        self._duplicates += duplicates
         on_the_wire, duplicate = uncoalesce.split(
             table, self._pieces(table, self._announced, self._counters), duplicate
         )
@@ -114,9 +113,9 @@ class TrustAccumulator:
         return on_the_wire, duplicate
 
     def again(self, table: PacketTable) -> PacketTable:
-        """The same table as ``update`` gave it, when a capture is read a second time from its beginning.
+        """Return the table as ``update`` did, when a capture is read a second time.
 
-        What connections announce is learnt anew: known before its SYN, it would split what was left whole at first.
+        Announced segment sizes are collected again, so that segments before their SYN are not split.
         """
         return uncoalesce.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
 
@@ -132,21 +131,23 @@ class TrustAccumulator:
 
     @property
     def were_split(self) -> bool:
-        """Whether rows were added that were no frames of the capture."""
+        """True if rows were added that were no frames of the capture."""
         return self._added > 0
 
     def left_out(self) -> dict[str, int]:
-        """Packets whose transport header, and so whatever depends on it, is in no metric."""
+        """Return the packets without a usable transport header."""
         cut, fragments = self._counters[[kernel.CUT_HEADERS, kernel.FRAGMENTS]].tolist()
         return {"cut_headers": cut, "fragments": fragments}
 
     def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) for super-segments and duplicates; the counts are those after the split."""
+        """Return (metrics, not_available) for super-segments and duplicates."""
         metrics: dict[str, float] = {"duplicated_packets": self._duplicates}
         ids = ("super_segments", "super_segment_share", "wire_packets_estimated")
         judged, unjudged = int(self._counters[kernel.JUDGED]), int(self._counters[kernel.UNJUDGED])
         if unjudged and not judged:
-            return metrics, dict.fromkeys(ids, "no SYN captured and no MTU given, so no segment's limit is known")
+            return metrics, dict.fromkeys(
+                ids, "no SYN captured and no MTU specified, so the limit of segments is unknown"
+            )
         metrics["super_segments"] = int(self._counters[kernel.SUPER])
         metrics[LEFT] = metrics["super_segments"] - int(self._counters[kernel.SPLIT])
         metrics["wire_packets_estimated"] = packets
@@ -157,14 +158,14 @@ class TrustAccumulator:
 
 
 def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[dict[str, float], dict[str, str]]:
-    """(metrics, not_available) from what the file and the capture tool say; the tool's own report goes first."""
-    given = drops or DropCounters()
-    received = given.received if given.received is not None else facts.get("received")
-    dropped = given.dropped
-    told = [int(facts[name]) for name in _DROPPED if name in facts]
-    if dropped is None and told:
-        dropped = sum(told)
-    captured = given.captured if given.captured is not None else facts["packets"] if received is not None else None
+    """Return (metrics, not_available) of the capture tool's report, else of the file."""
+    report = drops or DropCounters()
+    received = report.received if report.received is not None else facts.get("received")
+    dropped = report.dropped
+    in_file = [int(facts[name]) for name in _DROPPED if name in facts]
+    if dropped is None and in_file:
+        dropped = sum(in_file)
+    captured = report.captured if report.captured is not None else facts["packets"] if received is not None else None
     counters = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
     metrics: dict[str, float] = {name: int(value) for name, value in counters.items() if value is not None}
     missing = {name: _NO_REPORT for name, value in counters.items() if value is None}
@@ -178,7 +179,7 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
 
 
 def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, longest_reversal_ns: int) -> Trust:
-    """The verdict: every sign that speaks against the capture becomes one reason."""
+    """Return the verdict, with one reason per sign of a defect."""
     remarks = (f"end not verified: {facts['unverified']}",) if facts.get("unverified") else ()
     if packets == 0:
         return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters, remarks)
@@ -199,7 +200,7 @@ def _split(super_segments: int) -> str:
     segments = plural(super_segments, "segment was", "segments were")
     return (
         f"{segments} joined by offloads and split again by the segment size of the handshake: numbers of packets, sizes and "
-        f"means are estimated ({uncoalesce.ERROR_IN_WORDS}), times between single packets are not known"
+        f"means are estimated ({uncoalesce.ERROR_IN_WORDS}), times between single packets are unknown"
     )
 
 

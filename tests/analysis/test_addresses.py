@@ -1,4 +1,4 @@
-"""Addresses of hosts are numbers until somebody names them."""
+"""Addresses of hosts are numbers until a result names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From behind the link layer (kernels.frames.link_layers) to the innermost IP packet: tags, labels, tunnels and virtual networks.
+"""From the link layer (kernels.frames.link_layers) to the innermost IP packet: tags, labels, tunnels, virtual networks.
 
 Sources: IEEE 802.1Q; RFC 2003, 2473 (IP in IP), 2784, 2890 (GRE), 3032 (MPLS), 7348 (VXLAN), 8926 (GENEVE). Encapsulations of
 other kinds are counted as hidden, not analysed.
@@ -17,10 +17,10 @@ UNKNOWN = -1
 HIDDEN = -2
 """In place of an EtherType: an unsupported encapsulation, or encrypted data."""
 CUT_OFF = -3
-"""The captured bytes end inside of a header that would tell what follows."""
+"""The captured bytes end inside a header that determines what follows."""
 
 DEPTH = 8
-"""Headers that may be wrapped around each other; deeper is an attack, not a network."""
+"""Nested headers; deeper nesting is an attack."""
 _MOST_LABELS = 16
 
 _KIND_SHIFT = np.uint64(32)
@@ -47,13 +47,13 @@ _VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT = 4789, 8472, 6081
 
 @jit
 def nested(network: np.uint64, kind: int, number: int) -> np.uint64:
-    """The word for virtual network ``number`` of ``kind`` inside of ``network`` (0: none): kind << 32 | number where not nested."""
+    """Return the word of a virtual network inside of ``network`` (0: none)."""
     return (network * _NEST ^ (np.uint64(kind) << _KIND_SHIFT | np.uint64(number))) & _NETWORK_MASK
 
 
 @jit
 def behind_labels(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what an MPLS label stack carries: IP by its version, anything else is hidden."""
+    """Return address, EtherType and network behind an MPLS label stack."""
     for _ in range(_MOST_LABELS):
         if at + 5 > end:
             return at, CUT_OFF, network
@@ -67,9 +67,10 @@ def behind_labels(at: int, end: int, network: np.uint64) -> tuple[int, int, np.u
 
 @jit
 def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of the IP packet behind link-layer tags; ``at`` is the byte behind ``ethertype``.
+    """Return address, EtherType and network of the IP packet behind link-layer tags.
 
-    The EtherType is HIDDEN or UNKNOWN where there is no IP packet, CUT_OFF where it was not captured whether there is one.
+    ``at`` is the byte after ``ethertype``. The EtherType is HIDDEN or UNKNOWN if there is no IP packet, CUT_OFF if that part was not
+    captured.
     """
     for _ in range(DEPTH):
         if ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6) or ethertype < 0:
@@ -93,13 +94,13 @@ def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[
 
 @jit
 def begins_fragments(ip: int, end: int, ethertype: int) -> bool:
-    """Whether later fragments go on with what the packet carries, whose transport header tells the length of all of them."""
+    """Return True for a first fragment."""
     return bool(u16(ip + 6, end) & 0x2000 if ethertype == ETHERTYPE_IPV4 else u8(ip + 6, end) == 44)
 
 
 @jit
 def behind_gre(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what GRE carries."""
+    """Return address, EtherType and network of the content of GRE."""
     if at + 4 > end:
         return at, CUT_OFF, network
     flags, ethertype = u16(at, end), u16(at + 2, end)
@@ -119,7 +120,7 @@ def behind_gre(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
 
 @jit
 def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what a UDP datagram to the port of a tunnel carries; ``at`` is its header."""
+    """Return address, EtherType and network of the content of a UDP tunnel."""
     if at + 4 > end:
         return at, UNKNOWN, network
     port = u16(at + 2, end)
@@ -127,7 +128,7 @@ def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
         return at, CUT_OFF, network
     if (
         port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and u8(at + 8, end) & 0x08
-    ):  # other flags tell of group policies and the like
+    ):  # other flags are group policies and similar
         return behind_tags(at + 16, end, 0x6558, nested(network, VXLAN, u32(at + 12, end) >> 8))
     if port == _GENEVE_PORT and u8(at + 8, end) >> 6 == 0:
         inside = at + 16 + (u8(at + 8, end) & 63) * 4
@@ -139,7 +140,7 @@ def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
 
 @jit
 def behind_protocol(at: int, end: int, protocol: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of the packet that IP ``protocol`` carries at ``at``."""
+    """Return address, EtherType and network of the content of IP ``protocol``."""
     if protocol == _UDP:
         return behind_udp(at, end, network)
     if protocol == 4:

@@ -1,4 +1,4 @@
-"""Where the records of a capture file begin: pcap records and pcapng blocks to offsets, lengths and time stamps.
+"""Framing of capture files: pcap records and pcapng blocks to offsets, lengths and timestamps.
 
 Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """
@@ -17,9 +17,9 @@ MORE = 0
 FULL = 1
 """The output arrays are full."""
 CONTROL = 2
-"""pcapng: a block that the caller must read (section, interface, statistics)."""
+"""pcapng: the caller must read this block (section, interface, statistics)."""
 DAMAGED = 3
-"""The next record's header contradicts itself; nothing behind it can be believed."""
+"""The header of the next record is contradictory; the rest of the file is not readable."""
 
 SECTION_HEADER, INTERFACE, PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 
@@ -27,10 +27,10 @@ TICKS_TIMES, TICKS_DIVIDED, TICKS_BINARY = 0, 1, 2
 NO_LINK = -1
 
 TIME_LIMIT = 2**62 // 10**9 * 10**9
-"""Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow; a whole number of every clock's units."""
+"""Stamps are limited to +-2^62 ns (146 years), so that differences never overflow; a multiple of every clock's unit."""
 
 MOST_FRACTION_NS = 2_000_000_000
-"""Some writers add up two fractions and do not carry, which is still less than this; more than a second besides is damage."""
+"""Some writers add two fractions without a carry, which is less than this; larger fractions are damage."""
 
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
@@ -51,9 +51,9 @@ def frame_pcap(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int, int]:
-    """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
+    """Frame the records in bytes ``start`` to ``end`` after ``data``.
 
-    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
+    Returns (records, end of the last one, status, number of impossible stamps).
     """
     n = odd = 0
     at = start
@@ -82,7 +82,7 @@ def frame_pcap(
 
 @jit
 def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> int:
-    """A 64-bit count of ticks as nanoseconds, exactly (rounded towards the past), held inside +-TIME_LIMIT.
+    """Convert a 64-bit count of ticks to ns, rounded down, limited to +-TIME_LIMIT.
 
     ``rule`` and ``value``: ns = ticks * value, ticks / value, or ticks * 10^9 / 2^value (if_tsresol); value < 64.
     """
@@ -120,9 +120,9 @@ def frame_pcapng(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int, int]:
-    """Packet blocks in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
+    """Frame the packet blocks in bytes ``start`` to ``end`` after ``data``.
 
-    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
+    Returns (records, end of the last one, status, number of impossible stamps).
     ``interfaces`` has shape (I, 5): link type, snap length, tick rule, tick value, time offset in ns.
     """
     n = odd = 0

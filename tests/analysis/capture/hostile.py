@@ -45,7 +45,7 @@ def equal_stamps(count: int) -> bytes:
 
 
 def stamps_to_and_fro(count: int) -> bytes:
-    """A clock that jumps back by half a window with every other packet, and never stamps twice alike."""
+    """A clock that jumps back by half a window with every other packet, without equal stamps."""
     made = _records(count)
     made["seconds"] = 5
     made["ns"] = np.arange(count) + 50_000_000 * (np.arange(count) % 2)
@@ -73,9 +73,9 @@ def _data(count: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
 
 
 def handshakes(count: int) -> bytes:
-    """Connections that say who they are as MPI's do, and nothing else."""
-    greeting = struct.pack("<II", 1, 5) + b"OPAL-TCP-BTL" + bytes(4)
-    frame = ethernet(ipv4(tcp(payload=greeting)), pad=False)
+    """Connections with nothing but the handshake of Open MPI."""
+    signature = struct.pack("<II", 1, 5) + b"OPAL-TCP-BTL" + bytes(4)
+    frame = ethernet(ipv4(tcp(payload=signature)), pad=False)
     record = np.frombuffer(struct.pack("<IIII", 5, 0, len(frame), len(frame)) + frame, np.uint8)
     made, number = np.tile(record, (count, 1)), np.arange(count)
     made[:, 49], made[:, 50], made[:, 51] = number // 51_200 % 250 + 2, number % 200 + 20, number // 200 % 256
@@ -216,7 +216,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 LARGE: Final[dict[str, Callable[[int], bytes]]] = {made.__name__: made for made in (sections, options, handshakes)}
-"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them beside those above."""
+"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them too."""
 
 
 def captures(count: int) -> Iterator[tuple[str, bytes]]:

@@ -38,7 +38,7 @@ from tests.analysis.capture_files import Frame
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 ETHER = Ether(src=MACS[0], dst=MACS[1])
-"""With both addresses given, so that scapy asks nobody for them."""
+"""Both addresses are set, so that scapy does not resolve them."""
 V4 = {"src": "192.0.2.1", "dst": "192.0.2.9"}
 V6 = {"src": "2001:db8::1", "dst": "2001:db8::9"}
 SEGMENT = TCP(sport=1234, dport=80, seq=7, ack=9, flags="PA", window=77) / Raw(b"z" * 321)
@@ -136,7 +136,7 @@ def test_options_of_the_syn_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ip", [IP(**V4), IPv6(**V6), IPv6(**V6) / IPv6ExtHdrDestOpt()], ids=["v4", "v6", "v6-ext"])
-def test_it_keeps_what_it_could_read_of_a_cut_file_and_says_so(tmp_path: Path, ip: Packet) -> None:
+def test_truncated_headers_are_marked(tmp_path: Path, ip: Packet) -> None:
     whole = bytes(ETHER / ip / TCP(sport=1, dport=2, options=[("Timestamp", (3, 4))]) / Raw(b"data"))
     payload_at = len(whole) - 4
     header_at = payload_at - 32

@@ -43,7 +43,7 @@ def test_every_metric_flow_and_matrix_is_the_same_through_either_decoder(mpi_cap
     assert native["mpi"]["metrics"] == second["mpi"]["metrics"]
 
 
-def test_it_reads_udp_icmp_ipv6_fragments_and_what_is_not_ip_alike(tmp_path: Path) -> None:
+def test_both_decoders_read_udp_icmp_ipv6_fragments_and_other_frames(tmp_path: Path) -> None:
     options = [("MSS", 1400), ("WScale", 9), ("SAckOK", b"")]
     path = written(
         tmp_path,
@@ -78,7 +78,7 @@ def test_a_cut_header_is_marked_not_guessed(tmp_path: Path) -> None:
     assert table.orig_len.tolist() == [len(whole)]
 
 
-def test_a_cut_off_tail_is_told_and_everything_before_it_read(mpi_pcap: Path, tmp_path: Path) -> None:
+def test_truncated_tail_is_reported_after_all_complete_records(mpi_pcap: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(mpi_pcap.read_bytes()[:5001])
     table = read_with_tshark(cut)
@@ -122,7 +122,7 @@ def test_custom_blocks_and_journal_entries_are_no_packets(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("decoder", ["native", "pyshark"])
-def test_packets_that_claim_to_be_longer_than_their_frame_are_told(tmp_path: Path, decoder: DecoderName) -> None:
+def test_packets_longer_than_their_frame_lower_the_trust(tmp_path: Path, decoder: DecoderName) -> None:
     ports, rest = {"sport": 5, "dport": 6}, Raw(b"r" * 60)
     frames = [
         Ether() / IP(src="10.1.1.1", dst="10.1.1.2", len=900) / TCP(flags="A", **ports) / rest,
@@ -168,7 +168,7 @@ def test_fractions_of_more_than_a_second_are_that_long(tmp_path: Path, fraction:
     assert not ours.source["odd_stamps"]
 
 
-def test_a_stamp_that_no_clock_gives_is_told(tmp_path: Path) -> None:
+def test_impossible_times_lower_the_trust(tmp_path: Path) -> None:
     path = tmp_path / "stamps.pcap"
     data = bytearray(files.pcap([files.Frame.whole(10**15, ethernet(ipv4(tcp())))], nanoseconds=False))
     data[28:32] = struct.pack("<I", 2_400_000)  # more than 31 bits hold, in nanoseconds

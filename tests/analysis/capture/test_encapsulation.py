@@ -129,7 +129,7 @@ def test_priorities_and_labels_that_differ_by_direction_are_one_connection(
         assert measured.metrics["retransmitted_bytes"] == 700
 
 
-def test_what_a_tunnel_carries_besides_ip_stays_a_datagram_of_the_tunnel(tmp_path: Path) -> None:
+def test_other_content_of_a_tunnel_stays_a_datagram_of_the_tunnel(tmp_path: Path) -> None:
     arp = frame(0x0806, bytes(28))
     path = capture(tmp_path, [outer_udp(4789, bytes.fromhex("0800000000000700") + arp)])
     table = same_from_both(path)
@@ -167,7 +167,7 @@ def test_unsupported_encapsulations_are_counted_and_left_to_tshark(tmp_path: Pat
     assert (second.metrics["connections"], second.metrics["retransmitted_bytes"]) == (1, 700)
 
 
-def test_wrapping_without_end_is_bounded_and_told(tmp_path: Path) -> None:
+def test_endless_encapsulation_is_bounded_and_lowers_the_trust(tmp_path: Path) -> None:
     packet = ipv4(tcp())
     for _ in range(40):
         packet = ipv4(packet, protocol=4, **OUTER)

@@ -49,7 +49,7 @@ def test_rates_are_those_between_two_looks(tmp_path: Path) -> None:
     assert second.bps == pytest.approx(8 * sum(f.orig_len for f in FRAMES[40:]) / second.interval_s)
 
 
-def test_damage_stops_the_counting_and_is_said(tmp_path: Path) -> None:
+def test_damage_stops_the_counting_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "growing"
     path.write_bytes(files.pcap(FRAMES[:10]) + b"\xff" * 64)
     with analysis.follow(path) as follower:

@@ -1,4 +1,4 @@
-"""No capture asks for all memory or all time, whatever is in it; what had to be left out is told."""
+"""Memory and time of an analysis are bounded for any capture, with reasons for excluded data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pathlib import Path
 import analysis.command_line.commands  # imports what the command line does
 
 def most_resident_bytes():
-    status = Path("/proc/self/status").read_text()  # getrusage tells the most of the process that started this one, too
+    status = Path("/proc/self/status").read_text()  # getrusage includes the peak of the parent process
     return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
 begin = time.process_time()
@@ -57,17 +57,17 @@ def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
     path = tmp_path / "hostile.pcap"
     path.write_bytes(hostile.GENERATORS[name](PACKETS))
     done = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, check=True, timeout=140)
-    told = json.loads(done.stdout)
-    assert told["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
-    assert told["cpu_s"] < MOST_CPU_S
-    assert told["resident"] < SCATTER * (MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"])
+    costs = json.loads(done.stdout)
+    assert costs["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
+    assert costs["cpu_s"] < MOST_CPU_S
+    assert costs["resident"] < SCATTER * (MOST_RESIDENT_BYTES + PER_CONNECTION * costs["connections"])
     if name in ("host_scan", "spoofed_hosts", "strangers", "host_pairs", "port_scan"):
-        assert told["connections"] in (MOST_HOSTS - 2, MOST_HOSTS - 1, MOST_FLOWS)
-        assert told["trust"] == "unusable"
+        assert costs["connections"] in (MOST_HOSTS - 2, MOST_HOSTS - 1, MOST_FLOWS)
+        assert costs["trust"] == "unusable"
     elif "chosen" in name:
-        assert told["trust"] == "unusable"
+        assert costs["trust"] == "unusable"
     elif name == "wrapped_without_end":
-        assert told["trust"] == "degraded"
+        assert costs["trust"] == "degraded"
 
 
 def test_pairs_beyond_the_capacity_make_a_capture_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

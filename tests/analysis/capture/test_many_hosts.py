@@ -13,7 +13,7 @@ import analysis
 from analysis import addresses
 from analysis.capture import decoder
 from analysis.capture.export import write_packets
-from analysis.capture.sharding import Recording, _Seen
+from analysis.capture.sharding import Recording, _Observed
 from analysis.capture.stream import stream
 from analysis.packets import NO_FLOW, NO_HOST
 from analysis.traffic.flow_gaps import interarrival_by_connection
@@ -90,7 +90,7 @@ def few_hosts(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 30, 1000])
-def test_hosts_without_room_are_nobody_in_both_decoders_and_in_what_is_exported(
+def test_hosts_without_room_have_no_number_in_decoders_and_exports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     path = few_hosts(tmp_path)
@@ -101,10 +101,10 @@ def test_hosts_without_room_are_nobody_in_both_decoders_and_in_what_is_exported(
     assert table.hosts == whole.hosts[:most]
     for ours, all_of_them in ((table.src, whole.src), (table.dst, whole.dst)):
         np.testing.assert_array_equal(ours, np.where(all_of_them < most, all_of_them, NO_HOST))
-    nobody = (table.src == NO_HOST) | (table.dst == NO_HOST)
-    assert (table.flow[nobody] == NO_FLOW).all()
-    assert (table.flow[~nobody] != NO_FLOW).all()
-    assert bool(nobody.any()) == (most < len(whole.hosts))
+    no_host = (table.src == NO_HOST) | (table.dst == NO_HOST)
+    assert (table.flow[no_host] == NO_FLOW).all()
+    assert (table.flow[~no_host] != NO_FLOW).all()
+    assert bool(no_host.any()) == (most < len(whole.hosts))
 
     write_packets(path, tmp_path / "few.parquet", decoder="native")
     written = pyarrow.parquet.read_table(tmp_path / "few.parquet")
@@ -142,7 +142,7 @@ def test_addresses_that_come_late_belong_to_their_host(tmp_path: Path) -> None:
         for source, target in zip(table.src, table.dst, strict=True)
     ]
     for number in (0, 3, 17):
-        whole, pieces = _Seen(number, owners, sample=0), _Seen(number, owners, sample=0)
+        whole, pieces = _Observed(number, owners, sample=0), _Observed(number, owners, sample=0)
         whole.add(table)
         seen = 0
         for begin in range(0, len(table), 9):

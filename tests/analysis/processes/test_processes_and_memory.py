@@ -64,7 +64,7 @@ if all(children):
 """
 
 
-def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_processes_compile_the_same_kernel_concurrently(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     processes = [
         subprocess.Popen([sys.executable, "-c", COLD], env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -109,10 +109,10 @@ def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch:
         paths.append(tmp_path / f"{name}.pcap")
         paths[-1].write_bytes(content)
     monkeypatch.setattr(CaptureReader.__init__, "__kwdefaults__", {"buffer_bytes": 1 << 14, "most_rows": 300})
-    beside = [as_json(path) for path in paths]
-    assert max(json.loads(answer)["metrics"]["packets"] for answer in beside) > 10 * 300
+    in_threads = [as_json(path) for path in paths]
+    assert max(json.loads(answer)["metrics"]["packets"] for answer in in_threads) > 10 * 300
     monkeypatch.setattr(reading, "ThreadPoolExecutor", AtOnce)
-    assert [as_json(path) for path in paths] == beside
+    assert [as_json(path) for path in paths] == in_threads
 
 
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a capture holds, the pass remembers a bounded amount, and says what it forgot."""
+"""Memory of the TCP pass is bounded for any capture, and dropped data are counted."""
 
 from __future__ import annotations
 

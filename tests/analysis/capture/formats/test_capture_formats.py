@@ -179,7 +179,7 @@ def test_everything_before_a_truncated_record_is_used(tmp_path: Path, write: Cal
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
-def test_a_truncated_compressed_file_gives_what_it_holds_and_says_so(
+def test_truncated_compressed_file_gives_its_packets_and_a_note(
     tmp_path: Path, compress: Callable[[bytes], bytes]
 ) -> None:
     noise = random.Random(1)
@@ -214,7 +214,7 @@ def test_what_is_no_capture_is_refused_with_its_name(tmp_path: Path, data: bytes
         analysis.analyse(path)
 
 
-def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
+def test_missing_file_and_directory_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(analysis.UnreadableCapture):
             analysis.read_capture(path)

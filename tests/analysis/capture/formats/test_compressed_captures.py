@@ -118,7 +118,7 @@ def test_a_stream_far_longer_than_its_file_ends_with_a_problem(
     given = sum(iter(lambda: source.readinto(target), 0))
     source.close()
     assert (given < 1_200_000) == is_stopped
-    assert (source.problem is not None and "not read on" in source.problem) == is_stopped
+    assert (source.problem is not None and "not read further" in source.problem) == is_stopped
 
 
 def test_no_capture_is_read_on_beyond_many_times_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_frames_longer_than_the_announced_snap_length_are_read(tmp_path: Path, o
 @pytest.mark.parametrize("version", [(0, 1), (1, 1), (2, 0)])
 def test_unknown_versions_of_pcapng_are_refused(tmp_path: Path, order: files.Order, version: tuple[int, int]) -> None:
     unknown = files.block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, *version, -1), order)
-    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not known"):
+    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not supported"):
         analysed(tmp_path, unknown + files.interface(order))
     later = analysed(tmp_path, files.pcapng(FRAMES) + unknown)
     assert later.metrics["packets"] == len(FRAMES)
@@ -149,7 +149,7 @@ def test_a_packet_is_no_longer_than_its_frame(tmp_path: Path, packet: bytes) -> 
     assert measured.trust.reasons == ("1 packet with a length field beyond the end of the frame",)
 
 
-def test_fragments_are_told_and_not_called_packets_that_were_never_captured(tmp_path: Path) -> None:
+def test_fragments_are_no_missing_packets(tmp_path: Path) -> None:
     segment = tcp(seq=1, payload=b"f" * 1200)
     frames = [
         ethernet(ipv4(segment[:800], identity=3, fragment=0x2000)),
@@ -170,27 +170,27 @@ def test_a_filtered_file_is_not_called_a_tool_that_stopped_too_early(tmp_path: P
     assert "filtered" not in reported.trust.reasons[0]
 
 
-def test_datagrams_without_room_for_their_header_are_told(tmp_path: Path) -> None:
+def test_datagrams_without_room_for_their_header_lower_the_trust(tmp_path: Path) -> None:
     frames = [ethernet(ipv4(udp(5, 6, b"x" * 9), protocol=17, total_length=length)) for length in (25, 37)]
     trust = analysed(tmp_path, frames).trust
     assert trust.reasons[0].startswith("1 packet with truncated")
 
 
 def claiming(length: int, **ip: int) -> bytes:
-    """A datagram of 30 bytes that says it was so long."""
+    """Return a datagram of 30 bytes with this length field."""
     return ipv4(struct.pack("!HHHH", 5, 6, length, 0) + bytes(30), protocol=17, **ip)
 
 
 @pytest.mark.parametrize(
-    ("length", "payload_bytes", "told"),
+    ("length", "payload_bytes", "reason"),
     [(38, 30, ""), (28, 20, ""), (8, 0, ""), (50, 30, "beyond the end"), (65_535, 30, "beyond the end"), (7, 0, "headers")],
 )  # fmt: skip
 def test_datagrams_are_as_long_as_they_say_but_no_longer_than_their_packet(
-    tmp_path: Path, length: int, payload_bytes: int, told: str
+    tmp_path: Path, length: int, payload_bytes: int, reason: str
 ) -> None:
     measured = analysed(tmp_path, [ethernet(claiming(length)), ethernet(claiming(38))])
     assert measured.metrics["payload_bytes"] == payload_bytes + 30
-    assert (told in measured.trust.reasons[0]) if told else not measured.trust.reasons
+    assert (reason in measured.trust.reasons[0]) if reason else not measured.trust.reasons
 
 
 def test_the_first_fragment_tells_the_length_of_all(tmp_path: Path) -> None:

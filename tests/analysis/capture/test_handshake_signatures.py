@@ -1,4 +1,4 @@
-"""Connections of MPI are known by what a library says first on them; ranks where it says who speaks."""
+"""MPI connections are identified by the first bytes of the library, which may name the ranks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ A, B = ("10.0.0.1", 40_000), ("10.0.0.2", 20_000)
 DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
 
 
-def said(first: bytes, answer: bytes, *, port: int = 40_000) -> list[bytes]:
-    """A connection in which either side says something once, and the first one 100 bytes more."""
+def exchange(first: bytes, answer: bytes, *, port: int = 40_000) -> list[bytes]:
+    """A connection in which each side sends data once, and the first one 100 bytes more."""
     a, b = {"source": A[0], "destination": B[0]}, {"source": B[0], "destination": A[0]}
     behind = 1 + len(first)
     return [
@@ -52,7 +52,7 @@ def test_connections_of_other_libraries_are_mpi_without_ranks(name: str, of_mpi:
 def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: str) -> None:
     """A build of Open MPI for machines of different kinds sends jobid and rank in network byte order."""
     first, answer = (struct.pack(">II", JOB, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (3, 256))
-    measured = analysis.analyse(written(tmp_path / "mixed.pcap", said(first, answer)), decoder=decoder)  # type: ignore[arg-type]
+    measured = analysis.analyse(written(tmp_path / "mixed.pcap", exchange(first, answer)), decoder=decoder)  # type: ignore[arg-type]
     assert measured.matrices["ranks"]["labels"] == [3, 256]
 
 
@@ -60,7 +60,7 @@ def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: st
     ("first", "of_mpi"),
     [
         (bytes([3, 0, 0, 24]) + bytes(52), True),
-        (bytes([3, 0, 0, 24]) + bytes(51), False),  # shorter than it says
+        (bytes([3, 0, 0, 24]) + bytes(51), False),  # shorter than its header states
         (bytes([3, 0, 0, 24, 0, 0, 0, 1]) + bytes(48), False),
         (bytes([3, 1, 0, 24]) + bytes(52), False),  # an answer first
         (bytes([3, 0, 0, 56]) + bytes(52), False),  # TPKT counts itself
@@ -69,8 +69,10 @@ def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: st
     ],
 )
 @DECODERS
-def test_a_request_of_libfabric_says_how_long_it_is(tmp_path: Path, first: bytes, of_mpi: bool, decoder: str) -> None:
-    measured = analysis.analyse(written(tmp_path / "asks.pcap", said(first, b"answer")), decoder=decoder)  # type: ignore[arg-type]
+def test_libfabric_request_has_the_length_in_its_header(
+    tmp_path: Path, first: bytes, of_mpi: bool, decoder: str
+) -> None:
+    measured = analysis.analyse(written(tmp_path / "asks.pcap", exchange(first, b"answer")), decoder=decoder)  # type: ignore[arg-type]
     assert measured.mpi.metrics.get("packets", 0) == (3 if of_mpi else 0)
 
 
