@@ -132,7 +132,6 @@ def analyse(
 
 
 def _left_out(connections: int, limits: Limits) -> list[str]:
-    """Return notes on data that exceeded the bounded memory."""
     unlisted = max(connections - MOST_FLOWS, 0)
     counts = (
         (
@@ -195,7 +194,6 @@ def _forget_single_times(scope: ScopeAnalysis) -> None:
 def _trust(
     whole: ScopeAnalysis, facts: dict[str, Any], drops: DropCounters | None, signs: TrustAccumulator, rates: ScopeRates
 ) -> Trust:
-    """Assess the trust, and add the counters to the metrics."""
     counters, missing = signs.counters(rates.packets, rates.tcp_packets)
     facts = facts | signs.left_out() | {"tool_reported": drops is not None and drops.received is not None}
     from_file, not_in_file = trust.file_counters(facts, drops)

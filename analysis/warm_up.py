@@ -20,7 +20,6 @@ _SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
 
 
 def _frame(from_a: bool, seq: int, ack: int, flags: int, options: bytes = b"", payload: bytes = b"") -> bytes:
-    """Build a TCP segment between two hosts, without checksums."""
     ends, ports = ((10, 0, 0, 1), (10, 0, 0, 2)), (40_000, 1024)
     source, target = (0, 1) if from_a else (1, 0)
     offset = (20 + len(options)) // 4
@@ -46,7 +45,6 @@ def _conversation() -> list[bytes]:
 
 
 def _datagrams() -> list[bytes]:
-    """Build two packets of RoCEv2 with the same number."""
     udp = struct.pack("!HHHH", 50_000, 4791, 24, 0) + bytes.fromhex("04000000000000110000000100000000")
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
     return 2 * [bytes(12) + b"\x08\x00" + ip + udp]

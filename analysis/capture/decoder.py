@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.block import Block
-from analysis.capture.formats import Buffer
+from analysis.capture.formats import Block, Buffer
 from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.memory import reserved

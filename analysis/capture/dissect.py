@@ -52,7 +52,6 @@ def dissect(
 
 
 def _packets(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the <packet> elements of a PDML document."""
     parts: list[bytes] = []
     size = 0
     for line in stream:
@@ -86,7 +85,6 @@ def _packet(document: bytes) -> dict[str, Any]:
 
 
 def _time_ns(epoch: str | None) -> int | None:
-    """Return None if the format records no time."""
     time_ns = nanoseconds(str(epoch or ""))
     return None if time_ns == NO_TIME else time_ns
 

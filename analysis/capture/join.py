@@ -117,8 +117,6 @@ def _both(first: Offset, second: Offset) -> Offset:
 
 
 class _Source:
-    """A share that is read sequentially."""
-
     def __init__(self, number: int, directory: Path, clock: Offset | None) -> None:
         self.number = number
         self._directory = directory
@@ -144,7 +142,6 @@ class _Source:
         self._next_packet += len(times)
 
     def take(self, count: int) -> tuple[Int64, Int64, npt.NDArray[np.uint8]]:
-        """Return times, lengths and blocks of the next packets."""
         times, lengths = self.time_ns[:count], self._length[:count]
         size = int(lengths.sum())
         blocks = np.fromfile(self._directory / "blocks", np.uint8, size, offset=self._next_byte)

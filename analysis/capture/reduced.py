@@ -18,10 +18,8 @@ from typing import IO, Any, Final
 import numpy as np
 
 from analysis.capture.anonymised import Anonymiser
-from analysis.capture.block import Block
-from analysis.capture.formats import Buffer, CaptureFormat, PcapFormat
-from analysis.capture.link_types import link_type_name
-from analysis.capture.stream import MOST_ROWS, CaptureReader
+from analysis.capture.formats import Block, Buffer, CaptureFormat, PcapFormat
+from analysis.capture.stream import MOST_ROWS, CaptureReader, link_type_name
 from analysis.errors import UnsupportedCapture
 from analysis.kernels.frames import headers
 from analysis.kernels.frames.link_layers import INFINIBAND_IP
@@ -71,7 +69,6 @@ class _Reducer(CaptureReader):
             raise CannotReduce(f"it has frames whose addresses would stay ({link_type_name(INFINIBAND_IP)})")
 
     def run(self) -> dict[str, Any]:
-        """Write all frames; return the facts of the file."""
         more = True
         while more:
             block = Block(MOST_ROWS)
@@ -143,7 +140,6 @@ class _Writer:
         return self._interfaces[link]
 
     def end(self, facts: dict[str, Any]) -> None:
-        """Write the counters of the recorder."""
         names = (("received", _RECEIVED), ("dropped_by_interface", _BY_INTERFACE), ("dropped", _DROPPED))
         counted = [_option(code, struct.pack("<Q", facts[name])) for name, code in names if name in facts]
         if counted and not self._classic:

@@ -148,7 +148,6 @@ def _joined(parts: list[Int64]) -> Int64:
 
 
 def _block_offsets(recording: Recording) -> Int64:
-    """Return the offset of each packet's block in the file."""
     offsets: list[Int64] = []
     position = 0
     with recording.path.open("rb") as source:

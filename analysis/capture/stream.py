@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.capture import link_types
-from analysis.capture.block import Block
 from analysis.capture.decoder import Decoder
-from analysis.capture.formats import CaptureFormat, recognise
+from analysis.capture.formats import Block, CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing
+from analysis.kernels.frames import link_layers as layers
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -23,6 +22,25 @@ MOST_ROWS: Final = 1 << 15
 """Packets of one table: enough to amortise the cost per table, few enough to keep two threads busy."""
 _HEADER_BYTES: Final = 24
 """A pcap header; no pcapng section header block is shorter."""
+NATIVE_LINK_TYPES: Final = frozenset(
+    {
+        layers.NULL, layers.ETHERNET, layers.RAW_IP, layers.RAW_IP_BSD, layers.RAW_IP_101, layers.LOOP, layers.LINUX_SLL,
+        layers.IPV4_ONLY, layers.IPV6_ONLY, layers.INFINIBAND_IP, layers.INFINIBAND, layers.LINUX_SLL2,
+    }
+)  # fmt: skip
+_NAMES: Final = {
+    6: "token ring", 9: "PPP", 10: "FDDI", 50: "PPP", 51: "PPPoE", 100: "ATM", 104: "Cisco HDLC", 105: "IEEE 802.11",
+    107: "frame relay", 117: "PFLOG", 119: "IEEE 802.11 with Prism header", 122: "Fibre Channel",
+    127: "IEEE 802.11 with radiotap header", 138: "FireWire", 143: "DOCSIS", 163: "IEEE 802.11 with AVS header",
+    187: "Bluetooth", 189: "USB", 192: "PPI", 195: "IEEE 802.15.4", 197: "ERF", 201: "Bluetooth", 220: "USB",
+    227: "CAN bus", 239: "NFLOG", 242: "IP over InfiniBand", 249: "USB", 251: "Bluetooth", 253: "netlink", 258: "PKTAP",
+}  # fmt: skip
+"""Frequent link types, by their numbers at tcpdump.org."""
+
+
+def link_type_name(link: int) -> str:
+    """Return the number of a link type with its name, if it is a frequent one."""
+    return f"link type {link} ({_NAMES[link]})" if link in _NAMES else f"link type {link}"
 
 
 class CaptureReader:
@@ -93,7 +111,6 @@ class CaptureReader:
         return rows, True
 
     def _frame(self, capture_format: CaptureFormat, block: Block, first: int) -> tuple[int, int]:
-        """Frame the buffer into rows from ``first``: (rows, status)."""
         new, self._start, status = capture_format.frame(self._data, self._start, self._end, block, first)
         self._look_at_links(capture_format, block, first, first + new)
         if capture_format.has_interfaces:
@@ -119,11 +136,11 @@ class CaptureReader:
 
     def _look_at_links(self, capture_format: CaptureFormat, block: Block, first: int, last: int) -> None:
         """Refuse packets of unsupported link types, but not interfaces without packets."""
-        if capture_format.link_types <= link_types.NATIVE:
+        if capture_format.link_types <= NATIVE_LINK_TYPES:
             return
         used = set(np.unique(block.links(first, last)).tolist()) - {framing.NO_LINK}
-        if unsupported := used - link_types.NATIVE:
-            name = link_types.link_type_name(min(unsupported))
+        if unsupported := used - NATIVE_LINK_TYPES:
+            name = link_type_name(min(unsupported))
             raise UnsupportedCapture(f"{self._path}: unsupported {name}: use --decoder pyshark")
 
     def _fill(self) -> bool:

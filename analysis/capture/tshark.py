@@ -44,7 +44,6 @@ class TsharkRun:
         self._process = process
 
     def expire(self) -> None:
-        """Kill tshark at the time limit."""
         self.expired = True
         self.stop()
 

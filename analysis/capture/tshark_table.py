@@ -195,7 +195,6 @@ class _Reader:
         return row
 
     def _network(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
-        """Fill in addresses and fragmentation of the innermost IP header."""
         inner = _innermost(protocols)
         if inner is None:
             return
@@ -249,7 +248,6 @@ class _Reader:
 
     @staticmethod
     def _infiniband(row: Row, fields: dict[str, str], protocols: list[str]) -> None:
-        """Fill in the columns of RoCEv2 (PacketTable)."""
         row["window"] = int(_last(fields["infiniband.bth.opcode"]), 0)
         row["ack"], row["seq"] = (int(_last(fields[f"infiniband.bth.{name}"]), 0) for name in ("destqp", "psn"))
         inner = next(name for name in reversed(protocols) if name in ("ip", "ipv6"))
@@ -270,7 +268,6 @@ class _Reader:
 
 
 def _is_beyond_frame(fields: dict[str, str]) -> bool:
-    """Return True if the IP length field exceeds the frame."""
     return bool(fields["ip.bogus_ip_length"] or fields["ipv6.plen_exceeds_framing"])
 
 
@@ -298,7 +295,6 @@ def _signature(payload: str, length: int) -> tuple[int, int] | None:
 
 
 def _innermost(protocols: list[str]) -> str | None:
-    """Return tshark's name of the innermost IP version."""
     return next((name for name in reversed(protocols) if name in ("ip", "ipv6")), None)
 
 
@@ -343,5 +339,4 @@ def _nth(values: str, place: int) -> str:
 
 
 def _last(values: str) -> str:
-    """Return the value of the innermost header."""
     return values.rpartition(",")[2]

@@ -85,7 +85,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
-    """Add the commands that show parts of one analysis."""
     stats = commands.add_parser("stats", parents=[common], help="every metric of the catalogue")
     stats.add_argument("files", nargs="+", metavar="FILE")
     stats.add_argument("--legacy", action="store_true", help="add the report of 2011")

@@ -81,8 +81,6 @@ def _require(calls: Calls, calls_of: Mapping[int, Sequence[Call]]) -> None:
 
 
 class _Rank:
-    """Builder of the lines of one rank."""
-
     def __init__(self, rank: int, calls: Sequence[Call], matched: MatchedMessages, together: Sequence[str]) -> None:
         self.rank, self.calls, self.matched = rank, calls, matched
         self.together = iter(together)

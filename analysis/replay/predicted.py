@@ -81,7 +81,6 @@ def _changed(replayed: Replayed, here: float, there_s: float) -> float:
 
 
 def _change(here: float, value: float) -> float:
-    """Return the share of a time that the replay changes."""
     return abs(value - here) / value
 
 

@@ -147,7 +147,6 @@ def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
 
 
 def _seconds_between(later_ns: Any, earlier_ns: Any) -> Floats:
-    """Return the difference in seconds, NaN if either time is unknown."""
     is_known = (later_ns != NO_TIME) & (earlier_ns != NO_TIME)
     return np.where(is_known, (np.where(is_known, later_ns, 0) - np.where(is_known, earlier_ns, 0)) * 1e-9, np.nan)
 
@@ -189,7 +188,6 @@ def _network_name(network: int) -> str | None:
 
 
 def _or_none(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
-    """Convert to Python numbers, None for ``unknown`` and NaN."""
     missing = np.isnan(values) if values.dtype.kind == "f" else values == unknown
     plain: list[Any] = values.tolist()
     for row in missing.nonzero()[0].tolist():

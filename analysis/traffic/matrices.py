@@ -93,7 +93,6 @@ class MatrixAccumulator:
         ) | {"omitted": len(seen) - len(largest), "neighbourhood_packets": neighbourhood_packets}
 
     def _between_hosts(self) -> tuple[Integers, Integers, Integers]:
-        """Return sources, targets and totals of all pairs of numbered hosts."""
         keys = self._keys[: self._used[pairs.TAKEN]]
         source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
         has_number = (source < len(self._hosts)) & (target < len(self._hosts))

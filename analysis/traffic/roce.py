@@ -138,7 +138,6 @@ class RoceAccumulator:
         return numbers[places]
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return a row per direction and queue pair, READ responses included."""
         rows: dict[tuple[int, int, int], dict[str, int]] = {}
         for (source, target, pair, _), stream in self._streams.items():
             empty = {"source": source, "destination": target, "queue_pair": pair}

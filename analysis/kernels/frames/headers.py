@@ -1,7 +1,7 @@
 """Length of the headers of frames, addresses in them, and frames written as records of a new file.
 
 Bytes that are not a recognised header count as content, so that no unchecked byte is written. Sources: those of
-``kernels.decode`` and ``kernels.frames.encapsulation``; RFC 826 (ARP); draft-ietf-opsawg-pcap and -pcapng.
+``kernels.decode`` and ``kernels.frames.encapsulation``; draft-ietf-opsawg-pcap and -pcapng.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IPV4, IPV6, MAC = 0, 1, 2
 MOST_ADDRESSES = 4 * (DEPTH + 1)
 """Most addresses of one kind in one frame."""
 _ROCE_HEADER = 12
-_ARP, _BRIDGED = 0x0806, 0x6558
+_BRIDGED = 0x6558
 _TCP, _UDP, _GRE, _ICMP, _ICMP6 = 6, 17, 47, 1, 58
 _HOP, _ROUTING, _FRAGMENT, _DESTINATION, _MOBILITY = 0, 43, 44, 60, 135
 _MPTCP = 30
@@ -181,18 +181,6 @@ def note_link(data: int, frame: int, end: int, link: int, places: Int64, counts:
 
 
 @jit
-def arp_bytes(data: int, at: int, end: int, places: Int64, counts: Int64) -> int:
-    """Return the bytes to keep of an ARP packet of Ethernet and IPv4; 0 for others."""
-    if at + 28 > end or u16(at, end) != 1 or u16(at + 2, end) != ETHERTYPE_IPV4 or u16(at + 4, end) != 0x0604:
-        return 0
-    note(places, counts, MAC, at + 8 - data)
-    note(places, counts, IPV4, at + 14 - data)
-    note(places, counts, MAC, at + 18 - data)
-    note(places, counts, IPV4, at + 24 - data)
-    return 28
-
-
-@jit
 def kept_bytes(
     buffer: UInt8, data: int, frame: int, end: int, link: int, places: Int64, counts: Int64, hide: bool
 ) -> int:
@@ -203,8 +191,6 @@ def kept_bytes(
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if link != ETHERNET:
             note_frames(data, at, end, ethertype, places, counts)
-        if ethertype == _ARP:
-            return at + arp_bytes(data, at, end, places, counts) - frame
         at, ethertype, _ = behind_tags(at, end, ethertype, NO_NETWORK)
         at = min(at, end)
     for _ in range(DEPTH):

@@ -97,11 +97,6 @@ def test_a_reader_with_enough_does_not_wait_for_a_slow_search(mpi_capture: Path)
     assert readers() <= before
 
 
-def test_nothing_that_matches_is_no_packet(mpi_capture: Path) -> None:
-    assert dissect(mpi_capture, display_filter="udp.port == 1") == []
-    assert dissect(mpi_capture, frames=(10**9, 10**9 + 1)) == []
-
-
 @pytest.mark.parametrize(
     "expression",
     [

@@ -78,12 +78,6 @@ def test_an_unsupported_link_type_is_refused_with_the_decoder_that_reads_it(tmp_
     assert (measured.metrics["connections"], measured.metrics["payload_bytes"]) == (2, 2 * 700 + 30 + 90)
 
 
-def test_a_link_type_without_a_name_is_refused_by_its_number(tmp_path: Path) -> None:
-    path = written(tmp_path / "other.pcap", 400, [bytes(60)])
-    with pytest.raises(analysis.UnsupportedCapture, match="unsupported link type 400: use --decoder pyshark"):
-        analysis.read_capture(path)
-
-
 @pytest.mark.parametrize("at", [0, 35_000])
 def test_an_unsupported_packet_among_others_is_refused_wherever_it_comes(tmp_path: Path, at: int) -> None:
     blocks = [files.enhanced(Frame.whole(10**15, ethernet(PACKETS[3])))] * 40_000

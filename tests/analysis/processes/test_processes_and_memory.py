@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -73,17 +72,6 @@ def test_processes_compile_the_same_kernel_concurrently(tmp_path: Path) -> None:
     for process in processes:
         _, errors = process.communicate(b"go\n", timeout=150)
         assert (process.returncode, errors) == (0, b"")
-
-
-def test_threads_of_one_process_analyse_side_by_side(mpi_capture: Path) -> None:
-    counts: list[float] = []
-    threads = [threading.Thread(target=lambda: counts.append(packets_of(mpi_capture))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert len(counts) == 3
-    assert len(set(counts)) == 1
 
 
 def as_json(path: Path) -> str:

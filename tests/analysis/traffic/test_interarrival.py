@@ -219,11 +219,3 @@ def test_ks_distance_of_groups_is_that_of_the_ties() -> None:
     each = np.repeat(values, weights.astype(int))
     cdf = functools.partial(scipy.stats.expon.cdf, scale=2)
     assert fits.ks_distance(sample, cdf) == pytest.approx(scipy.stats.kstest(each, cdf).statistic)
-
-
-def test_gaps_that_are_kept_hold_no_memory_of_their_table() -> None:
-    of_both_scopes = np.ones((2, 1000), np.int64)
-    store = GapStore()
-    store.add(of_both_scopes[1, :0])
-    store.add(of_both_scopes[1, :5])
-    assert [(len(kept), kept.base) for kept in store._kept] == [(5, None)]

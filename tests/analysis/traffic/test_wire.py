@@ -44,14 +44,6 @@ def test_a_super_segment_counts_as_full_segments_and_a_rest(tmp_path: Path) -> N
     assert (flow["packets"], flow["data_segments"]) == (6, 4)
 
 
-def test_estimates_are_reported_with_other_reasons(tmp_path: Path) -> None:
-    rows = [frame(1000 * k, seq=1 + 2920 * k, size=2920) for k in range(1, 40)]
-    trust = analysed(tmp_path, *rows[::-1]).trust
-    assert trust.verdict == "degraded"
-    assert "stamped earlier" in trust.reasons[0]
-    assert "39 segments were joined by offloads and split again" in trust.reasons[-1]
-
-
 def test_options_take_their_room_in_a_segment(tmp_path: Path) -> None:
     """The MSS counts options as payload: with timestamps 1448 bytes are left (RFC 6691)."""
     result = analysed(tmp_path, frame(5, seq=1, size=2 * 1448, options=TIMES))

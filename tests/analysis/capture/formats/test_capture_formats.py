@@ -214,12 +214,6 @@ def test_what_is_no_capture_is_refused_with_its_name(tmp_path: Path, data: bytes
         analysis.analyse(path)
 
 
-def test_missing_file_and_directory_are_refused(tmp_path: Path) -> None:
-    for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(analysis.UnreadableCapture):
-            analysis.read_capture(path)
-
-
 def test_a_capture_without_packets_is_unusable_not_an_error(tmp_path: Path) -> None:
     path = tmp_path / "empty.pcap"
     path.write_bytes(files.pcap([]))
