@@ -85,8 +85,8 @@ class Addresses(Sequence[str]):
         lower = np.array([low for _, low in requested.values()], np.uint64)
         candidates = np.flatnonzero(np.isin(self._words[:, 1], lower))
         numbers_by_words = {
-            (high, low): place
-            for place, (high, low) in zip(candidates.tolist(), self._words[candidates].tolist(), strict=True)
+            (high, low): number
+            for number, (high, low) in zip(candidates.tolist(), self._words[candidates].tolist(), strict=True)
         }
         return {text: numbers_by_words[words] for text, words in requested.items() if words in numbers_by_words}
 

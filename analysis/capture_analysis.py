@@ -92,13 +92,30 @@ def analyse(
     link_rate_bps: float | None = None,
     host_ranks: Mapping[str, Sequence[int]] | None = None,
 ) -> CaptureAnalysis:
-    """Compute the metrics of the capture ``path``.
+    """Compute the metrics of a capture in bounded memory.
 
-    A pipe or standard input ("-") is copied first. ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture
-    tool's report; ``mtu`` that of the links in bytes; ``progress`` is called with (bytes read, bytes of the file); ``bootstrap`` is the
-    number of replicates for p-values of the fits (0: none); ``link_rate_bps`` is the rate of every host's link; ``host_ranks``
-    {address: its ranks} names ranks of hosts that have one, for MPI libraries that do not state ranks on their connections. Memory is
-    bounded. Raises CaptureError.
+    Parameters
+    ----------
+    path
+        Capture file; a pipe or standard input ("-") is copied first.
+    mpi_ports
+        TCP port range of the launcher, inclusive.
+    drops
+        Report of the capture tool.
+    mtu
+        MTU of the links in bytes.
+    progress
+        Called with (bytes read, bytes of the file).
+    bootstrap
+        Replicates for p-values of the fits; 0 for none.
+    link_rate_bps
+        Rate of every host's link.
+    host_ranks
+        {address: its ranks}, for MPI libraries that do not name ranks on their connections.
+
+    Raises
+    ------
+    CaptureError
     """
 
     with rereadable(path) as file:

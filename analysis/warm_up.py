@@ -74,8 +74,8 @@ def _pcapng(frames: list[bytes]) -> bytes:
 
 def warm_up() -> None:
     """Run every kernel once on a synthetic capture in both formats."""
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "warm-up"
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "warm-up"
         for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
@@ -83,7 +83,7 @@ def warm_up() -> None:
         connections = TcpAccumulator(max_samples=64)
         for table in tables_of(path):
             connections.update(table)
-        join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
+        join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(directory) / "joined")
 
 
 if __name__ == "__main__":

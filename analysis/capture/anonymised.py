@@ -85,8 +85,8 @@ class Anonymiser:
         bits = np.unpackbits(addresses, axis=1)
         pad = np.unpackbits(np.frombuffer(self._pad, np.uint8))
         blocks = np.broadcast_to(pad, (count, 8 * size, 128)).copy()
-        for place in range(1, 8 * size):
-            blocks[:, place, :place] = bits[:, :place]
+        for bit in range(1, 8 * size):
+            blocks[:, bit, :bit] = bits[:, :bit]
         turned = np.frombuffer(self._encrypted(np.packbits(blocks, axis=2).tobytes()), np.uint8)
         flips = turned.reshape(count, 8 * size, 16)[:, :, 0] >> 7
         if self._keep:
@@ -130,14 +130,14 @@ class Anonymiser:
 def _untouched(bits: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.bool_]:
     """Mark the bits of unchanged networks, and those that lead to them."""
     marks = np.zeros(bits.shape, bool)
-    place = np.arange(bits.shape[1])
+    bit = np.arange(bits.shape[1])
     for network in _UNCHANGED[size]:
         unchanged = ipaddress.ip_network(network)
         beginning = np.unpackbits(np.frombuffer(unchanged.network_address.packed, np.uint8))
         matching = np.cumprod(bits == beginning, axis=1)
         common = matching.sum(axis=1, keepdims=True)
         length = unchanged.prefixlen
-        marks |= (place <= common) & (place < length)
+        marks |= (bit <= common) & (bit < length)
         if network not in _BEGINNING_ONLY:
             marks |= common >= length
     return marks

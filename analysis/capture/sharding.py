@@ -44,8 +44,8 @@ class Recording:
     addresses: frozenset[str]
 
 
-def write_share(recordings: Sequence[Recording], number: int, place: Path) -> None:
-    """Write the share of ``recordings[number]`` to the empty directory ``place``.
+def write_share(recordings: Sequence[Recording], number: int, directory: Path) -> None:
+    """Write the share of ``recordings[number]`` to an empty directory.
 
     Raises CaptureError and OSError.
     """
@@ -61,28 +61,28 @@ def write_share(recordings: Sequence[Recording], number: int, place: Path) -> No
     rows, time_ns = _joined(observed.rows), _joined(observed.times)
     order = np.argsort(time_ns, kind="stable")
     time_ns, offset = time_ns[order], offset[rows[order]]
-    time_ns.tofile(place / "time_ns")
+    time_ns.tofile(directory / "time_ns")
     with (
         recording.path.open("rb") as source,
-        (place / "blocks").open("wb") as blocks,
-        (place / "length").open("wb") as lengths,
+        (directory / "blocks").open("wb") as blocks,
+        (directory / "length").open("wb") as lengths,
     ):
-        (place / "interface").write_bytes(_interface(source))
+        (directory / "interface").write_bytes(_interface(source))
         for copied, length in _copies(source, offset, time_ns, number):
             blocks.write(copied.data)
             lengths.write(length.data)
     keys, key_time_ns, key_owner = observed.sightings()
-    keys.tofile(place / "keys")
-    key_time_ns.tofile(place / "key_time_ns")
-    key_owner.tofile(place / "key_owner")
+    keys.tofile(directory / "keys")
+    key_time_ns.tofile(directory / "key_time_ns")
+    key_owner.tofile(directory / "key_owner")
 
 
-def read_sightings(place: Path) -> Sightings:
+def read_sightings(directory: Path) -> Sightings:
     """Read the data for the clock offset of a share."""
     return Sightings(
-        np.fromfile(place / "keys", np.uint64),
-        np.fromfile(place / "key_time_ns", np.int64),
-        np.fromfile(place / "key_owner", np.int32),
+        np.fromfile(directory / "keys", np.uint64),
+        np.fromfile(directory / "key_time_ns", np.int64),
+        np.fromfile(directory / "key_owner", np.int32),
     )
 
 

@@ -332,10 +332,10 @@ def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
     return network
 
 
-def _nth(values: str, place: int) -> str:
-    """Return the value of the ``place``-th header, or of the last."""
+def _nth(values: str, index: int) -> str:
+    """Return the value of the ``index``-th header, or of the last."""
     parts = values.split(",")
-    return parts[min(place, len(parts) - 1)]
+    return parts[min(index, len(parts) - 1)]
 
 
 def _last(values: str) -> str:

@@ -41,11 +41,11 @@ def _parents() -> Iterator[Path]:
         yield sources / "__pycache__"
     with contextlib.suppress(RuntimeError):  # a user without a home directory
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankwire-kernels"
-    own = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
+    private = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
     with contextlib.suppress(OSError):
-        own.mkdir(mode=0o700)
-    if own.exists() and (status := own.lstat()).st_uid == os.getuid() and stat.S_IMODE(status.st_mode) == 0o700:
-        yield own
+        private.mkdir(mode=0o700)
+    if private.exists() and (status := private.lstat()).st_uid == os.getuid() and stat.S_IMODE(status.st_mode) == 0o700:
+        yield private
     yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))  # another user owns that name
 
 

@@ -88,23 +88,23 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     """Return the index of an address, added if new; NO_HOST without room."""
     state = tables_at(tables, 1, 0)
     mask = state.host_slot_count - 1
-    place = slot_of(mix(high, low * _HASH), mask)
-    entry = signed(slot_at(state.host_slots, state.host_slot_count, place).entry)
+    slot = slot_of(mix(high, low * _HASH), mask)
+    entry = signed(slot_at(state.host_slots, state.host_slot_count, slot).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
         host = host_at(state.host_list, state.host_room, entry - 1)
         if host.low == low and host.high == high:
             return entry - 1
-        place = (place + 1) & mask
-        entry = signed(slot_at(state.host_slots, state.host_slot_count, place).entry)
+        slot = (slot + 1) & mask
+        entry = signed(slot_at(state.host_slots, state.host_slot_count, slot).entry)
     if state.hosts == state.host_room or entry != 0:
         state.addresses_not_kept += 1
         return signed(NO_HOST)
     host = host_at(state.host_list, state.host_room, state.hosts)
     host.high = high
     host.low = low
-    slot_at(state.host_slots, state.host_slot_count, place).entry = state.hosts + 1
+    slot_at(state.host_slots, state.host_slot_count, slot).entry = state.hosts + 1
     state.hosts += 1
     return signed(state.hosts - 1)
 
@@ -112,8 +112,8 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
 @inlined
 def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
     """Return the record of recent packets with these addresses and ports."""
-    place = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)
-    return recent_at(tables_at(tables, 1, 0).recent, RECENT_ROOM, place)
+    slot = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)
+    return recent_at(tables_at(tables, 1, 0).recent, RECENT_ROOM, slot)
 
 
 @jit
@@ -146,16 +146,16 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     state = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = state.flow_slot_count - 1
-    place = slot_of(mix(key, identity), mask)
-    entry = signed(slot_at(state.flow_slots, state.flow_slot_count, place).entry)
+    slot = slot_of(mix(key, identity), mask)
+    entry = signed(slot_at(state.flow_slots, state.flow_slot_count, slot).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
         flow = flow_at(state.flow_list, state.flow_room, entry - 1)
         if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
             return entry - 1
-        place = (place + 1) & mask
-        entry = signed(slot_at(state.flow_slots, state.flow_slot_count, place).entry)
+        slot = (slot + 1) & mask
+        entry = signed(slot_at(state.flow_slots, state.flow_slot_count, slot).entry)
     if state.flows == state.flow_room or entry != 0:
         state.packets_beyond_flow_limit += 1
         return -1
@@ -166,6 +166,6 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     flow.a_port = sport
     flow.b = destination
     flow.b_port = dport
-    slot_at(state.flow_slots, state.flow_slot_count, place).entry = state.flows + 1
+    slot_at(state.flow_slots, state.flow_slot_count, slot).entry = state.flows + 1
     state.flows += 1
     return signed(state.flows - 1)

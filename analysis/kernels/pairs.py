@@ -31,12 +31,12 @@ def _spread(key: int) -> np.uint64:
 def _place_of(key: int, slots: Any, keys: Any) -> int:
     """Return the slot of ``key`` or a free one; UNKNOWN within endpoints.MOST_PROBES."""
     mask = len(slots) - 1
-    place = signed(_spread(key) >> _32) & mask
+    slot = signed(_spread(key) >> _32) & mask
     for _ in range(MOST_PROBES):
-        entry = signed(slots[place])
+        entry = signed(slots[slot])
         if entry == 0 or keys[entry - 1] == key:
-            return place
-        place = (place + 1) & mask
+            return slot
+        slot = (slot + 1) & mask
     return UNKNOWN
 
 
@@ -66,16 +66,16 @@ def count_pairs(
         if key != last:
             _add(totals, pair, packets, wire, content)
             packets = wire = content = 0
-            place = _place_of(key, slots, keys)
-            if place == UNKNOWN or (slots[place] == 0 and used[TAKEN] == len(keys)):
+            slot = _place_of(key, slots, keys)
+            if slot == UNKNOWN or (slots[slot] == 0 and used[TAKEN] == len(keys)):
                 used[MISSED] += signed(orig_len[i])
                 last, pair = _NO_PAIR, signed(0)
                 continue
-            if slots[place] == 0:
+            if slots[slot] == 0:
                 keys[used[TAKEN]] = key
                 used[TAKEN] += 1
-                slots[place] = used[TAKEN]
-            last, pair = key, signed(slots[place]) - 1
+                slots[slot] = used[TAKEN]
+            last, pair = key, signed(slots[slot]) - 1
         packets += 1
         wire += signed(orig_len[i])
         content += signed(payload[i])

@@ -170,9 +170,9 @@ def timeline(
             last_mpi = now
             timed_mpi += 1
         since = max(now - origin, 0)
-        place = _quotient(since, bin_ns, bins_per_ns)
+        bin_number = _quotient(since, bin_ns, bins_per_ns)
         point = _quotient(since, series_ns, points_per_ns)
-        counts[of, place] += 1
+        counts[of, bin_number] += 1
         series[of, 0, point] += 1
         series[of, 1, point] += orig_len[i]
         series[of, 2, point] += payload[i]
@@ -222,14 +222,14 @@ def sliding_windows(
     ring_mpi: Int64,
     width_ns: Int64,
     tail: Int64,
-    left: Int64,
+    departed: Int64,
     peak: Int64,
 ) -> tuple[int, int, int, int]:
     """Find the largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
     Returns (the row at which the ring was full, entries so far, the last stamp, the entry ``ordered`` from which stamps only grow).
     Packets of one stamp share an entry, which bounds memory for equal stamps. ``ring_bytes`` and ``ring_mpi`` are cumulative bytes up
-    to an entry, ``left`` those that have left each window. Packets leave a window only if its sum would be a new peak, which avoids
+    to an entry, ``departed`` those that have left each window. Packets leave a window only if its sum would be a new peak, which avoids
     most branch mispredictions. A clock set back restarts. The ring's length is a power of two.
     """
     mask = len(ring_time) - 1
@@ -248,7 +248,7 @@ def sliding_windows(
             for w in range(len(width_ns)):
                 oldest = _still_held(ring_time, tail[w], pushed, ordered, latest, width_ns[w])
                 if oldest > tail[w]:
-                    left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                    departed[ALL, w], departed[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
                     tail[w] = oldest
                 first_held = min(first_held, oldest)
             if pushed - first_held > mask:
@@ -266,15 +266,18 @@ def sliding_windows(
         ring_mpi[(pushed - 1) & mask] = total_mpi
         if total > limit or total_mpi > limit_mpi or back:
             for w in range(len(width_ns)):
-                if total - left[ALL, w] > peak[ALL, w] or total_mpi - left[MPI, w] > peak[MPI, w] or back:
+                if total - departed[ALL, w] > peak[ALL, w] or total_mpi - departed[MPI, w] > peak[MPI, w] or back:
                     oldest = _still_held(ring_time, tail[w], pushed, ordered, now, width_ns[w])
                     if oldest > tail[w]:
-                        left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                        departed[ALL, w], departed[MPI, w] = (
+                            ring_bytes[(oldest - 1) & mask],
+                            ring_mpi[(oldest - 1) & mask],
+                        )
                         tail[w] = oldest
-                    peak[ALL, w] = max(peak[ALL, w], total - left[ALL, w])
-                    peak[MPI, w] = max(peak[MPI, w], total_mpi - left[MPI, w])
-            limit, limit_mpi = left[ALL, 0] + peak[ALL, 0], left[MPI, 0] + peak[MPI, 0]
+                    peak[ALL, w] = max(peak[ALL, w], total - departed[ALL, w])
+                    peak[MPI, w] = max(peak[MPI, w], total_mpi - departed[MPI, w])
+            limit, limit_mpi = departed[ALL, 0] + peak[ALL, 0], departed[MPI, 0] + peak[MPI, 0]
             for w in range(1, len(width_ns)):
-                limit = min(limit, left[ALL, w] + peak[ALL, w])
-                limit_mpi = min(limit_mpi, left[MPI, w] + peak[MPI, w])
+                limit = min(limit, departed[ALL, w] + peak[ALL, w])
+                limit_mpi = min(limit_mpi, departed[MPI, w] + peak[MPI, w])
     return len(time_ns), pushed, latest, ordered

@@ -38,7 +38,7 @@ def describe_short(values: Any, begins: Any, most: int, out: Any) -> None:
             some.sort()
             last = len(some) - 1
             for column in range(2):
-                place = (0.95 if column else 0.5) * last
-                low = int(np.floor(place))
+                position = (0.95 if column else 0.5) * last
+                low = int(np.floor(position))
                 above = some[min(low + 1, last)]
-                out[k, column] = some[low] + (place - low) * (above - some[low])
+                out[k, column] = some[low] + (position - low) * (above - some[low])

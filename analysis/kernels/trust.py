@@ -72,20 +72,20 @@ def duplicates(
             if pushed - entry > ring or steps == MOST_LOOKED_AT:
                 break
             steps += 1
-            place = entry & ring
-            if words[place, 0] == one and words[place, 1] == two and words[place, 2] == three:
+            index = entry & ring
+            if words[index, 0] == one and words[index, 1] == two and words[index, 2] == three:
                 duplicate[i] = True
                 count += 1
                 break
-            entry = links[place] - 1
+            entry = links[index] - 1
         if not duplicate[i]:
-            place = pushed & ring
-            links[place] = heads[bucket]
+            index = pushed & ring
+            links[index] = heads[bucket]
             heads[bucket] = pushed + 1
-            times[place] = time_ns[i]
-            words[place, 0] = one
-            words[place, 1] = two
-            words[place, 2] = three
+            times[index] = time_ns[i]
+            words[index, 0] = one
+            words[index, 1] = two
+            words[index, 2] = three
             pushed += 1
     return count, pushed
 

@@ -75,10 +75,10 @@ class GapStore:
 
 def sorted_quantile(values: npt.NDArray[Any], share: float) -> float:
     """Return a quantile of ascending values (Hyndman-Fan type 7)."""
-    place = (len(values) - 1) * share
-    low = math.floor(place)
+    position = (len(values) - 1) * share
+    low = math.floor(position)
     below = float(values[low])
-    return below if place == low else below + (place - low) * (float(values[low + 1]) - below)
+    return below if position == low else below + (position - low) * (float(values[low + 1]) - below)
 
 
 def absent(reason: str) -> dict[str, str]:
@@ -110,10 +110,10 @@ class Interarrival:
         if self._order is not None:
             return sorted_quantile(self._order, share)
         values, counts = self._grouped
-        place = (self._gaps.count - 1) * share - self._gaps.below_positive()
-        if place < 0:
+        position = (self._gaps.count - 1) * share - self._gaps.below_positive()
+        if position < 0:
             return 0.0
-        return float(values[np.searchsorted(np.cumsum(counts), math.floor(place), side="right")])
+        return float(values[np.searchsorted(np.cumsum(counts), math.floor(position), side="right")])
 
     def _ccdf(self) -> dict[str, list[float]]:
         """Return P(D > x) at up to 200 groups, evenly spaced."""

@@ -103,10 +103,10 @@ class RateAccumulator:
             self._ring = np.zeros((3, 2 * size), np.int64)
             self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
 
-    def _forget_oldest(self, kept: int) -> None:
-        """Drop all but the newest ``kept`` stamps: peaks become lower bounds."""
+    def _forget_oldest(self, remaining: int) -> None:
+        """Drop all but the newest ``remaining`` stamps: peaks become lower bounds."""
         self.peaks_are_bounds = True
-        oldest, mask = self._pushed - kept, self._ring.shape[1] - 1
+        oldest, mask = self._pushed - remaining, self._ring.shape[1] - 1
         behind = self._tail < oldest
         self._left[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
         self._tail[behind] = oldest
@@ -284,10 +284,10 @@ class ScopeRates:
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:
     """Return a quantile (type 7) of ascending ``values`` that occur ``counts`` times."""
     cumulated = np.cumsum(counts)
-    place = (int(cumulated[-1]) - 1) * share
-    low = math.floor(place)
+    position = (int(cumulated[-1]) - 1) * share
+    low = math.floor(position)
     below = int(values[np.searchsorted(cumulated, low, side="right")])
-    if place == low:
+    if position == low:
         return float(below)
     above = int(values[np.searchsorted(cumulated, low + 1, side="right")])
-    return below + (place - low) * (above - below)
+    return below + (position - low) * (above - below)

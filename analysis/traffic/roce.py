@@ -129,11 +129,11 @@ class RoceAccumulator:
         ends, of = np.unique(pairs, return_inverse=True)
         keys, places = np.unique((of << 25) | (table.ack[rows].astype(np.int64) << 1) | answers, return_inverse=True)
         numbers = np.empty(len(keys), np.int64)
-        for place, key in enumerate(keys.tolist()):
+        for index, key in enumerate(keys.tolist()):
             source_target = int(ends[key >> 25])
             name = (source_target >> 32, source_target & 0xFFFFFFFF, key >> 1 & 0xFFFFFF, key & 1)
             full = len(self._streams) >= MOST_QUEUE_PAIRS and name not in self._streams
-            numbers[place] = -1 if full else self._streams.setdefault(name, len(self._streams))
+            numbers[index] = -1 if full else self._streams.setdefault(name, len(self._streams))
         self._beyond += int(np.count_nonzero(numbers[places] < 0))
         return numbers[places]
 

@@ -27,7 +27,7 @@ class ScopeAnalysis:
     size_histogram: dict[str, list[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 class MpiFlows:

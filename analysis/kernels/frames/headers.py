@@ -226,12 +226,12 @@ def find_headers(
     offsets: Int64,
     links: Int64,
     cap_len: UInt32,
-    kept: UInt32,
+    header_bytes: UInt32,
     places: Int64,
     counts: Int64,
     hide: bool,
 ) -> int:
-    """Fill ``kept`` with header bytes; return the row where ``places`` became full.
+    """Fill ``header_bytes`` (N,); return the row where ``places`` became full.
 
     ``places`` has shape (3, P): positions of IPv4, IPv6 and MAC addresses in ``buffer``; ``counts`` the number of each. ``data`` is
     the address of ``buffer``. With ``hide`` checksums and options that depend on addresses are overwritten in ``buffer``.
@@ -241,7 +241,7 @@ def find_headers(
         if counts[IPV4] > most or counts[IPV6] > most or counts[MAC] > most:
             return i
         frame = data + offsets[i]
-        kept[i] = kept_bytes(buffer, data, frame, frame + signed(cap_len[i]), links[i], places, counts, hide)
+        header_bytes[i] = kept_bytes(buffer, data, frame, frame + signed(cap_len[i]), links[i], places, counts, hide)
     return len(offsets)
 
 
@@ -257,7 +257,7 @@ def put(out: UInt8, at: int, value: int) -> int:
 def write_records(
     buffer: UInt8,
     offsets: Int64,
-    kept: UInt32,
+    header_bytes: UInt32,
     orig_len: UInt32,
     time_ns: Int64,
     interfaces: Int64,
@@ -267,7 +267,7 @@ def write_records(
     """Write frames as packet blocks or pcap records, in ns; return the size."""
     at = 0
     for i in range(len(offsets)):
-        count, stamp = signed(kept[i]), signed(time_ns[i])
+        count, stamp = signed(header_bytes[i]), signed(time_ns[i])
         padding = -count & 3 if blocks else 0
         if blocks:
             at = put(out, at, 6)
