@@ -1,8 +1,7 @@
-"""Packet analysis of MPI traffic: one capture in, every metric of the catalogue out. Needs no Django.
+"""Packet analysis of MPI traffic: from a capture to the metrics of the catalogue, without Django.
 
-``analyse(path)`` gives a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. Everything that can go
-wrong with a capture is a CaptureError (tree in ``analysis.errors``). The public names are loaded when they are first used:
-``import analysis`` costs next to nothing.
+``analyse(path)`` returns a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. All errors of captures are
+CaptureErrors (``analysis.errors``). Public names are loaded on first use, so that ``import analysis`` is cheap.
 """
 
 from __future__ import annotations
@@ -19,23 +18,16 @@ if TYPE_CHECKING:
     from analysis.traffic.scopes import ScopeAnalysis
     from analysis.traffic.trust import DropCounters, Trust
 
-_HOME = {
-    "CaptureAnalysis": "analysis.capture_analysis",
-    "CaptureError": "analysis.errors",
-    "DecoderError": "analysis.errors",
-    "DropCounters": "analysis.traffic.trust",
-    "FilterError": "analysis.errors",
-    "Follower": "analysis.capture.follow",
-    "LiveCounters": "analysis.capture.follow",
-    "PacketTable": "analysis.packets",
-    "ScopeAnalysis": "analysis.traffic.scopes",
-    "Trust": "analysis.traffic.trust",
-    "UnreadableCapture": "analysis.errors",
-    "UnsupportedCapture": "analysis.errors",
-    "analyse": "analysis.capture_analysis",
-    "follow": "analysis.capture.follow",
-    "read_capture": "analysis.capture.tables",
+_NAMES = {
+    "analysis.capture.follow": ("Follower", "LiveCounters", "follow"),
+    "analysis.capture.tables": ("read_capture",),
+    "analysis.capture_analysis": ("CaptureAnalysis", "analyse"),
+    "analysis.errors": ("CaptureError", "DecoderError", "FilterError", "UnreadableCapture", "UnsupportedCapture"),
+    "analysis.packets": ("PacketTable",),
+    "analysis.traffic.scopes": ("ScopeAnalysis",),
+    "analysis.traffic.trust": ("DropCounters", "Trust"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "CaptureAnalysis",

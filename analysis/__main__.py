@@ -1,4 +1,4 @@
-"""``python -m analysis``"""
+"""Entry point of ``python -m analysis``."""
 
 import sys
 

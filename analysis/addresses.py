@@ -1,4 +1,4 @@
-"""The addresses of a table's hosts: 16 bytes for each, and text only for those that somebody names.
+"""The addresses of a table's hosts: 16 bytes each, and text only for those that a result names.
 
 Most results name a few hundred of the up to 65 536 hosts.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 _MAPPED = 0xFFFF
-"""What stands above the 32 bits of an IPv4 address: ::ffff:a.b.c.d."""
+"""The bits above an IPv4 address: ::ffff:a.b.c.d."""
 _LINK_LOCAL_GROUPS_V4 = 0xFFFFE00000
 """224.0.0.0/24, without its last byte."""
 _LINK_LOCAL_GROUPS_V6 = 0xFF02
@@ -24,26 +24,22 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 
 class Addresses(Sequence[str]):
-    """IP addresses by the numbers of their hosts, as text when they are asked for; a host keeps its number from table to table.
+    """IP addresses by the numbers of their hosts, which stay the same from table to table; text on demand.
 
-    Whoever reads on may write behind the words, never into them: what a table shows stays as it is.
+    A decoder may append to the words, and never changes them: the addresses of earlier tables stay valid.
     """
 
     __slots__ = ("_words",)
 
     def __init__(self, words: Words | None = None) -> None:
-        """``words`` (H, 2): the upper and the lower half of an IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
+        """Hold ``words`` (H, 2): halves of IPv6 addresses; IPv4 is ::ffff:a.b.c.d."""
         self._words: Words = np.zeros((0, 2), np.uint64) if words is None else words
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Addresses:
-        """Of addresses in words. Raises OSError for what is none."""
+        """Parse addresses. Raises OSError for invalid text."""
         packed = b"".join(_packed(text) for text in texts)
         return cls(np.frombuffer(packed, ">u8").astype(np.uint64).reshape(-1, 2))
-
-    def with_more(self, texts: Iterable[str]) -> Addresses:
-        """These and more of them behind."""
-        return Addresses(np.concatenate([self._words, Addresses.of(texts)._words]))
 
     def __len__(self) -> int:
         return len(self._words)
@@ -69,39 +65,40 @@ class Addresses(Sequence[str]):
         return f"<{len(self)} addresses>"
 
     def words(self, numbers: Numbers) -> Words:
-        """Shape (n, 2): what the addresses with these numbers are made of."""
+        """Return the words of the addresses with these numbers, shape (n, 2)."""
         return self._words[numbers]
 
     def named(self, numbers: Sequence[int]) -> list[str]:
-        """The text of each; of one that comes again and again it is made once."""
+        """Return the text of each address; repeated ones are formatted once."""
         names = {number: self[number] for number in set(numbers)}
         return [names[number] for number in numbers]
 
     def numbers_of(self, texts: Iterable[str]) -> dict[str, int]:
-        """The numbers of those ``texts`` that are among these addresses; what is no address is among none."""
-        wanted = {}
+        """Return the numbers of those ``texts`` that are among these addresses."""
+        requested = {}
         for text in texts:
             try:
                 high, low = np.frombuffer(_packed(text), ">u8").tolist()
             except OSError:
                 continue
-            wanted[text] = (high, low)
-        lower = np.array([low for _, low in wanted.values()], np.uint64)
-        near = np.flatnonzero(np.isin(self._words[:, 1], lower))
-        known = {
-            (high, low): place for place, (high, low) in zip(near.tolist(), self._words[near].tolist(), strict=True)
+            requested[text] = (high, low)
+        lower = np.array([low for _, low in requested.values()], np.uint64)
+        candidates = np.flatnonzero(np.isin(self._words[:, 1], lower))
+        numbers_by_words = {
+            (high, low): number
+            for number, (high, low) in zip(candidates.tolist(), self._words[candidates].tolist(), strict=True)
         }
-        return {text: known[words] for text, words in wanted.items() if words in known}
+        return {text: numbers_by_words[words] for text, words in requested.items() if words in numbers_by_words}
 
     def in_order(self, numbers: Numbers) -> list[int]:
-        """``numbers``, those of IPv4 first, each kind by its addresses."""
+        """Return ``numbers`` sorted by address, IPv4 first."""
         high, low = self._words[numbers].T
         of_v6 = (high != 0) | (low >> np.uint64(32) != _MAPPED)
         ordered: list[int] = numbers[np.lexsort((low, high, of_v6))].tolist()
         return ordered
 
     def are_link_local_groups(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Shape (n,): multicast that no router passes on (224.0.0.0/24, ff02::/16)."""
+        """Mark link-local multicast, shape (n,): 224.0.0.0/24, ff02::/16."""
         high, low = self._words[numbers].T
         v4 = (high == 0) & (low >> np.uint64(8) == _LINK_LOCAL_GROUPS_V4)
         groups: npt.NDArray[np.bool_] = v4 | (high >> np.uint64(48) == _LINK_LOCAL_GROUPS_V6)

@@ -1,9 +1,9 @@
-"""One capture, every metric: decode, accumulate, judge."""
+"""Analysis of one capture: decode, accumulate, assess the trust."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -15,17 +15,17 @@ from analysis.traffic import legacy, trust
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.rates import ScopeRates
-from analysis.traffic.reading import MOST_FLOWS, Asked, Connected, Measured, Reading
+from analysis.traffic.reading import MOST_FLOWS, MetricsAndReasons, Reading
 from analysis.traffic.scopes import ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
-_JOINED: Final = "offloads joined packets: the times of single ones are not known"
-_NO_MPI = "no MPI traffic found: no port range given and no greeting of an MPI library captured"
+_JOINED: Final = "offloads joined packets: the times of single packets are unknown"
+_NO_MPI = "no MPI traffic: no port range specified and no handshake of an MPI library captured"
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureAnalysis:
-    """What a capture says. ``metrics`` holds numbers by catalogue id, ``not_available`` why the others are absent."""
+    """Results of a capture. ``metrics`` by catalogue id; ``not_available``: reasons for absent ones."""
 
     file: str
     capture: dict[str, Any]
@@ -39,7 +39,7 @@ class CaptureAnalysis:
     duration_ns: int
     window_sum: int
     roce: dict[str, Any] | None = None
-    """RoCEv2, where the capture holds any: shapes as ``RoceAccumulator.result`` gives them."""
+    """RoCEv2, if the capture has any: see ``RoceAccumulator.result``."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -62,12 +62,12 @@ class CaptureAnalysis:
         return self.everything.size_histogram
 
     def legacy_2011(self, rtt_s: Decimal | str | None = None) -> dict[str, str]:
-        """The 2011 report, printed label -> printed digits. Raises ValueError for fewer than two packets or T = 0."""
+        """Return the 2011 report, label -> digits. Raises ValueError if T = 0."""
         packets, wire_bytes = int(self.metrics["packets"]), int(self.metrics["wire_bytes"])
         return legacy.legacy_report(packets, wire_bytes, self.duration_ns, self.window_sum, rtt_s)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: what ``python -m analysis stats --json`` prints."""
+        """Return JSON-ready data, as ``python -m analysis stats --json`` prints it."""
         return {
             "file": self.file,
             "capture": self.capture,
@@ -87,34 +87,48 @@ def analyse(
     decoder: DecoderName = "native",
     drops: DropCounters | None = None,
     mtu: int | None = None,
-    rank_map: Mapping[tuple[str, int], int] | None = None,
     progress: Progress | None = None,
     bootstrap: int = 0,
     link_rate_bps: float | None = None,
     host_ranks: Mapping[str, Sequence[int]] | None = None,
 ) -> CaptureAnalysis:
-    """Every metric of the catalogue that the capture ``path`` holds; a pipe, or standard input ("-"), is copied first.
+    """Compute the metrics of a capture in bounded memory.
 
-    ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
-    links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
-    with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates;
-    ``link_rate_bps`` is the rate of every host's link; ``host_ranks`` {address: its ranks} gives connections of MPI libraries
-    that do not say who speaks the ranks of hosts with one.
-    Memory stays bounded whatever the file's size. Raises CaptureError.
+    Parameters
+    ----------
+    path
+        Capture file; a pipe or standard input ("-") is copied first.
+    mpi_ports
+        TCP port range of the launcher, inclusive.
+    drops
+        Report of the capture tool.
+    mtu
+        MTU of the links in bytes.
+    progress
+        Called with (bytes read, bytes of the file).
+    bootstrap
+        Replicates for p-values of the fits; 0 for none.
+    link_rate_bps
+        Rate of every host's link.
+    host_ranks
+        {address: its ranks}, for MPI libraries that do not name ranks on their connections.
+
+    Raises
+    ------
+    CaptureError
     """
 
-    asked = Asked(bootstrap, rank_map, host_ranks or {})
     with rereadable(path) as file:
-        found = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, asked)
-    reading, connected = found.reading, found.connected
+        results = Reading(mtu, mpi_ports, link_rate_bps).read(file, decoder, progress, bootstrap, host_ranks or {})
+    reading, connected = results.reading, results.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
-    whole, rates = found.everything
+    whole, rates = results.everything
     _add_tcp(whole, rates, connected.everything)
-    _add(whole, found.hosts.ports)
-    _add(whole, found.hosts.chains)
+    _add(whole, reading.ports.metrics(rates.duration_ns))
+    _add(whole, reading.chains.metrics())
     mpi = _absent(whole)
-    if found.mpi is not None:
-        mpi, mpi_rates = found.mpi
+    if results.mpi is not None:
+        mpi, mpi_rates = results.mpi
         _add_tcp(mpi, mpi_rates, connected.mpi)
     _compare_scopes(whole, mpi)
     if reading.signs.were_split:
@@ -125,27 +139,26 @@ def analyse(
         capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(whole, reading.facts | _counts(connected) | reading.left_out(), drops, reading.signs, rates),
+        trust=_trust(whole, reading.facts | asdict(connected.limits) | reading.left_out(), drops, reading.signs, rates),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
-        roce=found.hosts.roce,
+        roce=reading.roce.result(),
     )
 
 
 def _left_out(connections: int, limits: Limits) -> list[str]:
-    """What bounded memory left out of the flows and of the TCP metrics."""
     unlisted = max(connections - MOST_FLOWS, 0)
     counts = (
         (
             unlisted,
             "connection is",
             "connections are",
-            f"not listed one by one: only the {grouped(MOST_FLOWS)} largest are",
+            f"not listed: only the {grouped(MOST_FLOWS)} largest are",
         ),
-        (limits.gaps_forgotten, "gap", "gaps", "in sequence numbers forgotten"),
-        (limits.segments_forgotten, "unacknowledged segment", "unacknowledged segments", "forgotten"),
+        (limits.gaps_forgotten, "gap", "gaps", "in sequence numbers dropped"),
+        (limits.segments_forgotten, "unacknowledged segment", "unacknowledged segments", "dropped"),
     )
     notes = [f"{plural(count, one, many)} {what}" for count, one, many, what in counts if count]
     if limits.sampled_share < 1:
@@ -153,25 +166,14 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     return notes
 
 
-def _counts(connected: Connected) -> dict[str, int]:
-    """What was left out of the TCP metrics and casts doubt on them."""
-    limits = connected.limits
-    return {
-        "torn_by_networks": connected.torn_by_networks,
-        "untracked_packets": limits.untracked_packets,
-        "gaps_forgotten": limits.gaps_forgotten,
-        "segments_forgotten": limits.segments_forgotten,
-    }
-
-
-def _add(analysis: ScopeAnalysis, measured: Measured) -> None:
+def _add(analysis: ScopeAnalysis, measured: MetricsAndReasons) -> None:
     metrics, missing = measured
     analysis.metrics.update(metrics)
     analysis.not_available.update(missing)
 
 
-def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:
-    """The TCP metrics of the scope's flows and what follows from both."""
+def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: MetricsAndReasons) -> None:
+    """Add the TCP metrics of the scope's flows and the goodput."""
     _add(analysis, measured)
     metrics, missing = measured
     reason = rates.without_time() or missing.get("goodput_bytes")
@@ -195,13 +197,13 @@ def _compare_scopes(whole: ScopeAnalysis, mpi: ScopeAnalysis) -> None:
 
 
 def _forget_single_times(scope: ScopeAnalysis) -> None:
-    """Of segments that a card joined only the time of the whole is known: no quantile or peak of single packets is."""
-    known = {name: scope.metrics[name] for name in ("interarrival_mean_s",) if name in scope.metrics}
+    """Remove quantiles and peaks, which need the times of single packets."""
+    mean_gap = {name: scope.metrics[name] for name in ("interarrival_mean_s",) if name in scope.metrics}
     for name in (*absent(""), "peak_1ms_bps"):
         if scope.metrics.pop(name, None) is not None:
             scope.not_available[name] = _JOINED
-    scope.metrics.update(known)
-    for name in known:
+    scope.metrics.update(mean_gap)
+    for name in mean_gap:
         scope.not_available.pop(name, None)
     scope.interarrival.clear()
 
@@ -209,7 +211,6 @@ def _forget_single_times(scope: ScopeAnalysis) -> None:
 def _trust(
     whole: ScopeAnalysis, facts: dict[str, Any], drops: DropCounters | None, signs: TrustAccumulator, rates: ScopeRates
 ) -> Trust:
-    """Judge, and put the counters among the metrics."""
     counters, missing = signs.counters(rates.packets, rates.tcp_packets)
     facts = facts | signs.left_out() | {"tool_reported": drops is not None and drops.received is not None}
     from_file, not_in_file = trust.file_counters(facts, drops)

@@ -1,4 +1,4 @@
-"""The table of all metrics. Pages, REST, CSV headers, the command line and docs/metrics.md are generated from it."""
+"""Catalogue of all metrics, the source of pages, REST, CSV headers, the command line and docs/metrics.md."""
 
 # ruff: noqa: E501 - one metric per line reads as the table it is
 
@@ -28,8 +28,10 @@ SECTION_TITLES: Final[dict[Section, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One catalogued quantity. ``unit`` is for readers ("1" for a count or factor, SHARE for a ratio read in per cent); the id
-    carries it as suffix."""
+    """One catalogued quantity.
+
+    ``unit`` is for display ("1" for a count or factor, SHARE for a ratio in per cent); the id has it as suffix.
+    """
 
     id: str
     label: str
@@ -41,7 +43,7 @@ class Metric:
     headline: bool = False
     """One of the six metrics of the published table."""
     shape: Shape = "number"
-    """Numbers stand in ``CaptureAnalysis.metrics``; curves and tables in the structure that the definition names."""
+    """Numbers are in ``CaptureAnalysis.metrics``; curves and tables in the structure that the definition names."""
 
 
 Row = tuple[str, str, str, Direction, str, str]
@@ -64,8 +66,8 @@ _TCPTRACE = "tcptrace 6.6 (Ostermann)"
 # fmt: off
 _RUN: Final[list[Row]] = [
     ("elapsed_s", "Elapsed time", "s", "lower", "Wall time of the MPI launch command.", "monotonic clock of the launcher"),
-    ("start_end_s", "Start-up and end", "s", "lower", "elapsed_s - the program's own time of its work: start-up of the MPI run-time and of the program, and their end.", "elapsed_s and the program's output, where it states such a time"),
-    ("start_end_share", "Share of start-up and end", "1", "lower", "start_end_s / elapsed_s.", "elapsed_s and the program's output, where it states such a time"),
+    ("start_end_s", "Launch overhead", "s", "lower", "elapsed_s - the program's own time of its work: start-up of the MPI run-time and of the program, and their end.", "elapsed_s and the program's output, where it states such a time"),
+    ("start_end_share", "Share of launch overhead", "1", "lower", "start_end_s / elapsed_s.", "elapsed_s and the program's output, where it states such a time"),
     ("cpu_user_s", "CPU time, user", "s", "lower", "User CPU time summed over ranks.", _RUSAGE),
     ("cpu_system_s", "CPU time, system", "s", "lower", "System CPU time summed over ranks.", _RUSAGE),
     ("cpu_s", "CPU time", "s", "lower", "User and system CPU time summed over ranks.", _RUSAGE),
@@ -90,7 +92,7 @@ _MPI: Final[list[Row]] = [
     ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
     ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
     ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),
-    ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "max U / T on an ideal network, measured by twins of the run on an unlimited link without delay.", _POP),
+    ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "max U / T on an ideal network, measured by ideal-network runs on an unlimited link without delay.", _POP),
     ("mpi_transfer_efficiency", "Transfer efficiency", SHARE, "higher", "T on an ideal network / T; times mpi_serialisation_efficiency it is mpi_communication_efficiency.", _POP),
     ("mpi_useful_share", "Computing", SHARE, "higher", "Time outside of MPI on a processor / windows of all ranks; the first of the four shares that add up to 1.", _INSIDE),
     ("mpi_no_core_share", "Outside MPI, on no processor", SHARE, "lower", "Time outside MPI in which the thread was on no processor / windows of all ranks: mpi_descheduled_share + mpi_blocked_outside_share.", _INSIDE),
@@ -108,17 +110,17 @@ _MPI: Final[list[Row]] = [
     ("mpi_calls", "MPI calls", "1", "neutral", "Calls of the functions that are counted, all ranks and threads; what the library calls itself is not counted.", _INSIDE),
     ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program asked.", f"{_INSIDE}; Open MPI's monitoring component"),
-    ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "What each rank handed over to collectives: counts x size of the type.", _INSIDE),
-    ("mpi_profile_cost_share", "Cost of counting", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
-    ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and of sends what a closed window kept / windows of all ranks.", _CALLS),
+    ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "Bytes passed to collectives by each rank: count x size of the type.", _INSIDE),
+    ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
+    ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and sends blocked by a closed window / windows of all ranks.", _CALLS),
     ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, or the last rank of a collective came, while that rank had a processor, of the time in long waits; the first of eight shares that add up to 1.", _CALLS),
     ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),
     ("mpi_wait_under_way_share", "Waits for data under way", SHARE, "neutral", "Handed over and not arrived while the link was not full (latency, round trips; on links of unknown rate, within a host and in collectives all of the transfer), of the time in long waits.", _CALLS),
     ("mpi_wait_retransmission_share", "Waits for lost packets", SHARE, "lower", "While bytes were missing that had been sent, of the time in long waits.", _CALLS),
     ("mpi_wait_closed_window_share", "Waits for a closed window", SHARE, "lower", "While the receiver's TCP window had no room for what had been handed over, of the time in long waits.", _CALLS),
     ("mpi_wait_receiver_share", "Waits after the last packet", SHARE, "neutral", "From the last packet to the end of the call while the receiver had a processor, of the time in long waits.", _CALLS),
-    ("mpi_wait_no_core_share", "Waits without a core", SHARE, "lower", "While the sender that was late, or the receiver to which all had come, was runnable without a processor, of the time in long waits.", f"{_CALLS}; /proc/thread-self/schedstat"),
-    ("mpi_wait_unknown_share", "Waits not explained", SHARE, "lower", "Of the time in long waits; the reasons stand on the trial's page.", _CALLS),
+    ("mpi_wait_no_core_share", "Waits while descheduled", SHARE, "lower", "While the sender that was late, or the receiver to which all had come, was runnable without a processor, of the time in long waits.", f"{_CALLS}; /proc/thread-self/schedstat"),
+    ("mpi_wait_unknown_share", "Waits not explained", SHARE, "lower", "Of the time in long waits; the reasons are on the trial's page.", _CALLS),
     ("mpi_waiting_rank", "Rank that waits longest", "1", "neutral", "Number of the rank with the largest share of its window in long waits.", _CALLS),
     ("mpi_waiting_rank_share", "Long waits of that rank", SHARE, "lower", "Its long waits / its window.", _CALLS),
     ("mpi_waited_for_rank", "Rank that it waits for", "1", "neutral", "Number of the rank whose late sending costs the rank that waits longest most.", _CALLS),
@@ -154,7 +156,7 @@ _INTERARRIVAL: Final[list[Row]] = [
     ("interarrival_median_s", "Inter-arrival, median", "s", "neutral", "Median of d_i = t_(i+1) - t_i.", "Hyndman and Fan 1996, type 7"),
     ("interarrival_p95_s", "Inter-arrival, 95th percentile", "s", "neutral", "95 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
     ("interarrival_p99_s", "Inter-arrival, 99th percentile", "s", "neutral", "99 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
-    ("interarrival_cv", "Inter-arrival, variation", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", _OWN),
+    ("interarrival_cv", "Inter-arrival CV", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", _OWN),
     ("iteration_period_s", "Iteration period", "s", "neutral", "Strongest peak of the autocorrelation of packets per bin, when significant.", _OWN),
     ("hurst", "Hurst exponent", "1", "neutral", "Variance-time estimate; suppressed when a period is found.", "Leland et al. 1994"),
 ]
@@ -163,14 +165,14 @@ _TCP: Final[list[Row]] = [
     ("connections", "Connections", "1", "neutral", "Connections (4-tuple and initial sequence number), aborted ones included.", f"{_TCPTRACE}: TCP connections traced"),
     ("flows_without_handshake", "Flows without handshake", "1", "neutral", "Connections whose SYN was not captured.", _OWN),
     ("aborted_connections", "Aborted connections", "1", "lower", "Connections that Open MPI's simultaneous connects left behind after one handshake.", _OWN),
-    ("retransmitted_segments", "Retransmitted segments", "1", "lower", "Segments whose range overlaps bytes already seen from that side; keep-alives and zero-window probes apart.", f"{_TCPTRACE}: rexmt data pkts"),
+    ("retransmitted_segments", "Retransmitted segments", "1", "lower", "Segments whose range overlaps bytes already seen from that side; without keep-alives and zero-window probes.", f"{_TCPTRACE}: rexmt data pkts"),
     ("retransmitted_bytes", "Retransmitted bytes", "B", "lower", "Overlap of retransmitted segments with bytes already seen.", f"{_TCPTRACE}: rexmt data bytes"),
     ("keep_alives", "Keep-alives", "1", "neutral", "Segments of at most one byte just below the next sequence number, with everything acknowledged.", "tshark tcp.analysis.keep_alive"),
     ("zero_window_probes", "Zero-window probes", "1", "lower", "Segments at the left edge of a closed window, or one below it.", "tshark tcp.analysis.zero_window_probe"),
     ("out_of_order_segments", "Out-of-order segments", "1", "lower", "Segments that start before a recorded one and fill a gap never seen before.", f"{_TCPTRACE}: outoforder pkts"),
     ("ambiguous_segments", "Ambiguous segments", "1", "lower", "Out-of-order segments no sooner than one round trip after the gap: something sent again after a loss before the capture point looks the same.", _OWN),
     ("duplicate_acks", "Duplicate ACKs", "1", "lower", "ACK = highest so far, no payload, same window, data outstanding.", "RFC 5681 section 2"),
-    ("triple_duplicate_acks", "Triple duplicate ACKs", "1", "lower", "Third duplicate ACK in a row.", "RFC 5681 section 3.2"),
+    ("triple_duplicate_acks", "Triple duplicate ACKs", "1", "lower", "Third consecutive duplicate ACK.", "RFC 5681 section 3.2"),
     ("zero_window_events", "Zero windows", "1", "lower", "Segments with window 0 without SYN, FIN or RST.", "tshark tcp.analysis.zero_window"),
     ("window_full_events", "Full windows", "1", "lower", "Times the outstanding bytes reached the peer's scaled window.", "tshark tcp.analysis.window_full"),
     ("window_mean_bytes", "Window, mean", "B", "higher", "Mean advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
@@ -189,9 +191,9 @@ _TCP: Final[list[Row]] = [
 ]
 
 _TRUST: Final[list[Row]] = [
-    ("captured", "Captured packets", "1", "neutral", "Packets that the capture tool says it wrote.", "report of the capture tool"),
+    ("captured", "Captured packets", "1", "neutral", "Packets that the capture tool reports as written.", "report of the capture tool"),
     ("received_by_filter", "Received packets", "1", "neutral", "Packets that passed the capture filter.", "report of the capture tool, else pcapng statistics block (isb_ifrecv)"),
-    ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else of each pcapng interface the larger of statistics block (isb_osdrop, isb_ifdrop) and packets (epb_dropcount)"),
+    ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else pcapng statistics block (isb_osdrop, isb_ifdrop)"),
     ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "report of the capture tool"),
     ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", _OWN),
     ("super_segment_share", "Super-segments, share", SHARE, "lower", "super_segments / TCP packets.", _OWN),
@@ -201,17 +203,17 @@ _TRUST: Final[list[Row]] = [
     ("time_reversals", "Time reversals", "1", "lower", "Packets stamped earlier than the one before; order is never changed.", _OWN),
     ("truncated_tail", "Truncated tail", "1", "lower", "1 when the last record is incomplete.", _OWN),
     ("unread_bytes", "Unread bytes", "B", "lower", "Bytes behind the last record that could be read.", _OWN),
-    ("observer_effect", "Observer effect", SHARE, "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "control runs of the experiment"),
+    ("observer_effect", "Capture overhead", SHARE, "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "control runs of the experiment"),
 ]
 
 _STRUCTURES: Final[list[Metric]] = [
     Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
     Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", _OWN, "interarrival", shape="table"),
     Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
-    Metric("chain_volume_s", "Volume in a row", "s", "lower", "Time that the links need, at the rate asked for, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
-    Metric("chain_latency_s", "Latency in a row", "s", "lower", "Sum over the same chain of the unloaded path from the capture point to the host that answers and back; at most this: a host may have had no need to wait.", _CHAIN, "matrices"),
-    Metric("chain_messages", "Messages in a row", "1", "lower", "Times that a host on the same chain had waited for a message, or for the ACK of a full window.", _CHAIN, "matrices"),
-    Metric("chain_retransmission_s", "Retransmissions in a row", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
+    Metric("chain_volume_s", "Critical-path bytes", "s", "lower", "Time that the links need, at the rate asked for, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
+    Metric("chain_latency_s", "Critical-path latency", "s", "lower", "Sum over the same chain of the unloaded path from the capture point to the host that answers and back; at most this: a host may have had no need to wait.", _CHAIN, "matrices"),
+    Metric("chain_messages", "Critical-path messages", "1", "lower", "Times that a host on the same chain had waited for a message, or for the ACK of a full window.", _CHAIN, "matrices"),
+    Metric("chain_retransmission_s", "Critical-path retransmissions", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
     Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", _OWN, "matrices", shape="table"),
     Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "handshakes of Open MPI (BTL)", "matrices", shape="table"),
     Metric("roce", "RoCEv2", "1", "neutral", "Packets, bytes, rates, operations, retransmitted packets (PSN), congestion notifications and ECN marks of InfiniBand over UDP, in total and per queue pair. In roce.", "InfiniBand Architecture Specification, annex A17", "matrices", shape="table"),
@@ -246,15 +248,15 @@ METRICS: Final[dict[str, Metric]] = {
 
 
 def metric(identifier: str) -> Metric:
-    """The catalogue's entry; KeyError for an identifier that it does not hold."""
+    """Return the entry of the catalogue. Raises KeyError for unknown identifiers."""
     return METRICS[identifier]
 
 
 def base_unit(unit: str) -> str:
-    """The unit of the stored value, for programs: a share is stored as a plain ratio, "1"."""
+    """Return the unit of the stored value: a share is stored as a plain ratio, "1"."""
     return "1" if unit == SHARE else unit
 
 
 def numbers(*sections: Section) -> list[Metric]:
-    """Metrics of these sections (all when none is given) that are single numbers, in catalogue order."""
+    """Return the numeric metrics of these sections (default: all), in catalogue order."""
     return [m for m in METRICS.values() if m.shape == "number" and (not sections or m.section in sections)]

@@ -1,4 +1,4 @@
-"""docs/metrics.md from the catalogue: ``python -m analysis.catalogue_page > docs/metrics.md``."""
+"""Generator of docs/metrics.md: ``python -m analysis.catalogue_page > docs/metrics.md``."""
 
 from __future__ import annotations
 

@@ -1,30 +1,23 @@
-"""What can go wrong with a capture, as one family.
-
-CaptureError                 anything below; its text is one sentence for a reader
-├── UnreadableCapture        no such file, empty, or not a capture at all
-├── UnsupportedCapture       a known format with a link type or feature that the chosen decoder does not know
-├── DecoderError             the second decoder (tshark) is missing, failed or ran out of time
-└── FilterError              tshark refused a display filter
-"""
+"""Errors of captures, one family below CaptureError."""
 
 from __future__ import annotations
 
 
 class CaptureError(Exception):
-    """A capture could not be analysed; the message is one sentence for a reader."""
+    """A capture could not be analysed; the message is one sentence for users."""
 
 
 class UnreadableCapture(CaptureError):
-    """No such file, an empty one, or not a capture."""
+    """The file is missing, empty or not a capture."""
 
 
 class UnsupportedCapture(CaptureError):
-    """A capture in a format, with a link type or with a feature that the chosen decoder does not know."""
+    """The decoder does not support the format, the link type or a feature of the capture."""
 
 
 class DecoderError(CaptureError):
-    """The second decoder is missing, failed, or ran out of time."""
+    """The second decoder (tshark) is missing, failed or exceeded its time limit."""
 
 
 class FilterError(CaptureError):
-    """A display filter that tshark does not accept."""
+    """tshark does not accept the display filter."""

@@ -1,4 +1,4 @@
-"""Room for tables of a fixed capacity."""
+"""Memory for tables of a fixed capacity."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 
 def reserved(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return zeros whose pages take memory only once they are touched.
+    """Return zeros whose pages take memory only if they are used.
 
-    ``np.zeros`` fills memory that was used before, which for tables that stay nearly empty takes longer than the analysis.
+    ``np.zeros`` fills recycled memory, which takes longer than the analysis if tables stay nearly empty.
     """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.ndarray(shape, dtype, mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,19 +13,15 @@ from analysis.addresses import Addresses
 
 MOST_HOSTS: Final = 1 << 16
 MOST_FLOWS: Final = 1 << 18
-"""Capacity of the tables of hosts and flows, and of the followed connections; a capture with more is unusable."""
+"""Capacity of the tables of hosts, flows and connections; a capture with more is unusable."""
 NO_FLOW: Final = np.uint32(0xFFFFFFFF)
 NO_HOST: Final = np.uint32(0xFFFFFFFF)
 NO_SCALE: Final = np.uint8(255)
 NO_TIME: Final = np.int64(-(2**63))
 
-# What a greeting of an MPI library says in place of a jobid (kernels.greetings)
-NO_GREETING: Final = -2
+# In place of a jobid in handshake signatures (kernels.handshake_signatures)
+NO_SIGNATURE: Final = -2
 WITHOUT_RANK: Final = -1
-ONE_SIDED: Final = 1 << 40
-"""Counts only when the other side answers alike."""
-OTHER_SIDE: Final = 1 << 41
-"""Said by the side that did not send this packet."""
 
 # Bits of PacketTable.kind
 IPV4: Final = 1
@@ -36,31 +32,26 @@ ICMP: Final = 16
 FRAGMENT: Final = 32
 """A later fragment: no transport header, so ports, sequence numbers and payload of TCP are unknown."""
 CUT: Final = 64
-"""Captured bytes end inside a header that the decoder wanted; the columns hold what could be read."""
+"""The captured bytes end inside a required header; the columns have the part that was readable."""
 REVERSE: Final = 128
 """The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
 
-_WHOLE_TABLE: Final = (
-    "hosts",
-    "flow_endpoints",
-    "flow_protocol",
-    "flow_network",
-    "flow_strays",
-    "btl_handshakes",
-    "source",
-)
+COLUMNS: Final[dict[str, Any]] = {
+    "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint32, "dst": np.uint32,
+    "sport": np.uint16, "dport": np.uint16, "flow": np.uint32, "payload": np.uint32, "seq": np.uint32, "ack": np.uint32,
+    "window": np.uint16, "tcp_flags": np.uint8, "wscale": np.uint8, "mss": np.uint16, "fingerprint": np.uint32,
+}  # fmt: skip
+"""The per-packet columns of a PacketTable, in order, with their types."""
 
-# What names a virtual network, in the upper bits of its word in PacketTable.flow_network
+# Kind of a virtual network, in the upper bits of its word in PacketTable.flow_network
 VXLAN: Final = 1
 GENEVE: Final = 2
 GRE: Final = 3
-PPPOE: Final = 4
-PBB: Final = 5
 
 ENDS: Final = np.dtype([("hosts", np.uint32, 2), ("ports", np.uint16, 2)])
-"""Of a flow: host and port of endpoint A and of B. What a decoder gives may have other fields between them."""
+"""A flow: host and port of endpoint A and of B. Arrays of a decoder may have further fields."""
 
-# Those bits of PacketTable.tcp_flags that are looked at, as on the wire
+# Bits of PacketTable.tcp_flags that are used, as on the wire
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
@@ -71,13 +62,13 @@ ACK: Final = 0x10
 class PacketTable:
     """Decoded headers of N packets, in file order. All arrays have shape (N,).
 
-    ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` where the format records none), ``orig_len`` the length on the
-    wire in bytes (captured link layer included), ``cap_len`` what was captured of it. ``payload`` is the transport payload
-    in bytes, by the rule for super-segments where the IP length field is 0. ``src``/``dst`` index
+    ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` if the format records none), ``orig_len`` the length on the
+    wire in bytes (captured link layer included), ``cap_len`` the captured length. ``payload`` is the transport payload
+    in bytes, by the rule for super-segments if the IP length field is 0. ``src``/``dst`` index
     ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered 5-tuple (a connection that reuses its ports is
     split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN options (``NO_SCALE``, 0
-    when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
-    Of RoCEv2 (UDP to port 4791) ``seq`` is the packet's number, ``ack`` the queue pair that it goes to, ``window`` the
+    if absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
+    For RoCEv2 (UDP to port 4791) ``seq`` is the packet's number, ``ack`` the destination queue pair, ``window`` the
     operation code and ``tcp_flags`` the two ECN bits of the IP header.
     """
 
@@ -104,13 +95,11 @@ class PacketTable:
     flow_protocol: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Shape (F,): IP protocol number."""
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.frames.encapsulation); (0,) where unknown."""
-    flow_strays: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
-    """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
+    """Shape (F,): virtual network of the flow, 0 for none (kernels.frames.encapsulation); (0,) if unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings)."""
+    """Shape (H, 3): packet index, jobid, rank of the signatures of MPI libraries (kernels.handshake_signatures)."""
     source: dict[str, Any] = field(default_factory=dict)
-    """What the reader knows of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
+    """Facts of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -121,23 +110,24 @@ class PacketTable:
         return sum(a.nbytes for name in self.__slots__ if isinstance(a := getattr(self, name), np.ndarray))
 
     def named_ranks(self, first: int = 0, behind: int | None = None) -> npt.NDArray[np.int64]:
-        """Shape (n, 4): packet index, side of the flow, jobid, rank of every greeting in these rows that says who speaks.
+        """Return (n, 4) packet index, side of the flow, jobid, rank of signatures.
 
-        Side 1 is the flow's second endpoint.
+        Only signatures that name the rank count. Side 1 is the flow's second endpoint.
         """
         rows, named = self.btl_handshakes[:, 0], self.btl_handshakes[:, 1] >= 0
-        said = self.btl_handshakes[named & (rows >= first) & (rows < (len(self) if behind is None else behind))]
-        sides = self.kind[said[:, 0]] >> 7 ^ (said[:, 1] & OTHER_SIDE > 0)
-        return np.stack([said[:, 0], sides, said[:, 1] & ~OTHER_SIDE, said[:, 2]], axis=1)
+        signatures = self.btl_handshakes[named & (rows >= first) & (rows < (len(self) if behind is None else behind))]
+        return np.stack(
+            [signatures[:, 0], self.kind[signatures[:, 0]] >> 7, signatures[:, 1], signatures[:, 2]], axis=1
+        )
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """Names of the per-packet columns, in order."""
-        return tuple(f.name for f in fields(cls))[: -len(_WHOLE_TABLE)]
+        """Return the names of the per-packet columns, in order."""
+        return tuple(COLUMNS)
 
     @classmethod
     def joined(cls, tables: Sequence[PacketTable], source: dict[str, Any]) -> PacketTable:
-        """Successive tables of one reader (at least one) as a single table."""
+        """Join successive tables of one reader (at least one)."""
         columns: dict[str, Any] = {name: np.concatenate([getattr(t, name) for t in tables]) for name in cls.columns()}
         first_rows = np.cumsum([0, *(len(t) for t in tables)])
         handshakes = [t.btl_handshakes + np.array([row, 0, 0]) for t, row in zip(tables, first_rows, strict=False)]
@@ -148,14 +138,12 @@ class PacketTable:
             flow_endpoints=last.flow_endpoints,
             flow_protocol=last.flow_protocol,
             flow_network=last.flow_network,
-            flow_strays=last.flow_strays,
             btl_handshakes=np.concatenate(handshakes),
             source=source,
         )
 
     @classmethod
     def empty(cls, source: dict[str, Any]) -> PacketTable:
-        """A table without packets."""
-        hints = get_type_hints(cls)
-        none: dict[str, Any] = {name: np.zeros(0, hints[name].__args__[1].__args__[0]) for name in cls.columns()}
-        return cls(**none, source=source)
+        """Return a table without packets."""
+        columns: dict[str, Any] = {name: np.zeros(0, dtype) for name, dtype in COLUMNS.items()}
+        return cls(**columns, source=source)

@@ -1,4 +1,4 @@
-"""How far a capture is to be trusted, in one word."""
+"""Trust levels of captures."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class TrustLevel(StrEnum):
 
     GOOD = "good"
     ESTIMATED = "estimated"
-    """What the cards joined was split again by rule: counts and means are those of the wire within the stated error."""
+    """Segments joined by offloads were split by rule: counts and means are those of the wire within the stated error."""
     DEGRADED = "degraded"
     UNUSABLE = "unusable"
 
 
 FLAGGED: Final = (TrustLevel.DEGRADED, TrustLevel.UNUSABLE)
-"""What keeps a trial's traffic out of statistics; its times count."""
+"""Levels that exclude the traffic of a trial from statistics; its times count."""
 _FROM_BEST: Final = ("", *TrustLevel)
 
 
 def worst(*levels: str) -> str:
-    """Return the worst of the levels; "", that of a trial without capture, says nothing. Raise ValueError for another word."""
+    """Return the worst level, ignoring "" (no capture)."""
     return max(levels, key=_FROM_BEST.index)

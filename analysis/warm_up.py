@@ -1,6 +1,6 @@
-"""Compile every kernel before somebody waits for it: ``python -m analysis.warm_up``, part of setting up.
+"""Compilation of all kernels during set-up: ``python -m analysis.warm_up``.
 
-A first analysis compiles for a minute; later processes load the machine code (``analysis.kernels``).
+Without it the first analysis compiles for a minute; later processes load the machine code (``analysis.kernels``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ _SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
 
 
 def _frame(from_a: bool, seq: int, ack: int, flags: int, options: bytes = b"", payload: bytes = b"") -> bytes:
-    """One TCP segment between two hosts, checksums left out."""
     ends, ports = ((10, 0, 0, 1), (10, 0, 0, 2)), (40_000, 1024)
     source, target = (0, 1) if from_a else (1, 0)
     offset = (20 + len(options)) // 4
@@ -33,7 +32,7 @@ def _frame(from_a: bool, seq: int, ack: int, flags: int, options: bytes = b"", p
 
 
 def _conversation() -> list[bytes]:
-    """A connection that opens, greets like MPI, sends data, loses some and repeats it."""
+    """Build a connection of MPI with losses and retransmissions."""
     opening = [
         _frame(True, 0, 0, 0x02, _SYN_OPTIONS),
         _frame(False, 0, 1, 0x12, _SYN_OPTIONS),
@@ -46,7 +45,6 @@ def _conversation() -> list[bytes]:
 
 
 def _datagrams() -> list[bytes]:
-    """Two packets of RoCEv2 with the same number."""
     udp = struct.pack("!HHHH", 50_000, 4791, 24, 0) + bytes.fromhex("04000000000000110000000100000000")
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
     return 2 * [bytes(12) + b"\x08\x00" + ip + udp]
@@ -55,8 +53,8 @@ def _datagrams() -> list[bytes]:
 def _pcap(frames: list[bytes]) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
     for number, frame in enumerate(frames):
-        stamp_ns = number % 100 * 10_000_000 + number % 7 * 1000  # gaps that differ, or nothing is fitted to them
-        second = number // 100 + 4 * (number == len(frames) - 1)  # a gap that does not fit 31 bits
+        stamp_ns = number % 100 * 10_000_000 + number % 7 * 1000  # different gaps, which the fits require
+        second = number // 100 + 4 * (number == len(frames) - 1)  # a gap of more than 31 bits
         parts.append(struct.pack("<IIII", second, stamp_ns, len(frame), len(frame)) + frame)
     return b"".join(parts)
 
@@ -75,17 +73,17 @@ def _pcapng(frames: list[bytes]) -> bytes:
 
 
 def warm_up() -> None:
-    """Run every kernel once on a made-up capture in both formats."""
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "warm-up"
+    """Run every kernel once on a synthetic capture in both formats."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "warm-up"
         for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
-        path.write_bytes(_pcapng(_conversation()))  # a recording as dumpcap makes it
+        path.write_bytes(_pcapng(_conversation()))  # a recording like those of dumpcap
         connections = TcpAccumulator(max_samples=64)
         for table in tables_of(path):
             connections.update(table)
-        join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
+        join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(directory) / "joined")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How far the clocks of two recordings are apart, from the frames that both hold."""
+"""Clock offset between two recordings, from the frames that both contain."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 Int64 = npt.NDArray[np.int64]
 
 FEWEST: Final = 3
-"""Frames in each direction; of fewer, one that waited in a queue would pass for the clock."""
+"""Frames per direction; with fewer, a single queued frame would distort the offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A clock minus another: ``ns`` at ``at_ns`` of the other, growing by ``per_ns``; true within ``unsure_ns``.
+    """A clock minus another: ``ns`` at ``at_ns`` of the other, growing by ``per_ns``; accurate to ``unsure_ns``.
 
-    ``change_ns`` is by how much it went from the first half of the frames to the second.
+    ``change_ns`` is the change from the first half of the frames to the second.
     """
 
     ns: float
@@ -28,7 +28,7 @@ class Offset:
     change_ns: float
 
     def corrected(self, time_ns: Int64) -> Int64:
-        """Stamps of the clock as the other would have written them."""
+        """Convert stamps of the clock to those of the other."""
         there = time_ns - self.ns
         moved: Int64 = (time_ns - np.rint(self.ns + self.per_ns * (there - self.at_ns)).astype(np.int64)).astype(
             np.int64
@@ -38,7 +38,7 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """Frames of one recording that it holds exactly once, in the order of ``key``: a hash of their headers, the time of each,
+    """Frames that a recording contains exactly once, sorted by ``key``: a hash of their headers, the time of each,
     and the number of the recording whose host sent it."""
 
     key: npt.NDArray[np.uint64]
@@ -47,10 +47,10 @@ class Sightings:
 
 
 def offset_between(first: Sightings, second: Sightings, sender: int) -> Offset | None:
-    """The second recording's clock minus the first's; None where too few frames were seen by both.
+    """Return the second clock minus the first; None for too few common frames.
 
-    ``sender`` is the number of the first. A frame is later at its receiver by its way: the least lead in
-    one direction and the least in the other bound the offset, and the middle is told (Paxson 1998, section 3).
+    ``sender`` is the number of the first. A frame arrives later than it was sent: the smallest lead in one direction and the
+    smallest in the other bound the offset; the result is the middle (Paxson 1998, section 3).
     """
     _, rows_1, rows_2 = np.intersect1d(first.key, second.key, assume_unique=True, return_indices=True)
     order = np.argsort(first.time_ns[rows_1], kind="stable")
@@ -66,7 +66,7 @@ def offset_between(first: Sightings, second: Sightings, sender: int) -> Offset |
         return Offset(whole[0], float(there[0]), 0.0, whole[1], 0.0)
     unsure = max(early_half[1], late_half[1])
     change = late_half[0] - early_half[0]
-    if abs(change) <= unsure:  # no more than the way of a frame explains
+    if abs(change) <= unsure:  # the transit time of a frame explains it
         return Offset(whole[0], float(there[0]), 0.0, unsure, change)
     middle = float(np.mean(there[~late])), float(np.mean(there[late]))
     per_ns = change / (middle[1] - middle[0])
@@ -74,7 +74,7 @@ def offset_between(first: Sightings, second: Sightings, sender: int) -> Offset |
 
 
 def _middle(lead: Int64, sent: npt.NDArray[np.bool_]) -> tuple[float, float] | None:
-    """(offset, how unsure), ns."""
+    """Return (offset, uncertainty) in ns; None for too few frames."""
     if np.count_nonzero(sent) < FEWEST or np.count_nonzero(~sent) < FEWEST:
         return None
     most, least = float(np.min(lead[sent])), float(np.max(lead[~sent]))

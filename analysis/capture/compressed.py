@@ -1,6 +1,6 @@
 """Compressed captures: the standard library unpacks gzip, bzip2 and xz, the package zstandard unpacks Zstandard.
 
-What was read before damage is given out, a stream without its end mark has a problem, and no stream is unpacked without bound.
+Content before damage is returned, a stream without its end mark has a problem, and the unpacked size is bounded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MOST_TIMES: Final = 16
 ALWAYS_BYTES: Final = 1 << 28
 """and the unpacked bytes that are always allowed."""
 _LARGEST_WINDOW: Final = 1 << 27
-"""Streams may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
+"""Streams may request any amount of memory; 128 MiB is the default limit of `zstd` itself."""
 _PIECE: Final = 1 << 13
 _ZSTD_PIECE: Final = 2048
-"""Bytes read at a time: at most 64 MiB of content, as 4 bytes may stand for 128 KiB."""
+"""Bytes read at a time: at most 64 MiB of content, as 4 bytes may encode 128 KiB."""
 _ZSTD_HEADER: Final = 18
 """The most bytes of a frame's header."""
 
@@ -30,7 +30,7 @@ _ZSTD_HEADER: Final = 18
 class CompressedSource:
     """The content of a compressed file; ``readinto`` returns 0 at its end or at a ``problem``.
 
-    Packets shrink to a third or a tenth; a hundred megabytes that hold a terabyte of zeros were made to keep a processor busy.
+    Captures shrink to a third or a tenth; 100 MB that hold a terabyte of zeros are an attack.
     """
 
     def __init__(self, file: io.FileIO, size: int, compression: str) -> None:
@@ -43,7 +43,7 @@ class CompressedSource:
 
     @property
     def unverified(self) -> str | None:
-        """The reason that damage can have passed unnoticed without a problem; None if checksums exclude that."""
+        """Why damage may be unnoticed; None if the content has checksums."""
         if isinstance(self._stream, _Streams | _ZstdFile) and not self._stream.is_checked:
             return f"the {self.compression} stream has no checksum, so its content is not verified"
         return None
@@ -63,9 +63,7 @@ class CompressedSource:
         self._given += len(content)
         if self._given > self._most:
             times = self._most // max(self.size, 1)
-            self.problem = (
-                f"the {self.compression} stream is more than {times} times as long as its file, and was not read on"
-            )
+            self.problem = f"the {self.compression} stream is more than {times} times as long as its file, and was not read further"
         return len(content)
 
     def position(self) -> int:
@@ -77,7 +75,7 @@ class CompressedSource:
 
 
 class _Streams:
-    """Streams of bzip2 or xz, one after the other; ``BZ2File`` and ``LZMAFile`` end silently at a damaged second stream."""
+    """Consecutive streams of bzip2 or xz; ``BZ2File`` and ``LZMAFile`` ignore damage at the start of a second stream."""
 
     def __init__(self, file: io.FileIO, begin: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
         self._file = file
@@ -87,7 +85,7 @@ class _Streams:
         """True if all streams so far have a checksum."""
 
     def read1(self, most: int) -> bytes:
-        """Return at most ``most`` bytes of content; none at the end. Raises EOFError, OSError and LZMAError."""
+        """Return up to ``most`` bytes. Raises EOFError, OSError and LZMAError."""
         content = b""
         while not content:
             if self._stream.eof:
@@ -107,7 +105,7 @@ class _Streams:
         return content
 
     def _next_stream(self) -> bytes:
-        """Return the first bytes of the next stream; none at the end. Streams of xz may be padded with zeros."""
+        """Return the first bytes of the next stream, after padding of xz."""
         data, padding = self._stream.unused_data or self._file.read(_PIECE), 0
         while isinstance(self._stream, lzma.LZMADecompressor) and data.startswith(b"\0"):
             stream = data.lstrip(b"\0")
@@ -119,10 +117,10 @@ class _Streams:
 
 
 class _ZstdFile:
-    """Frame after frame, as the other kinds are read; zstandard's own reader does not notice a missing end."""
+    """Consecutive frames of Zstandard; zstandard's own reader does not notice a missing end."""
 
     def __init__(self, file: io.FileIO) -> None:
-        import zstandard  # a quarter of the start-up time of plain captures would go to an unused library
+        import zstandard  # slow to import, and plain captures need none of it
 
         self._zstandard = zstandard
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
@@ -133,7 +131,7 @@ class _ZstdFile:
         """True if all frames so far have a checksum."""
 
     def read1(self, most: int) -> memoryview:
-        """Return at most ``most`` bytes of content; none at the end. Raises EOFError and OSError."""
+        """Return up to ``most`` bytes. Raises EOFError and OSError."""
         try:
             while not self._content:
                 if self._frame is None or self._frame.eof:

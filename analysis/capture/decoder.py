@@ -1,4 +1,4 @@
-"""Frames to packet tables; what must be remembered between chunks (hosts, flows) lives here."""
+"""Frames to packet tables, with the state that persists between chunks: hosts and flows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.block import Block
-from analysis.capture.formats import Buffer
-from analysis.capture.handshake_signatures import Greetings
+from analysis.capture.formats import Block, Buffer
 from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.memory import reserved
@@ -18,7 +16,7 @@ from analysis.packets import MOST_FLOWS, MOST_HOSTS, PacketTable
 
 
 class Decoder:
-    """Decodes chunk after chunk; indices of hosts and flows stay the same over all of them.
+    """Decodes successive chunks; indices of hosts and flows stay the same.
 
     Tables have room for MOST_HOSTS and MOST_FLOWS from the beginning. Later hosts are NO_HOST and later flows NO_FLOW, and
     are counted.
@@ -27,7 +25,6 @@ class Decoder:
     def __init__(self) -> None:
         self._tables = np.zeros(1, endpoints.TABLES)
         self._handshakes = np.empty((0, 3), np.int64)
-        self._greetings = Greetings()
         self._host_slots, self._hosts = _room(MOST_HOSTS, endpoints.HOST)
         self._flow_slots, self._flows = _room(MOST_FLOWS, endpoints.FLOW)
         self._recent = np.zeros(endpoints.RECENT_ROOM, endpoints.RECENT)
@@ -49,31 +46,25 @@ class Decoder:
         kernel.decode(data.ctypes.data, first, block.rows(first, last), self._handshakes, self._tables.ctypes.data)
 
     def table(self, block: Block, rows: int) -> PacketTable:
-        """Return the first ``rows`` of the block, all decoded, as a table; the next block begins."""
+        """Return the first ``rows`` of the block, all decoded, as a table."""
         flows = self._flows[: self._count("flows")]
         handshakes = self._handshakes[: self._count("handshakes")].copy()
         self._tables["handshakes"] = 0
-        columns = block.columns(rows)
         return PacketTable(
-            **columns,
+            **block.columns(rows),
             hosts=Addresses(self._hosts[: self._count("hosts")].view(np.uint64).reshape(-1, 2)),
             flow_endpoints=flows.view(endpoints.FLOW_ENDS),
             flow_protocol=flows["protocol"],
             flow_network=flows["network"],
-            flow_strays=flows["strays"],
-            btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
+            btl_handshakes=handshakes,
         )
 
     def facts(self) -> dict[str, Any]:
-        """Counts over all chunks so far."""
+        """Return the counts over all chunks so far."""
         counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit", "hidden", "beyond_frame")
-        return {
-            "decoder": "native",
-            **{name: self._count(name) for name in counts},
-            "greetings_forgotten": self._greetings.forgotten,
-        }
+        return {"decoder": "native", **{name: self._count(name) for name in counts}}
 
 
 def _room(most: int, dtype: np.dtype[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
-    """Return free slots, at least twice as many as the ``most`` entries, and room for these."""
+    """Return free slots, at least twice the ``most`` entries, and room for these."""
     return reserved(1 << (2 * most - 1).bit_length(), endpoints.SLOT), reserved(most, dtype)

@@ -1,6 +1,6 @@
-"""Every field of a few packets, for a reader who wants to look: tshark's dissection tree, read through pyshark.
+"""Every field of a few packets: tshark's dissection tree, read through pyshark.
 
-The second decoder is ``analysis.capture.tshark_table``: pages that show packets do without its kernels, which take 55 MB.
+The second decoder is ``analysis.capture.tshark_table``; pages that show packets do not load its kernels, which take 55 MB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from analysis.packets import NO_TIME
 __all__ = ["check_filter", "dissect"]
 
 LARGEST_PACKET: Final = 64_000_000
-"""Bytes of one packet's tree; beyond it something is wrong with the packet or with tshark."""
+"""Bytes of one packet's tree; a larger one is an error of the packet or of tshark."""
 
 _CLOSING: Final = b"</packet>"
 
@@ -32,11 +32,12 @@ def dissect(
     limit: int = 50,
     timeout_s: float = 20.0,
 ) -> list[dict[str, Any]]:
-    """The first ``limit`` packets of ``frames`` (first, last; numbered from 1, inclusive) that pass ``display_filter``.
+    """Return the first ``limit`` packets of ``frames`` that pass ``display_filter``.
 
-    One packet: ``{"number", "time_ns", "length", "captured_length", "protocol", "layers": [layer]}``; a layer or field:
+    ``frames`` is (first, last), numbered from 1, inclusive. One packet:
+    ``{"number", "time_ns", "length", "captured_length", "protocol", "layers": [layer]}``; a layer or field:
     ``{"name", "label", "value", "position", "size", "fields": [field]}`` with ``name`` as display filters know it, ``label`` as
-    Wireshark prints it, ``position`` and ``size`` in bytes of the frame. Raises ValueError for frame numbers that are none,
+    Wireshark prints it, ``position`` and ``size`` in bytes of the frame. Raises ValueError for invalid frame numbers,
     FilterError, UnreadableCapture, and DecoderError when tshark fails or needs longer than ``timeout_s``.
     """
     arguments = ["-T", "pdml", *selection(frames, None, display_filter, limit)]
@@ -51,7 +52,6 @@ def dissect(
 
 
 def _packets(stream: IO[bytes]) -> Iterator[bytes]:
-    """The <packet> elements of a PDML document, as they arrive."""
     parts: list[bytes] = []
     size = 0
     for line in stream:
@@ -85,13 +85,12 @@ def _packet(document: bytes) -> dict[str, Any]:
 
 
 def _time_ns(epoch: str | None) -> int | None:
-    """None where the format records no time."""
     time_ns = nanoseconds(str(epoch or ""))
     return None if time_ns == NO_TIME else time_ns
 
 
 def _node(element: Any) -> dict[str, Any]:
-    """A layer or field with what is under it; entries that Wireshark hides (repetitions for filters) are left out."""
+    """Return a layer or field with its children, without entries that Wireshark hides."""
     children = element.iterchildren("field", "proto")
     return {
         "name": element.get("name", ""),

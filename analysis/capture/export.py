@@ -24,11 +24,11 @@ _ABSENT: Final[dict[str, Any]] = {
     "flow": NO_FLOW,
     "wscale": NO_SCALE,
 }
-"""What a column holds where there is nothing; exported as null."""
+"""The value for absence, by column; exported as null."""
 
 
 def frame(table: PacketTable) -> pl.DataFrame:
-    """Return the columns of ``table`` under their own names, addresses as text, absent values as null."""
+    """Return the columns of ``table``, addresses as text, absent values as null."""
     return pl.DataFrame([_column(table, name) for name in PacketTable.columns()])
 
 
@@ -47,7 +47,7 @@ def _column(table: PacketTable, name: str) -> pl.Series:
 
 
 def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName = "native") -> int:
-    """Write every packet of ``path`` to ``output`` (.parquet or .csv); returns how many.
+    """Write all packets to ``output`` (.parquet or .csv); return their number.
 
     Raises ValueError for another suffix and CaptureError for an unreadable capture.
     """
@@ -59,7 +59,7 @@ def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName 
 
 
 def _write(tables: Iterator[PacketTable], output: str | Path, suffix: str) -> int:
-    first = next(tables, None) or PacketTable.empty({})  # before the output exists: nothing is left of a bad capture
+    first = next(tables, None) or PacketTable.empty({})  # before the output is created: a bad capture leaves no file
     count = 0
     failures: list[CaptureError] = []
 

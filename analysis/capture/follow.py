@@ -1,4 +1,4 @@
-"""A capture file that is still being written: what arrived since the last look."""
+"""A capture file that is still being written: the packets since the last poll."""
 
 from __future__ import annotations
 
@@ -9,37 +9,33 @@ from pathlib import Path
 import numpy as np
 
 from analysis.capture.stream import CaptureReader
-from analysis.packets import NO_TIME
 
 
 @dataclass(frozen=True, slots=True)
 class LiveCounters:
-    """Totals so far, and what was new at this look. Rates are per second of wall-clock time between two looks."""
+    """Totals so far, and the packets since the previous poll. Rates are per second of wall-clock time."""
 
     packets: int = 0
     wire_bytes: int = 0
-    first_time_s: float | None = None
-    """Stamp of the first packet, seconds since the epoch."""
-    last_time_s: float | None = None
     interval_s: float = 0.0
     interval_packets: int = 0
     interval_bytes: int = 0
     damaged: bool = False
-    """The file contradicts itself; nothing more will be read."""
+    """The file is inconsistent; reading has stopped."""
 
     @property
     def pps(self) -> float | None:
-        """Packets per second; None at the first look."""
+        """Packets per second; None at the first poll."""
         return self.interval_packets / self.interval_s if self.interval_s > 0 else None
 
     @property
     def bps(self) -> float | None:
-        """Bits per second on the wire; None at the first look."""
+        """Bits per second on the wire; None at the first poll."""
         return 8 * self.interval_bytes / self.interval_s if self.interval_s > 0 else None
 
 
 class Follower:
-    """Reads what was appended to a capture since the last ``poll``; a half-written record waits for its rest.
+    """Reads the packets appended to a capture since the last ``poll``; incomplete records wait.
 
     The file need not exist yet. Use as a context manager, or ``close`` it.
     """
@@ -48,7 +44,6 @@ class Follower:
         self._path = Path(path)
         self._reader: CaptureReader | None = None
         self._looked_at: float | None = None
-        self._first_ns = self._last_ns = int(NO_TIME)
         self.latest = LiveCounters()
 
     def __enter__(self) -> Follower:
@@ -62,23 +57,17 @@ class Follower:
             self._reader.close()
 
     def poll(self) -> LiveCounters:
-        """Count what is new. Raises CaptureError if the file is no capture or has an unsupported link type."""
+        """Count new packets. Raises CaptureError if the file is not a supported capture."""
         if self._reader is None and self._path.exists():
             self._reader = CaptureReader(self._path)
         packets = wire_bytes = 0
         for table in self._reader.tables() if self._reader else ():
             packets += len(table)
             wire_bytes += int(table.orig_len.sum(dtype=np.int64))
-            stamped = table.time_ns[table.time_ns != NO_TIME]
-            if len(stamped):
-                self._last_ns = int(stamped[-1])
-                self._first_ns = int(stamped[0]) if self._first_ns == NO_TIME else self._first_ns
         now = time.monotonic()
         self.latest = LiveCounters(
             packets=self.latest.packets + packets,
             wire_bytes=self.latest.wire_bytes + wire_bytes,
-            first_time_s=None if self._first_ns == NO_TIME else self._first_ns / 1e9,
-            last_time_s=None if self._last_ns == NO_TIME else self._last_ns / 1e9,
             interval_s=0.0 if self._looked_at is None else now - self._looked_at,
             interval_packets=packets,
             interval_bytes=wire_bytes,

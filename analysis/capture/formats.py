@@ -11,17 +11,18 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.capture.block import Block
 from analysis.errors import UnreadableCapture
+from analysis.kernels.decode import Columns
 from analysis.kernels.frames import framing
+from analysis.packets import COLUMNS
 
 USUAL_LONGEST_RECORD: Final = 262_144
 """libpcap's own limit for files that do not announce a larger snap length."""
 LONGEST_RECORD: Final = 1 << 24
-"""No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
+"""No network sends a frame of 16 MiB; a longer record is damage."""
 MOST_INTERFACES: Final = 65_536
-MOST_ENTRIES: Final = 1 << 19
-"""Section, interface and statistics blocks with their options: what joins a hundred thousand files has no more, and each costs time."""
+MOST_CONTROL_BYTES: Final = 1 << 25
+"""Of section, interface and statistics blocks: a file joined of 100 000 others has fewer, and each block costs time."""
 
 Buffer = npt.NDArray[np.uint8]
 
@@ -32,10 +33,41 @@ _PCAP_RELATIVES: Final = frozenset({0xA1B2CD34, 0x1C0001AB, 0x1C0001AC})
 _CONVERT: Final = "use --decoder pyshark, or convert the file with editcap -F pcap"
 _PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+_COUNTERS: Final = {4: "received", 5: "dropped_by_interface", 7: "dropped"}
+"""Options of interface statistics blocks."""
+_DTYPES: Final = Columns(offset=np.int64, link=np.int64, **COLUMNS)
+
+
+class Block:
+    """Room for ``capacity`` packets. Framing fills lengths and stamps, decoding the other columns."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._columns = Columns(*(np.empty(capacity, dtype) for dtype in _DTYPES))
+
+    def rows(self, first: int, last: int) -> Columns:
+        """Return all columns of rows ``first`` to ``last``."""
+        rows = slice(first, last)
+        return Columns(*(column[rows] for column in self._columns))
+
+    def framing_columns(self, first: int) -> tuple[npt.NDArray[Any], ...]:
+        """Return the columns that a framing kernel writes, from row ``first`` on."""
+        columns = self._columns
+        written = columns.time_ns, columns.orig_len, columns.cap_len, columns.offset, columns.link
+        return tuple(column[first:] for column in written)
+
+    def links(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the link types of rows ``first`` to ``last``."""
+        links: npt.NDArray[np.int64] = self._columns.link[first:last]
+        return links
+
+    def columns(self, rows: int) -> dict[str, Any]:
+        """Return the columns of a PacketTable for the first ``rows`` packets."""
+        return dict(zip(Columns._fields[2:], self.rows(0, rows)[2:], strict=True))
 
 
 class PcapFormat:
-    """The classic savefile of version 2.4: one header, one link type, one snap length."""
+    """The pcap format, version 2.4: one header, one link type, one snap length."""
 
     has_interfaces: Final = False
     header_bytes: Final = 24
@@ -57,7 +89,7 @@ class PcapFormat:
         self._records = (self._big_endian, ns_per_fraction, self.longest, link)
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
+        """Frame ``data[start:end]`` into rows from ``first``: (rows, end, status)."""
         n, at, status, odd_stamps = framing.frame_pcap(
             data.ctypes.data, start, end, *self._records, *block.framing_columns(first)
         )
@@ -65,10 +97,6 @@ class PcapFormat:
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
         return n, at, status
-
-    def block_length(self, data: Buffer, at: int) -> int:
-        """No record is passed over."""
-        return 0
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -80,12 +108,12 @@ class PcapFormat:
 
 
 class PcapngFormat:
-    """Blocks: any number of sections, each with its byte order and its interfaces."""
+    """The pcapng format: any number of sections, each with its byte order and its interfaces."""
 
     header_bytes: Final = 0
-    """A section header is a block like the others and is read as one."""
+    """A section header is read like other blocks."""
     has_interfaces: Final = True
-    """Packets name theirs, which may not be defined."""
+    """Packets name theirs, which may be undefined."""
 
     def __init__(self) -> None:
         self.big_endian = False
@@ -95,17 +123,14 @@ class PcapngFormat:
         self.snap_length = 0
         self.damage: str | None = None
         self.odd_stamps = 0
-        self._interfaces = np.zeros((0, 6), np.int64)
+        self._interfaces = np.zeros((0, 5), np.int64)
         self._count = 0
-        self._entries = 0
-        self._options_left = False
+        self._control_bytes = 0
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
-        self._between_packets: dict[tuple[int, int], int] = {}
-        """What packets say was dropped before them, by interface of the sections that are over."""
         self._resolutions: set[str] = set()
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
-        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
+        """Frame ``data[start:end]`` into rows from ``first``: (rows, end, status)."""
         n, at = 0, start
         while True:
             rows, at, status, odd = framing.frame_pcapng(
@@ -128,17 +153,10 @@ class PcapngFormat:
                 return n, at, framing.MORE if length == 0 else framing.DAMAGED
             at += length
 
-    def block_length(self, data: Buffer, at: int) -> int:
-        """Bytes of the block that begins at ``at``, by its own header."""
-        return _padded(int.from_bytes(data[at + 4 : at + 8].tobytes(), "big" if self.big_endian else "little"))
-
     def _control(self, data: Buffer) -> int:
-        """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
+        """Read a control block: its length, 0 if incomplete, -1 if damaged."""
         if len(data) < 12:
             return 0
-        if self._entries >= MOST_ENTRIES:
-            return self._too_many()
-        self._entries += 1
         head = data[:12].tobytes()
         big_endian = self.big_endian
         if head[:4] == _PCAPNG_MAGIC:
@@ -146,11 +164,14 @@ class PcapngFormat:
             if not big_endian and head[8:12] != _BYTE_ORDER_MAGIC.to_bytes(4, "little"):
                 return self._damaged("a section header without a byte-order mark")
         order: Any = "big" if big_endian else "little"
-        length = _padded(int.from_bytes(head[4:8], order))
-        if length < 12 or length > LONGEST_RECORD:
+        length = int.from_bytes(head[4:8], order)
+        if length < 12 or length % 4 or length > LONGEST_RECORD:
             return self._damaged("a block contradicts its own length")
         if len(data) < length:
             return 0
+        self._control_bytes += length
+        if self._control_bytes > MOST_CONTROL_BYTES:
+            return self._damaged(f"more than {MOST_CONTROL_BYTES} bytes of blocks that are no packets")
         block = data[:length].tobytes()
         if block[-4:] != head[4:8]:
             return self._damaged("a block contradicts its own length")
@@ -159,14 +180,10 @@ class PcapngFormat:
         if kind == framing.SECTION_HEADER:
             if length < 28 or not _is_known_section(block, order):
                 return self._damaged("a section header of an unknown version")
-            self._between_packets = self._dropped_between()
             self.sections += 1
             self._count = 0
             return length
         return self._interface(block, order, length) if kind == framing.INTERFACE else self._statistic(block, order)
-
-    def _too_many(self) -> int:
-        return self._damaged(f"more than {MOST_ENTRIES} blocks and options that are no packets")
 
     def _damaged(self, why: str) -> int:
         self.damage = why
@@ -177,9 +194,7 @@ class PcapngFormat:
             return self._damaged("an interface block that is too short, or too many of them")
         link = int.from_bytes(block[8:10], order)
         snap = int.from_bytes(block[12:16], order)
-        options = self._options(block[16:-4], order)
-        if self._options_left:
-            return self._too_many()
+        options = _options(block[16:-4], order)
         resolution = options[9][0] if options.get(9) else 6
         offset_s = int.from_bytes(options[14][:8], order, signed=True) if len(options.get(14, b"")) >= 8 else 0
         exponent = resolution & 0x7F
@@ -192,9 +207,9 @@ class PcapngFormat:
         else:
             rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
         limit = framing.TIME_LIMIT
-        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit), 0]
+        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit)]
         if self._count == len(self._interfaces):
-            grown = np.zeros((max(4, 2 * self._count), 6), np.int64)
+            grown = np.zeros((max(4, 2 * self._count), 5), np.int64)
             grown[: self._count] = self._interfaces
             self._interfaces = grown
         self._interfaces[self._count] = row
@@ -205,35 +220,17 @@ class PcapngFormat:
         return length
 
     def _statistic(self, block: bytes, order: Any) -> int:
-        """Interface statistics: 4 received, 5 dropped by the interface, 6 accepted by the filter, 7 dropped by the kernel."""
         if len(block) < 24:
             return self._damaged("a statistics block that is too short")
         number = int.from_bytes(block[8:12], order)
         counters = {
             code: int.from_bytes(value[:8], order)
-            for code, value in self._options(block[20:-4], order).items()
-            if code in (4, 5, 6, 7, 8) and len(value) >= 8
+            for code, value in _options(block[20:-4], order).items()
+            if code in _COUNTERS and len(value) >= 8
         }
         if len(self._statistics) < MOST_INTERFACES:
             self._statistics[self.sections, number] = counters  # the last block of an interface holds the totals
         return len(block)
-
-    def _options(self, data: bytes, order: Any) -> dict[int, bytes]:
-        """pcapng options, the last of each code; what does not fit is left out."""
-        options: dict[int, bytes] = {}
-        at = 0
-        while at + 4 <= len(data):
-            if self._entries >= MOST_ENTRIES:  # what is not read may be the unit of all times
-                self._options_left = True
-                break
-            code = int.from_bytes(data[at : at + 2], order)
-            length = int.from_bytes(data[at + 2 : at + 4], order)
-            if code == 0 or at + 4 + length > len(data):
-                break
-            options[code] = data[at + 4 : at + 4 + length]
-            at += 4 + (length + 3) // 4 * 4
-            self._entries += 1
-        return options
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -246,39 +243,29 @@ class PcapngFormat:
         }
 
     def _drop_counters(self) -> dict[str, int]:
-        """Statistics blocks and packets count the same drops of an interface, so the larger count is the one that missed none: packets
-        know of none behind the last one, and a block that was written meanwhile of none behind itself.
-        """
-        names = {4: "received", 7: "dropped", 5: "dropped_by_interface"}
         totals: dict[str, int] = {}
         for counters in self._statistics.values():
-            for code, name in names.items():
-                if code in counters:
-                    totals[name] = totals.get(name, 0) + counters[code]
-        between = self._dropped_between()
-        if between:
-            totals["dropped_between_packets"] = sum(
-                max(count - sum(self._statistics.get(place, {}).get(code, 0) for code in (5, 7)), 0)
-                for place, count in between.items()
-            )
+            for code, count in counters.items():
+                totals[_COUNTERS[code]] = totals.get(_COUNTERS[code], 0) + count
         return totals
 
-    def _dropped_between(self) -> dict[tuple[int, int], int]:
-        """By section and interface; of more than are kept apart the sum, as section 0."""
-        between = dict(self._between_packets)
-        for number in np.flatnonzero(self._interfaces[: self._count, 5]).tolist():
-            place = (self.sections, number) if len(between) < MOST_INTERFACES else (0, 0)
-            between[place] = between.get(place, 0) + int(self._interfaces[number, 5])
-        return between
 
-
-def _padded(length: int) -> int:
-    """Bytes of a block in the file: some writers leave out of its length what fills up its last four bytes."""
-    return (length + 3) & ~3
+def _options(data: bytes, order: Any) -> dict[int, bytes]:
+    """Return pcapng options, the last of each code; incomplete ones are left out."""
+    options: dict[int, bytes] = {}
+    at = 0
+    while at + 4 <= len(data):
+        code = int.from_bytes(data[at : at + 2], order)
+        length = int.from_bytes(data[at + 2 : at + 4], order)
+        if code == 0 or at + 4 + length > len(data):
+            break
+        options[code] = data[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+    return options
 
 
 def _is_known_section(block: bytes, order: Any) -> bool:
-    """1.0, and 1.2, which some programs wrote and means the same."""
+    """Accept 1.0, and 1.2, which has the same meaning."""
     return (int.from_bytes(block[12:14], order), int.from_bytes(block[14:16], order)) in ((1, 0), (1, 2))
 
 
@@ -286,7 +273,7 @@ CaptureFormat = PcapFormat | PcapngFormat
 
 
 def recognise(data: memoryview) -> CaptureFormat:
-    """Return the format of a file that begins with ``data``: 24 bytes or more unless the file is shorter.
+    """Return the format of a file by its first bytes, 24 if it has them.
 
     Raises UnreadableCapture.
     """
@@ -295,7 +282,7 @@ def recognise(data: memoryview) -> CaptureFormat:
         order: Any = "big" if header[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big") else "little"
         if len(header) >= 16 and not _is_known_section(header, order):
             major, minor = (int.from_bytes(header[at : at + 2], order) for at in (12, 14))
-            raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not known")
+            raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not supported")
         return PcapngFormat()
     magics = {int.from_bytes(header[:4], "little"), int.from_bytes(header[:4], "big")}
     if magics & _PCAP_TIMES.keys():

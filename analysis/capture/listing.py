@@ -1,4 +1,4 @@
-"""Packets of a capture in one line each: the columns of tshark's own list."""
+"""One line per packet: the columns of tshark's own list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.capture.tshark import running, selection
 
-# Source and destination apart: between neighbours of this name tshark prints an arrow as a column of its own.
+# Source and destination are not adjacent: tshark would print an arrow as a column between them.
 _COLUMNS: Final = {
     "No.": "%m",
     "Time": "%t",
@@ -23,7 +23,7 @@ _FORMAT: Final = ",".join(f'"{title}","{content}"' for title, content in _COLUMN
 
 @dataclass(frozen=True, slots=True)
 class PacketLine:
-    """One packet of the list; `time_s` counts from the first packet of the capture, None where none is recorded."""
+    """One packet of the list; `time_s` counts from the first packet, None if no time is recorded."""
 
     number: int
     time_s: float | None
@@ -43,10 +43,10 @@ def list_packets(
     limit: int = 50,
     timeout_s: float = 20.0,
 ) -> list[PacketLine]:
-    """The first ``limit`` packets of ``frames`` and ``seconds`` that pass ``display_filter``, as Wireshark lists them.
+    """Return the first ``limit`` packets that pass ``display_filter``.
 
-    Frames (first, last) are numbered from 1, seconds (first, last) count from the first packet, both inclusive. Raises as
-    ``dissect`` does.
+    Frames (first, last) are numbered from 1, seconds (first, last) count from the first packet, both inclusive. Raises the errors of
+    ``dissect``.
     """
     arguments = ["-T", "tabs", "-t", "r", "-o", f"gui.column.format:{_FORMAT}"]
     arguments += selection(frames, seconds, display_filter, limit)

@@ -1,8 +1,8 @@
-"""What one host's recording gives to the joined capture: worked out without the others, so that several are done at once.
+"""One host's share of a joined capture, computed independently of the others' shares.
 
-A share is a directory: the frames that are taken of the recording in the order of its clock (``blocks``, ``time_ns``,
-``length``), and what its clock is compared by (``keys``, ``key_time_ns``, ``key_owner``), as plain arrays. It is read in
-windows, so that neither making one nor joining many needs the memory of a recording.
+A share is a directory of plain arrays: the frames taken from the recording, sorted by its clock (``blocks``, ``time_ns``,
+``length``), and the data for clock offsets (``keys``, ``key_time_ns``, ``key_owner``). It is processed in windows, so that neither
+writing nor joining shares needs the memory of a recording.
 """
 
 from __future__ import annotations
@@ -20,71 +20,75 @@ from analysis.capture.clocks import Sightings
 from analysis.capture.tables import tables_of
 from analysis.errors import UnreadableCapture
 from analysis.kernels import joining as kernel
+from analysis.kernels.frames.headers import write_records
 from analysis.packets import NO_HOST, NO_TIME, TCP, PacketTable
 
 Int64 = npt.NDArray[np.int64]
 
 MOST_SIGHTINGS: Final = 1 << 21
-"""Frames of a recording that tell of its clock; of more every second, fourth ... one is taken, the same ones of every host."""
+"""Frames of a recording for the clock offset; of more, every second, fourth ... is used, the same at every host."""
 WINDOW_BYTES: Final = 1 << 24
 FEWEST_BYTES: Final = kernel.FIXED + 4 + 60
-"""Of a frame in a recording."""
-NOBODY: Final = -1
+"""Shortest frame in a recording."""
+NO_OWNER: Final = -1
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 _NANOSECONDS: Final = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one host recorded: a pcapng file of this machine's byte order, and the addresses of the host."""
+    """One host's pcapng file, in the byte order of this machine, and the addresses of the host."""
 
     host: str
     path: Path
     addresses: frozenset[str]
 
 
-def write_share(recordings: Sequence[Recording], number: int, place: Path) -> None:
-    """Write what ``recordings[number]`` gives into the empty directory ``place``. Raises CaptureError and OSError."""
+def write_share(recordings: Sequence[Recording], number: int, directory: Path) -> None:
+    """Write the share of ``recordings[number]`` to an empty directory.
+
+    Raises CaptureError and OSError.
+    """
     recording = recordings[number]
-    owners = {address: n for n, each in enumerate(recordings) for address in each.addresses}
-    every = max(max(each.path.stat().st_size for each in recordings) // FEWEST_BYTES // MOST_SIGHTINGS, 0)
-    seen = _Seen(number, owners, sample=(1 << every.bit_length()) - 1)
+    owners = {address: n for n, other in enumerate(recordings) for address in other.addresses}
+    every = max(max(other.path.stat().st_size for other in recordings) // FEWEST_BYTES // MOST_SIGHTINGS, 0)
+    observed = _Observed(number, owners, sample=(1 << every.bit_length()) - 1)
     for table in tables_of(recording.path):
-        seen.add(table)
+        observed.add(table)
     offset = _block_offsets(recording)
-    if len(offset) != seen.packets:
-        raise UnreadableCapture(f"{recording.host}: the recording holds other blocks than packets of dumpcap")
-    rows, time_ns = _joined(seen.rows), _joined(seen.times)
+    if len(offset) != observed.packets:
+        raise UnreadableCapture(f"{recording.host}: the recording was not written by dumpcap")
+    rows, time_ns = _joined(observed.rows), _joined(observed.times)
     order = np.argsort(time_ns, kind="stable")
     time_ns, offset = time_ns[order], offset[rows[order]]
-    time_ns.tofile(place / "time_ns")
+    time_ns.tofile(directory / "time_ns")
     with (
         recording.path.open("rb") as source,
-        (place / "blocks").open("wb") as blocks,
-        (place / "length").open("wb") as lengths,
+        (directory / "blocks").open("wb") as blocks,
+        (directory / "length").open("wb") as lengths,
     ):
-        (place / "interface").write_bytes(_interface(source))
+        (directory / "interface").write_bytes(_interface(source))
         for copied, length in _copies(source, offset, time_ns, number):
             blocks.write(copied.data)
             lengths.write(length.data)
-    keys, key_time_ns, key_owner = seen.sightings()
-    keys.tofile(place / "keys")
-    key_time_ns.tofile(place / "key_time_ns")
-    key_owner.tofile(place / "key_owner")
+    keys, key_time_ns, key_owner = observed.sightings()
+    keys.tofile(directory / "keys")
+    key_time_ns.tofile(directory / "key_time_ns")
+    key_owner.tofile(directory / "key_owner")
 
 
-def read_sightings(place: Path) -> Sightings:
-    """What the clock of a share is compared by."""
+def read_sightings(directory: Path) -> Sightings:
+    """Read the data for the clock offset of a share."""
     return Sightings(
-        np.fromfile(place / "keys", np.uint64),
-        np.fromfile(place / "key_time_ns", np.int64),
-        np.fromfile(place / "key_owner", np.int32),
+        np.fromfile(directory / "keys", np.uint64),
+        np.fromfile(directory / "key_time_ns", np.int64),
+        np.fromfile(directory / "key_owner", np.int32),
     )
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What is kept of a recording's tables as they go by."""
+class _Observed:
+    """Data collected from the tables of a recording."""
 
     number: int
     owners: Mapping[str, int]
@@ -94,35 +98,35 @@ class _Seen:
     times: list[Int64] = field(default_factory=list)
     marks: list[tuple[npt.NDArray[np.uint64], Int64, npt.NDArray[np.int32]]] = field(default_factory=list)
     owner: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
-    """Of every address so far; the last one is of those without a number."""
+    """Owner of every address so far; the last entry is for addresses without a number."""
 
     def add(self, table: PacketTable) -> None:
-        nobody = len(self.owners) + 1
-        known = max(len(self.owner) - 1, 0)
+        no_owner = len(self.owners) + 1
+        count = max(len(self.owner) - 1, 0)
         if len(table.hosts) >= len(self.owner):
-            new = np.full(len(table.hosts) - known + 1, nobody, np.int32)
-            for address, place in table.hosts[known:].numbers_of(self.owners).items():
-                new[place] = self.owners[address]
-            self.owner = np.concatenate([self.owner[:known], new])
+            new = np.full(len(table.hosts) - count + 1, no_owner, np.int32)
+            for address, row in table.hosts[count:].numbers_of(self.owners).items():
+                new[row] = self.owners[address]
+            self.owner = np.concatenate([self.owner[:count], new])
 
         source, target = (self.owner[np.minimum(column, len(table.hosts))] for column in (table.src, table.dst))
-        # Frames of pairs of which this host is the first; what belongs to no host is the first recording's.
+        # Frames of pairs whose first host is this one; the first recording takes those of no host.
         first = np.minimum(source, target)
-        taken = np.flatnonzero(np.where(first == nobody, 0, first) == self.number)
+        taken = np.flatnonzero(np.where(first == no_owner, 0, first) == self.number)
         self.rows.append(taken + self.packets)
         self.times.append(table.time_ns[taken])
         self.packets += len(table)
-        self._mark(table, np.where(source == nobody, NOBODY, source).astype(np.int32))
+        self._mark(table, np.where(source == no_owner, NO_OWNER, source).astype(np.int32))
 
     def _mark(self, table: PacketTable, owner: npt.NDArray[np.int32]) -> None:
-        """A hash of the headers of each TCP frame, the same in every recording of it."""
+        """Hash the headers of each TCP frame, with the same result in every recording."""
         rows = np.flatnonzero(((table.kind & TCP) > 0) & (table.time_ns != NO_TIME) & (table.src != NO_HOST))
         if not len(rows):
             return
         key = np.zeros(len(rows), np.uint64)
         ends = (table.hosts.words(column[rows]) for column in (table.src, table.dst))
-        told = (table.sport, table.dport, table.seq, table.ack, table.payload, table.window, table.tcp_flags)
-        for column in (*(half for words in ends for half in words.T), *(each[rows] for each in told)):
+        headers = (table.sport, table.dport, table.seq, table.ack, table.payload, table.window, table.tcp_flags)
+        for column in (*(half for words in ends for half in words.T), *(column[rows] for column in headers)):
             key = (key ^ column.astype(np.uint64)) * _SPREAD
             key ^= key >> np.uint64(29)
         chosen = (key & np.uint64(self.sample)) == 0
@@ -130,7 +134,7 @@ class _Seen:
         self.marks.append((key[chosen], table.time_ns[rows], owner[rows]))
 
     def sightings(self) -> tuple[npt.NDArray[np.uint64], Int64, npt.NDArray[np.int32]]:
-        """(hash, time, whose) of frames that the recording holds exactly once; what was sent again is no sure match."""
+        """Return hash, time and owner of frames that occur exactly once."""
         if not self.marks:
             return np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int32)
         key, time_ns, owner = (np.concatenate(column) for column in zip(*self.marks, strict=True))
@@ -144,8 +148,7 @@ def _joined(parts: list[Int64]) -> Int64:
 
 
 def _block_offsets(recording: Recording) -> Int64:
-    """Where each packet's block begins in the file."""
-    found: list[Int64] = []
+    offsets: list[Int64] = []
     position = 0
     with recording.path.open("rb") as source:
         while True:
@@ -154,13 +157,13 @@ def _block_offsets(recording: Recording) -> Int64:
             offset, end = np.empty(len(data) // kernel.SHORTEST + 1, np.int64), np.zeros(1, np.int64)
             count = kernel.packet_blocks(data, offset, end)
             if not end[0]:
-                return _joined(found)
-            found.append(offset[:count] + position)
+                return _joined(offsets)
+            offsets.append(offset[:count] + position)
             position += int(end[0])
 
 
 def _interface(source: BinaryIO) -> bytes:
-    """The description of its interface, stamped in ns."""
+    """Return the interface block of the recording, with a resolution of 1 ns."""
     at = int.from_bytes(source.read(8)[4:8], "little")  # behind the section header
     source.seek(at + 8)
     length = 16 + len(_NANOSECONDS) + 4
@@ -168,28 +171,25 @@ def _interface(source: BinaryIO) -> bytes:
 
 
 def _copies(source: BinaryIO, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[npt.NDArray[Any], Int64]]:
-    """(blocks, their lengths) in the order asked for, some at a time."""
+    """Yield blocks in the requested order with their lengths, some at a time."""
     some = WINDOW_BYTES // 128
     for begin in range(0, len(offset), some):
-        yield from _copied(source, offset[begin : begin + some], time_ns[begin : begin + some], number)
+        at = offset[begin : begin + some]
+        start = int(at.min())
+        source.seek(int(at.max()) + 4)
+        end = int(at.max()) + int.from_bytes(source.read(4), "little")
+        source.seek(start)
+        data = np.frombuffer(source.read(end - start), np.uint8)
+        yield written_blocks(data, at - start, time_ns[begin : begin + some], np.full(len(at), number))
 
 
-def _copied(source: BinaryIO, offset: Int64, time_ns: Int64, number: int) -> Iterator[tuple[npt.NDArray[Any], Int64]]:
-    start = int(offset.min())
-    source.seek(int(offset.max()) + 4)
-    end = int(offset.max()) + int.from_bytes(source.read(4), "little")
-    if (
-        end - start > 2 * WINDOW_BYTES and len(offset) > 1
-    ):  # a clock that was set puts frames beside each other that lie apart
-        half = len(offset) // 2
-        for part in (slice(None, half), slice(half, None)):
-            yield from _copied(source, offset[part], time_ns[part], number)
-        return
-    source.seek(start)
-    data = np.frombuffer(source.read(end - start), np.uint8)
-    length = np.empty(len(offset), np.int64)
-    kernel.copied_lengths(data, offset - start, length)
-    place = np.cumsum(length) - length
+def written_blocks(
+    data: npt.NDArray[np.uint8], offset: Int64, time_ns: Int64, interface: Int64
+) -> tuple[npt.NDArray[np.uint8], Int64]:
+    """Return packet blocks of ``data`` with new interfaces and times, and lengths."""
+    words, word = data.view("<u4"), offset // 4
+    captured, original = words[word + 5], words[word + 6]
+    length = kernel.FIXED + 4 + (captured.astype(np.int64) + 3) // 4 * 4
     out = np.empty(int(length.sum()), np.uint8)
-    kernel.copy_blocks(data, offset - start, time_ns, number, place, out)
-    yield out, length
+    write_records(data, offset + kernel.FIXED, captured, original, time_ns, interface, True, out)
+    return out, length

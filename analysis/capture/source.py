@@ -1,4 +1,4 @@
-"""The bytes of a capture file or pipe, plain or compressed, in bounded pieces."""
+"""Bytes of a capture file or pipe, plain or compressed, in bounded pieces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlainSource:
 
 
 def open_source(path: str | Path) -> PlainSource | CompressedSource:
-    """Open ``path`` by its first bytes, whatever its name. Raises UnreadableCapture if it cannot be read or is compressed with LZ4."""
+    """Open ``path`` as its first bytes require. Raises UnreadableCapture."""
     try:
         file = io.FileIO(str(path), "rb")
     except OSError as error:
@@ -69,10 +69,10 @@ def open_source(path: str | Path) -> PlainSource | CompressedSource:
 
 @contextmanager
 def rereadable(path: str | Path) -> Iterator[str | Path]:
-    """A path that can be opened again and again: ``path`` itself, or a copy of what a pipe or standard input ("-") gives.
+    """Yield ``path``, or the path of a copy of a pipe or standard input ("-").
 
-    An analysis may need a second reading, tshark wants a file of its own, and compression is told by the first bytes.
-    Raises UnreadableCapture where there is no room for the copy.
+    Analysis may read twice, tshark needs a file, and the first bytes determine the compression. Raises UnreadableCapture if the copy
+    cannot be written.
     """
     if str(path) != STANDARD_INPUT and not _is_pipe(path):
         yield path

@@ -8,28 +8,46 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.capture import link_types
-from analysis.capture.block import Block
 from analysis.capture.decoder import Decoder
-from analysis.capture.formats import CaptureFormat, recognise
+from analysis.capture.formats import Block, CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing
+from analysis.kernels.frames import link_layers as layers
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
-"""Small enough to stay in the processor's cache between reading and decoding."""
+"""Fits into the processor's cache between reading and decoding."""
 MOST_ROWS: Final = 1 << 15
-"""Packets of one table: enough to make the cost per table vanish, few enough for two threads to share the work."""
+"""Packets of one table: enough to amortise the cost per table, few enough to keep two threads busy."""
 _HEADER_BYTES: Final = 24
 """A pcap header; no pcapng section header block is shorter."""
+NATIVE_LINK_TYPES: Final = frozenset(
+    {
+        layers.NULL, layers.ETHERNET, layers.RAW_IP, layers.RAW_IP_BSD, layers.RAW_IP_101, layers.LOOP, layers.LINUX_SLL,
+        layers.IPV4_ONLY, layers.IPV6_ONLY, layers.INFINIBAND_IP, layers.INFINIBAND, layers.LINUX_SLL2,
+    }
+)  # fmt: skip
+_NAMES: Final = {
+    6: "token ring", 9: "PPP", 10: "FDDI", 50: "PPP", 51: "PPPoE", 100: "ATM", 104: "Cisco HDLC", 105: "IEEE 802.11",
+    107: "frame relay", 117: "PFLOG", 119: "IEEE 802.11 with Prism header", 122: "Fibre Channel",
+    127: "IEEE 802.11 with radiotap header", 138: "FireWire", 143: "DOCSIS", 163: "IEEE 802.11 with AVS header",
+    187: "Bluetooth", 189: "USB", 192: "PPI", 195: "IEEE 802.15.4", 197: "ERF", 201: "Bluetooth", 220: "USB",
+    227: "CAN bus", 239: "NFLOG", 242: "IP over InfiniBand", 249: "USB", 251: "Bluetooth", 253: "netlink", 258: "PKTAP",
+}  # fmt: skip
+"""Frequent link types, by their numbers at tcpdump.org."""
+
+
+def link_type_name(link: int) -> str:
+    """Return the number of a link type with its name, if it is a frequent one."""
+    return f"link type {link} ({_NAMES[link]})" if link in _NAMES else f"link type {link}"
 
 
 class CaptureReader:
-    """Reads one capture file, also while it grows.
+    """Reads one capture file, which may still grow.
 
-    ``tables()`` yields what is complete so far and may be called again after more was written; ``finish()`` says that
-    nothing more will come, so that an incomplete record at the end counts as truncated.
+    ``tables()`` yields the complete packets so far and may be called again after the file has grown; ``finish()`` declares the end,
+    so that an incomplete last record counts as truncated.
     Raises UnreadableCapture, and UnsupportedCapture for packets of a link type that only the second decoder reads.
     """
 
@@ -43,8 +61,6 @@ class CaptureReader:
         self._decoder = Decoder()
         self.damaged = False
         self._unread = 0
-        self._to_pass = 0
-        """Bytes of an unknown block, still to come."""
         self._undefined = 0
         self._truncated = False
         self.packets = 0
@@ -60,14 +76,12 @@ class CaptureReader:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Bytes of the file consumed, bytes of the file."""
+        """Bytes of the file read so far, bytes of the file."""
         return self._source.position(), self._source.size
 
     def tables(self) -> Iterator[PacketTable]:
-        """Tables of at most ``most_rows`` packets, until the present end of the file."""
-        rows_at_most = max(
-            self._most_rows >> 3, 1
-        )  # whoever follows packets waits for the first table: it is short, the next longer
+        """Yield tables of at most ``most_rows`` packets, up to the current end."""
+        rows_at_most = max(self._most_rows >> 3, 1)  # the second thread waits for the first table, which is short
         while True:
             block = Block(rows_at_most)
             rows_at_most = min(2 * rows_at_most, self._most_rows)
@@ -81,33 +95,30 @@ class CaptureReader:
                 return
 
     def _fill_block(self, block: Block) -> tuple[int, bool]:
-        """(rows decoded into the block, whether there may be more in the file)."""
+        """Return the rows decoded into the block, and True if the file may have more."""
         rows = 0
         while rows < block.capacity:
-            known = self._format or self._read_header()
-            if known is None or self.damaged or not self._pass_over():
+            capture_format = self._format or self._read_header()
+            if capture_format is None or self.damaged:
                 return rows, False
-            new, status = self._frame(known, block, rows)
+            new, status = self._frame(capture_format, block, rows)
             self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
             if status == framing.DAMAGED:
                 self.damaged = True
-            elif status == framing.PASS_OVER:
-                self._to_pass = known.block_length(self._data, self._start)
             elif status == framing.MORE and not self._fill():
                 return rows, False
         return rows, True
 
-    def _frame(self, known: CaptureFormat, block: Block, first: int) -> tuple[int, int]:
-        """Frame what is in the buffer into rows from ``first`` on: (rows, what ended it)."""
-        new, self._start, status = known.frame(self._data, self._start, self._end, block, first)
-        self._look_at_links(known, block, first, first + new)
-        if known.has_interfaces:
+    def _frame(self, capture_format: CaptureFormat, block: Block, first: int) -> tuple[int, int]:
+        new, self._start, status = capture_format.frame(self._data, self._start, self._end, block, first)
+        self._look_at_links(capture_format, block, first, first + new)
+        if capture_format.has_interfaces:
             self._undefined += int(np.count_nonzero(block.links(first, first + new) == framing.NO_LINK))
         return new, status
 
     def _read_header(self) -> CaptureFormat | None:
-        """None while too little of the file is there to tell its format."""
+        """Return the format; None while the file is too short."""
         if self._end < _HEADER_BYTES:
             self._fill()
         if self._end < _HEADER_BYTES:
@@ -123,34 +134,21 @@ class CaptureReader:
         self._start = self._format.header_bytes
         return self._format
 
-    def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
-        """Refuse packets of other link types.
-
-        A pcapng file may announce interfaces that never carried a packet; only used link types matter.
-        """
-        if known.link_types <= link_types.NATIVE:
+    def _look_at_links(self, capture_format: CaptureFormat, block: Block, first: int, last: int) -> None:
+        """Refuse packets of unsupported link types, but not interfaces without packets."""
+        if capture_format.link_types <= NATIVE_LINK_TYPES:
             return
         used = set(np.unique(block.links(first, last)).tolist()) - {framing.NO_LINK}
-        if unsupported := used - link_types.NATIVE:
-            name = link_types.named(min(unsupported))
+        if unsupported := used - NATIVE_LINK_TYPES:
+            name = link_type_name(min(unsupported))
             raise UnsupportedCapture(f"{self._path}: unsupported {name}: use --decoder pyshark")
 
-    def _pass_over(self) -> bool:
-        """Pass over a long block as far as it is there; whether its end was reached."""
-        while self._to_pass:
-            here = min(self._to_pass, self._end - self._start)
-            self._start += here
-            self._to_pass -= here
-            if self._to_pass and not self._fill():
-                return False
-        return True
-
     def _fill(self) -> bool:
-        """Read on behind the bytes not yet used; False at the present end."""
-        left = self._end - self._start
+        """Append to the unused bytes of the buffer; False at the current end."""
+        unused = self._end - self._start
         if self._start:
-            self._data[:left] = self._data[self._start : self._end].copy()
-            self._start, self._end = 0, left
+            self._data[:unused] = self._data[self._start : self._end].copy()
+            self._start, self._end = 0, unused
         if self._end == len(self._data):  # one record fills the buffer; the formats bound its length
             self._data = np.concatenate([self._data, np.empty_like(self._data)])
         count = 0
@@ -163,27 +161,27 @@ class CaptureReader:
         return count > 0
 
     def finish(self) -> None:
-        """Account for every byte that was not read: after damage all the rest, otherwise an incomplete record."""
+        """Count the bytes that were not read: all after damage, else an incomplete record."""
         if self._format is None:
             self._recognise()
         self._unread = self._end - self._start
-        self._truncated = not self.damaged and (self._unread + self._to_pass > 0 or self._source.problem is not None)
+        self._truncated = not self.damaged and (self._unread > 0 or self._source.problem is not None)
         while self.damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
 
     def facts(self) -> dict[str, Any]:
-        """What is known of the file: see PacketTable.source."""
-        known = self._format or self._recognise()
+        """Return the facts of the file: see PacketTable.source."""
+        capture_format = self._format or self._recognise()
         problem, unverified = self._source.problem, self._source.unverified
         notes = [text for text in (problem, unverified) if text]
-        if known.damage:
-            notes.append(f"damaged behind packet {self.packets}: {known.damage}")
+        if capture_format.damage:
+            notes.append(f"damaged behind packet {self.packets}: {capture_format.damage}")
         return {
-            **known.facts(),
+            **capture_format.facts(),
             **self._decoder.facts(),
             "compression": self._source.compression,
             "file_bytes": self._source.size,
-            "link_types": sorted(known.link_types),
+            "link_types": sorted(capture_format.link_types),
             "packets": self.packets,
             "truncated_tail": self._truncated,
             "stream_problem": problem,
@@ -191,7 +189,7 @@ class CaptureReader:
             "damaged": self.damaged,
             "unread_bytes": self._unread,
             "undefined_interface": self._undefined,
-            "odd_stamps": known.odd_stamps,
+            "odd_stamps": capture_format.odd_stamps,
             "notes": notes,
         }
 
@@ -202,7 +200,10 @@ def stream(
     facts: dict[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[PacketTable]:
-    """Yield all packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes)."""
+    """Yield all packets of ``path`` in tables.
+
+    ``facts`` is filled at the end; ``progress`` gets (bytes read, bytes).
+    """
     with CaptureReader(path) as reader:
         for table in reader.tables():
             if progress:

@@ -1,4 +1,4 @@
-"""The packets of a capture, by either decoder."""
+"""Packets of a capture, by either decoder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tables_of(
     facts: dict[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[PacketTable]:
-    """Yield successive tables of a capture; ``facts`` is filled at the end with what is known of the file.
+    """Yield tables of a capture; ``facts`` is filled at the end (PacketTable.source).
 
     Raises CaptureError.
     """
@@ -47,7 +47,7 @@ def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[Packe
 
 
 def read_capture(path: str | Path, *, decoder: DecoderName = "native") -> PacketTable:
-    """Read the whole capture as one table (about 55 bytes per packet). Raises CaptureError."""
+    """Read a capture as one table (55 bytes per packet). Raises CaptureError."""
     facts: dict[str, Any] = {}
     with rereadable(path) as file:
         tables = list(tables_of(file, decoder, facts=facts))

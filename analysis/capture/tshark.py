@@ -1,7 +1,7 @@
-"""Running tshark: an argv list, its own session, a time limit, and its errors as ours.
+"""tshark as a process: argument list, session, time limit and errors.
 
-A capture's name and a display filter are single arguments; no shell ever sees them. The reader's own Wireshark preferences, profiles
-and scripts are left out, so that the same capture gives the same answer everywhere.
+The name of a capture and a display filter are single arguments without a shell. Wireshark preferences, profiles and scripts of the
+account are ignored, so that a capture gives the same result everywhere.
 """
 
 from __future__ import annotations
@@ -26,30 +26,29 @@ from analysis.packets import NO_TIME
 
 LONGEST_FILTER: Final = 2000
 MOST_NS: Final = 2**62 // 10**9 * 10**9
-"""Stamps are held inside of this, as those of the native decoder (kernels.frames.framing)."""
+"""Limit of stamps, as in the native decoder (kernels.frames.framing)."""
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
 _CUT_SHORT: Final = "cut short in the middle of a packet"
 
 
 class TsharkRun:
-    """A running tshark: read ``stdout`` to its end, then look at ``truncated``."""
+    """A running tshark: read ``stdout`` to its end, then check ``truncated``."""
 
     def __init__(self, process: subprocess.Popen[bytes], stdout: IO[bytes]) -> None:
         self.stdout = stdout
         self.truncated = False
-        """The capture ends inside a record; everything before it was read."""
+        """The capture ends inside a record; all earlier ones were read."""
         self.expired = False
         self.enough = False
-        """Set by the reader who needs no more: tshark is ended at once, however far it still would have to search."""
+        """Set by the caller if it needs no more packets: tshark is killed at once."""
         self._process = process
 
     def expire(self) -> None:
-        """Called by the clock: time is up."""
         self.expired = True
         self.stop()
 
     def stop(self) -> None:
-        """KILL to the whole session: tshark hears no TERM while its output waits for a reader, and reading a file leaves nothing behind."""
+        """Kill the session: tshark ignores TERM while its output is blocked."""
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -58,10 +57,9 @@ class TsharkRun:
 
 @contextmanager
 def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None) -> Iterator[TsharkRun]:
-    """tshark reading the capture ``path``; leaving the block early ends it.
+    """Run tshark on the capture ``path``; leaving the block early kills it.
 
-    Raises UnreadableCapture for a file that is none, DecoderError when tshark is missing, fails or needs longer than
-    ``timeout_s``.
+    Raises UnreadableCapture for other files, DecoderError if tshark is missing, fails or takes longer than ``timeout_s``.
     """
     if not Path(path).is_file():
         raise UnreadableCapture(f"{path}: no such file")
@@ -95,16 +93,16 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
 def selection(
     frames: tuple[int, int] | None, seconds: tuple[float, float] | None, display_filter: str | None, limit: int
 ) -> list[str]:
-    """The arguments of tshark for the first ``limit`` packets of ``frames`` and ``seconds`` that pass the filter; both ends belong to them.
+    """Return tshark's arguments for the first ``limit`` packets that match.
 
-    Frames are numbered from 1, seconds count from the first packet. It may print more than ``limit``: the reader ends it. Raises
-    ValueError for numbers that are none of these, FilterError.
+    ``frames`` are numbered from 1, ``seconds`` count from the first packet, both inclusive. tshark may print more than ``limit``: the
+    caller stops it. Raises ValueError for invalid numbers, FilterError.
     """
     terms, arguments = [], []
     if limit < 1:
         raise ValueError("limit is at least 1")
     if display_filter and display_filter.strip():
-        _accepted(display_filter)  # alone: a filter that closes our parenthesis would pass together with it
+        _accepted(display_filter)  # separately: a filter that closes our parenthesis would pass in the whole expression
         terms.append(f"({display_filter})")
     if seconds is not None:
         begin_s, end_s = seconds
@@ -116,30 +114,30 @@ def selection(
         if not 1 <= first <= last:
             raise ValueError("frames are two numbers, from 1 on, the first not above the last")
         if not terms:
-            last = min(last, first + limit - 1)  # then every frame is one of those asked for
+            last = min(last, first + limit - 1)  # without other terms every frame matches
         terms.append(f"(frame.number >= {int(first)} && frame.number <= {int(last)})")
         arguments += ["-c", str(int(last))]
     return [*arguments, "-Y", " && ".join(terms)] if terms else [*arguments, "-c", str(limit)]
 
 
 def _plain(seconds: float) -> str:
-    """Without an exponent, which tshark calls no valid time."""
+    """Format without an exponent, which tshark does not accept."""
     whole_ns = round(abs(seconds) * 1_000_000_000)
     return f"{'-' if seconds < 0 else ''}{whole_ns // 1_000_000_000}.{whole_ns % 1_000_000_000:09d}"
 
 
 @lru_cache(maxsize=128)
 def _accepted(display_filter: str) -> None:
-    """``check_filter``, once for a filter: the next page of the same packets starts one tshark, not two."""
+    """Check a filter once, so that further pages of packets start one tshark."""
     check_filter(display_filter)
 
 
 def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:
-    """Raise FilterError, with tshark's own words, unless tshark accepts the display filter."""
+    """Raise FilterError with tshark's message for an invalid display filter."""
     if len(display_filter) > LONGEST_FILTER:
         raise FilterError(f"a display filter has at most {LONGEST_FILTER} characters")
     if not display_filter.isprintable():
-        raise FilterError("a display filter has printable characters only")
+        raise FilterError("a display filter has only printable characters")
     with tempfile.TemporaryFile() as errors:
         process = _start(["-r", "-", "-Y", display_filter], subprocess.PIPE, errors)
         try:
@@ -156,7 +154,7 @@ def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:
 
 
 def _start(arguments: Sequence[str], stdin: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    nowhere = "/nonexistent"  # Debian promises that nobody creates it
+    nowhere = "/nonexistent"  # reserved by Debian policy
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "WIRESHARK_CONFIG_DIR": nowhere, "XDG_CONFIG_HOME": nowhere}
     try:
         return subprocess.Popen(
@@ -174,7 +172,7 @@ def _start(arguments: Sequence[str], stdin: int, errors: IO[bytes]) -> subproces
 
 
 def _judge(path: str | Path, code: int, errors: str) -> bool:
-    """Whether tshark's complaint is only a cut-off tail; anything else is raised."""
+    """Return True if the capture is only truncated; raise other errors of tshark."""
     if _CUT_SHORT in errors:
         return True
     text = _first_words(errors)
@@ -184,7 +182,7 @@ def _judge(path: str | Path, code: int, errors: str) -> bool:
 
 
 def _first_words(errors: str) -> str:
-    """tshark's first line that is about the matter, without its name."""
+    """Return tshark's first relevant line, without its name."""
     for line in errors.splitlines():
         text = line.removeprefix("tshark: ").strip()
         if text and not text.startswith("Running as user"):
@@ -193,11 +191,11 @@ def _first_words(errors: str) -> str:
 
 
 def nanoseconds(epoch: str) -> int:
-    """Seconds with a fraction, as tshark prints them; NO_TIME where the format records none."""
+    """Parse seconds with a fraction, as tshark prints them; NO_TIME for no text."""
     if not epoch:
         return int(NO_TIME)
     seconds, _, fraction = epoch.partition(".")
     sign = -1 if seconds.startswith("-") else 1
-    # more than nine digits are nanoseconds all the same: of more than a second
+    # more than nine digits are nanoseconds of more than a second
     ns = int(seconds) * 1_000_000_000 + sign * int(fraction.ljust(9, "0") or "0")
     return min(max(ns, -MOST_NS), MOST_NS)

@@ -1,6 +1,6 @@
-"""The command line: arguments here, what each command does in ``analysis.command_line.commands``.
+"""Arguments of the command line; the commands are in ``analysis.command_line.commands``.
 
-Exit status: 0 done, 1 wrong use, 2 a capture that could not be analysed (one line on standard error).
+Exit status: 0 success, 1 usage error, 2 a capture that could not be analysed (one line on standard error).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXIT_UNREADABLE = 2
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse leaves with 2 on wrong use; here 2 means an unreadable capture."""
+    """Exits with 1 on usage errors, because 2 means an unreadable capture."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         self.print_usage(sys.stderr)
@@ -36,12 +36,12 @@ def _range(text: str, highest: int, what: str) -> tuple[int, int]:
 
 
 def port_range(text: str) -> tuple[int, int]:
-    """LO-HI or one port; argparse.ArgumentTypeError otherwise."""
+    """Parse LO-HI or one port. Raises argparse.ArgumentTypeError."""
     return _range(text, 65_535, "ports")
 
 
 def frame_range(text: str) -> tuple[int, int]:
-    """FIRST-LAST or one frame number, from 1 as in Wireshark; argparse.ArgumentTypeError otherwise."""
+    """Parse FIRST-LAST or one frame number, from 1. Raises argparse.ArgumentTypeError."""
     first, last = _range(text, 2**32, "frame numbers")
     if first == 0:
         raise argparse.ArgumentTypeError("frames are numbered from 1")
@@ -49,14 +49,14 @@ def frame_range(text: str) -> tuple[int, int]:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0; argparse.ArgumentTypeError otherwise."""
+    """Parse a whole number above 0. Raises argparse.ArgumentTypeError."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
     return int(text)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Every command with its options; ``run`` names the function of ``analysis.command_line.commands``."""
+    """Build the parser; ``run`` names a function of the module ``commands``."""
     parser = _Parser(prog="python -m analysis", description="Packet analysis of MPI traffic.")
     commands = parser.add_subparsers(dest="run", required=True, metavar="COMMAND", parser_class=_Parser)
     json_option = _Parser(add_help=False)
@@ -78,26 +78,25 @@ def build_parser() -> argparse.ArgumentParser:
     dissect.add_argument("--filter", metavar="EXPRESSION", help="a Wireshark display filter")
     dissect.add_argument("--limit", type=positive, default=50, metavar="N")
 
-    compare = commands.add_parser("compare", parents=[common], help="every metric of two captures side by side")
+    compare = commands.add_parser("compare", parents=[common], help="compare the metrics of two captures")
     compare.add_argument("a", metavar="A")
     compare.add_argument("b", metavar="B")
     return parser
 
 
 def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
-    """The commands that show one analysis from several sides."""
     stats = commands.add_parser("stats", parents=[common], help="every metric of the catalogue")
     stats.add_argument("files", nargs="+", metavar="FILE")
-    stats.add_argument("--legacy", action="store_true", help="the report of 2011 beside the sound figures")
+    stats.add_argument("--legacy", action="store_true", help="add the report of 2011")
     stats.add_argument("--rtt", metavar="SECONDS", help="mean of the pings, for --legacy")
     stats.add_argument("--bootstrap", type=int, default=0, metavar="N", help="replicates for p-values of the fits")
 
     flows = commands.add_parser("flows", parents=[common], help="one line per connection")
     flows.add_argument("--limit", type=positive, metavar="N", help="only the N connections with most bytes")
     flows.add_argument(
-        "--interarrival", action="store_true", help="inter-arrival times of each, both ways and each way"
+        "--interarrival", action="store_true", help="inter-arrival times of each connection and direction"
     )
-    matrix = commands.add_parser("matrix", parents=[common], help="who sent how much to whom")
+    matrix = commands.add_parser("matrix", parents=[common], help="traffic between hosts or ranks")
     matrix.add_argument("--by", choices=("hosts", "ranks"), default="ranks")
     matrix.add_argument("--quantity", default="wire_bytes", help="packets, wire_bytes, payload_bytes ...")
     series = commands.add_parser("series", parents=[common], help="packets and bytes over time")
@@ -107,15 +106,15 @@ def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return the exit status."""
     options = build_parser().parse_args(arguments)
     try:
-        commands = import_module("analysis.command_line.commands")  # --help does without numba
+        commands = import_module("analysis.command_line.commands")  # --help does not need numba
         getattr(commands, options.run)(options)
         sys.stdout.flush()
     except (CaptureError, ValueError) as error:
         print(f"analysis: {error}", file=sys.stderr)
         return EXIT_UNREADABLE if isinstance(error, CaptureError) else EXIT_WRONG_USE
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

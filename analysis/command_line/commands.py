@@ -1,6 +1,6 @@
-"""What each command of the command line does: one function per command, named like it.
+"""Commands of the command line: one function per command, with its name.
 
-Tables are for readers and follow the terminal; JSON keeps the library's names.
+Tables are for people; JSON has the names of the library.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from analysis.traffic.flow_gaps import interarrival_by_connection
 from analysis.traffic.interarrival import QUANTILES
 
 LONG_FILE_BYTES: Final = 200_000_000
-"""Files that take more than a second or so show how far they are, when a person watches."""
+"""Longer files show a progress bar on terminals."""
 
 
 @contextmanager
 def _progress(path: str | Path) -> Iterator[Callable[[int, int], None] | None]:
-    """A callback that draws a bar on standard error, or None where nobody would see it or need it."""
+    """Yield a callback that draws a progress bar; None if it is not needed."""
     try:
         long = Path(path).stat().st_size > LONG_FILE_BYTES
     except OSError:
@@ -38,7 +38,7 @@ def _progress(path: str | Path) -> Iterator[Callable[[int, int], None] | None]:
     if not long or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # a tenth of a second that only long files may cost
+    from rich.console import Console  # takes 0.1 s, which only long files may cost
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -64,7 +64,7 @@ def _print_json(value: Any) -> None:
 
 
 def stats(options: argparse.Namespace) -> None:
-    """Every metric of every file."""
+    """Print all metrics of all files."""
     if options.json:
         results = [_stats_json(_analyse(path, options), options) for path in options.files]
         _print_json(results[0] if len(results) == 1 else results)
@@ -113,7 +113,7 @@ _FLOW_COLUMNS: Final = (
 
 
 def flows(options: argparse.Namespace) -> None:
-    """One line per connection, those with most bytes first."""
+    """Print one line per connection, those with most bytes first."""
     columns: tuple[tuple[str, str], ...] = _FLOW_COLUMNS
     with rereadable(options.file) as file:
         result = replace(_analyse(file, options), file=options.file)
@@ -142,7 +142,7 @@ def _add_interarrival(flows: list[dict[str, Any]], file: str | Path, decoder: De
 
 
 def matrix(options: argparse.Namespace) -> None:
-    """Rows send, columns receive."""
+    """Print a matrix: rows send, columns receive."""
     result = _analyse(options.file, options)
     chosen = result.matrices[options.by]
     if options.json:
@@ -164,7 +164,7 @@ def matrix(options: argparse.Namespace) -> None:
 
 
 def series(options: argparse.Namespace) -> None:
-    """Tab-separated columns: time since the first packet, packets, bytes, payload."""
+    """Print tab-separated columns: time, packets, bytes, payload."""
     result = _analyse(options.file, options)
     chosen = (result if options.scope == "all" else result.mpi).series
     if options.json:
@@ -177,7 +177,7 @@ def series(options: argparse.Namespace) -> None:
 
 
 def packets(options: argparse.Namespace) -> None:
-    """Decoded packets, one row per frame."""
+    """Export decoded packets, one row per frame."""
     from analysis.capture.export import write_packets  # polars is only needed here
 
     count = write_packets(options.file, options.output, decoder=options.decoder)
@@ -185,7 +185,7 @@ def packets(options: argparse.Namespace) -> None:
 
 
 def dissect(options: argparse.Namespace) -> None:
-    """Full dissection trees as tshark sees them."""
+    """Print full dissection trees of tshark."""
     from analysis.capture.dissect import dissect as dissected  # pyshark is only needed here
 
     frames = dissected(options.file, frames=options.frames, display_filter=options.filter, limit=options.limit)
@@ -196,7 +196,7 @@ def dissect(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Every metric of A beside that of B, with B / A."""
+    """Print the metrics of A and B, and B / A."""
     a, b = _analyse(options.a, options), _analyse(options.b, options)
     if options.json:
         _print_json({"a": a.to_dict(), "b": b.to_dict(), "ratio": _ratios(a, b)})

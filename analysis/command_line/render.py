@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def cell(value: Any, unit: str) -> str:
-    """A number with its unit, text as it is, nothing for None."""
+    """Format a number with its unit; text stays, None is empty."""
     return "" if value is None else amount(value, unit) if unit else str(value)
 
 
 def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
-    """Columns of text, as wide as they need; ``right`` names the columns that hold numbers."""
+    """Align columns of text; ``right`` are the right-aligned ones."""
     lines = [list(row) for row in rows]
     if not lines:
         return ""
@@ -33,7 +33,7 @@ def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset())
 
 
 def metric_table(analysis: CaptureAnalysis) -> str:
-    """Every number of the catalogue that the capture holds, by section, all traffic beside MPI traffic."""
+    """Format the metrics of a capture by section, all traffic next to MPI traffic."""
     lines = [("", "all", "MPI")]
     for section, title in SECTION_TITLES.items():
         metrics = [m for m in METRICS.values() if m.section == section and m.id in analysis.metrics]
@@ -49,16 +49,16 @@ def _row(entry: Metric, analysis: CaptureAnalysis) -> tuple[str, str, str]:
 
 
 def fit_table(fits: Iterable[dict[str, Any]]) -> str:
-    """Families best first: parameters, dAIC, KS distance, p-value when it was asked for."""
+    """Format the fits, best first: parameters, dAIC, KS distance, p-value if computed."""
     lines = [("  family", "parameters", "dAIC", "KS distance", "p")]
     for fit in fits:
         parameters = ", ".join(f"{name} {significant(value)}" for name, value in fit["parameters"].items())
         p_value = significant(fit["p_value"], 3) if "p_value" in fit else ""
-        found = (significant(fit["d_aic"]), significant(fit["ks_distance"]), p_value)
-        lines.append((f"  {fit['distribution']}", parameters, *found))
+        figures = (significant(fit["d_aic"]), significant(fit["ks_distance"]), p_value)
+        lines.append((f"  {fit['distribution']}", parameters, *figures))
     return table(lines, right=frozenset({2, 3, 4}))
 
 
 def missing_table(analysis: CaptureAnalysis) -> str:
-    """What is not available, and why."""
+    """Format the absent metrics with their reasons."""
     return table((f"  {METRICS[i].label}", reason) for i, reason in analysis.not_available.items() if i in METRICS)

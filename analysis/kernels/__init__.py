@@ -1,6 +1,6 @@
-"""numba loops only: a kernel reads arrays and writes arrays, and its caller has checked everything before.
+"""Kernels compiled by numba: loops over arrays, whose callers have checked all arguments.
 
-Kernels release the interpreter lock, so two of them run side by side in threads of one process. None uses numba's own
+Kernels release the interpreter lock, so two of them run in parallel in threads of one process. None uses numba's own
 threading layer, which does not survive a fork (Celery prefork).
 """
 
@@ -20,11 +20,11 @@ from typing import Any, TypeVar, cast
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _KEEP_OUTDATED_S = 7 * 86_400
-"""Processes that still run the old code may look their kernels up for a while."""
+"""Processes that still run the old code may load its kernels."""
 
 
 def _fingerprint() -> str:
-    """Name one state of all kernels: numba does not notice when a function that a kernel calls has changed."""
+    """Name the state of all kernels; numba does not notice changed callees."""
     digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
     for source in sorted([*Path(__file__).parent.rglob("*.py"), Path(__file__).parents[1] / "packets.py"]):
         digest.update(source.read_bytes())
@@ -32,25 +32,25 @@ def _fingerprint() -> str:
 
 
 def _parents() -> Iterator[Path]:
-    """Directories for compiled kernels, best first: beside the sources, in the user's cache, the user's own below /tmp.
+    """Yield directories for compiled kernels, best first.
 
-    No directory is shared with other users: they would choose the machine code that we run.
+    No directory is writable by other users, who could replace the machine code.
     """
     sources = Path(__file__).parent
     if os.access(sources, os.W_OK):
         yield sources / "__pycache__"
     with contextlib.suppress(RuntimeError):  # a user without a home directory
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankwire-kernels"
-    own = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
+    private = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
     with contextlib.suppress(OSError):
-        own.mkdir(mode=0o700)
-    if own.exists() and (status := own.lstat()).st_uid == os.getuid() and stat.S_IMODE(status.st_mode) == 0o700:
-        yield own
-    yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))  # another user took that name
+        private.mkdir(mode=0o700)
+    if private.exists() and (status := private.lstat()).st_uid == os.getuid() and stat.S_IMODE(status.st_mode) == 0o700:
+        yield private
+    yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))  # another user owns that name
 
 
 def _cache_directory() -> Path:
-    """Make the directory for this state of the kernels, and remove those of states older than a week."""
+    """Create the directory for this state of the kernels; remove old ones."""
     name = f"compiled-{_fingerprint()}"
     for parent in _parents():
         try:
@@ -69,20 +69,13 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_cache_directory())
 
 
-def jit(function: Function) -> Function:
-    """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
-    return _compiled(function, inline=False)
+def jit(function: Function, *, forceinline: bool = False) -> Function:
+    """Compile on first call, cache on disk, run without the interpreter lock."""
+    from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
+
+    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", forceinline=forceinline)(function))
 
 
 def inlined(function: Function) -> Function:
-    """Compile as ``jit`` does, and make it a part of the loop that calls it, however long it is.
-
-    A call passes a dozen numbers through memory and checks a status afterwards.
-    """
-    return _compiled(function, inline=True)
-
-
-def _compiled(function: Function, *, inline: bool) -> Function:
-    from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
-
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy", forceinline=inline)(function))
+    """Compile like ``jit``, and inline: calls would pass numbers through memory."""
+    return jit(function, forceinline=True)

@@ -1,4 +1,4 @@
-"""One pass over the packets: the chain of messages that wait for each other. Definitions: docstring of analysis.traffic.chains."""
+"""Critical path of messages, in one pass over the packets. Definitions: analysis.traffic.chains."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.packets import ACK, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
 CHAIN: Final = np.dtype(
@@ -18,8 +17,8 @@ CHAIN: Final = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-"""``end_ns``: when all that the chain explains is over; a part that would end behind the packet that it explains is cut there.
-``owed_ns``: volume that came sooner than the link's rate allows: one that was idle hands a burst over, and rests afterwards."""
+"""``end_ns``: the end of the explained time; parts are cut at the packet that they explain. ``owed_ns``: volume that came sooner than
+the link's rate allows, because an idle link may transmit a burst and pause afterwards."""
 
 HOST: Final = np.dtype(
     [
@@ -29,19 +28,19 @@ HOST: Final = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-"""Chains behind what the host sent last, behind what it has heard, behind what its port received; ``turn_ns`` from the capture
-point to the host and back, smallest of its handshakes, UNKNOWN before the first; ``sent_way`` which way the last data went.
-Arrivals on their way to it: the place of the oldest in its ring, how many, when the newest of them began. Copies are made late, as
-they were half of the work: the newest arrival's chain is ``into``, and the data of ``sent_way`` have the chain ``sent``."""
+"""Chains of the last data sent, of the data heard and of the data received by the port; ``turn_ns`` from the capture point to the
+host and back, smallest of its handshakes, UNKNOWN before the first; ``sent_way`` direction of the last data. Arrivals in transit to
+it: index of the oldest in its ring, count, start of the newest. Copies are deferred, because they were half of the work: the newest
+arrival has the chain ``into``, the data of ``sent_way`` the chain ``sent``."""
 
 ARRIVAL: Final = np.dtype([("chain", CHAIN), ("time_ns", np.int64)], align=True)
 PENDING: Final = 32
-"""Arrivals on their way to one host; a power of two."""
+"""Arrivals in transit to one host; a power of two."""
 
 WAY: Final = np.dtype(
     [("data", CHAIN), ("acked", CHAIN), ("last_ns", np.int64), ("ack_ns", np.int64), ("highest", np.int64)], align=True
 )
-"""One direction of a flow: the chain of its last data, and of the first pure ACK behind them."""
+"""One direction of a flow: the chain of its last data, and of the first pure ACK after them."""
 
 HAND: Final = np.dtype([("syn_ns", np.int64), ("syn_ack_ns", np.int64), ("initiator", np.int64)], align=True)
 """A flow's handshake."""
@@ -50,16 +49,16 @@ UNKNOWN: Final = -1
 _NEVER = NO_TIME
 
 arrival_at = record_at(ARRIVAL)
-"""An array in its place costs atomic reference counts in functions with several exits: a fifth of the time (kernels.pointers)."""
+"""An array instead costs atomic reference counts in functions with several exits: a fifth of the time (kernels.raw)."""
 
 _NEARLY = 0.9
-"""A wait of this share of the turn counts as one: arrivals are kept by sixteenths of it, and stamps scatter."""
+"""A wait of this share of the turn counts as one: arrivals are grouped by sixteenths of it, and stamps scatter."""
 _KEPT_APART = 16
 _PROMPTLY = 1.25
 _WORTH = 0.5
-"""A wait for what was heard must explain this share of a turn more than the host's own packets do."""
+"""A wait for heard data must explain this share of a turn more than the host's own packets."""
 _BEHIND = 1.5
-"""A packet no later than this many times its own length behind the one before has queued behind it."""
+"""A packet within this multiple of its transmission time after another one has queued behind it."""
 _HALF = 1 << 31
 _MASK = (1 << 32) - 1
 
@@ -81,7 +80,7 @@ def _copy(source: Any, target: Any) -> None:
 
 @inlined
 def _carry(chain: Any, needs_ns: int, burst_ns: int, now: int) -> None:
-    """A packet more, as far as the time since the one before holds it; what it does not hold is owed, ``burst_ns`` at most."""
+    """Add a packet as far as the elapsed time allows; owe up to ``burst_ns``."""
     due_ns = needs_ns + chain.owed_ns
     paid_ns = max(min(due_ns, now - chain.end_ns), 0)
     chain.volume_ns += paid_ns
@@ -91,9 +90,9 @@ def _carry(chain: Any, needs_ns: int, burst_ns: int, now: int) -> None:
 
 @jit
 def _wait(source: Any, target: Any, heard: bool, wait_ns: int, now: int) -> None:
-    """``target`` becomes ``source`` and a wait until ``now``: for what was ``heard``, else for a time-out.
+    """Set ``target`` to ``source`` and a wait: for ``heard`` data or a time-out.
 
-    What a port was still to receive when the wait began is taken back: the host went on without it, so it came sooner.
+    Data that the port had not yet received when the wait began are subtracted: the host continued without them.
     """
     _copy(source, target)
     target.owed_ns = 0
@@ -108,7 +107,7 @@ def _wait(source: Any, target: Any, heard: bool, wait_ns: int, now: int) -> None
 
 @jit
 def _adopt(source: Any, target: Any, heard: bool, wait_ns: int, worth_ns: float, now: int) -> None:
-    """Wait for ``source``, where that explains ``worth_ns`` more than ``target`` does."""
+    """Wait for ``source`` if that explains ``worth_ns`` more than ``target``."""
     too_long_ns = max(source.end_ns - (now - wait_ns), 0)
     if explained_ns(source) - too_long_ns + wait_ns > explained_ns(target) + worth_ns:
         _wait(source, target, heard, wait_ns, now)
@@ -116,7 +115,7 @@ def _adopt(source: Any, target: Any, heard: bool, wait_ns: int, worth_ns: float,
 
 @inlined
 def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
-    """Move what has reached host ``s`` by ``now`` from its ring to its chain ``heard``."""
+    """Move arrivals at host ``s`` by ``now`` from its ring to its chain ``heard``."""
     wait_ns = _NEARLY * host.turn_ns
     while host.count > 0:
         arrival = arrival_at(pending, room, s * PENDING + host.first)
@@ -132,7 +131,7 @@ def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
 
 @inlined
 def _arrive(host: Any, pending: int, room: int, d: int, chain: Any, needs_ns: int, now: int) -> None:
-    """A packet with ``chain`` goes to host ``d``: behind what its port received before, or as it comes."""
+    """Add an arrival with ``chain`` at host ``d``, after data of its port."""
     into = host.into
     if host.count == 0 or (now - host.began_ns) * _KEPT_APART >= max(host.turn_ns, 0):
         if host.count > 0:
@@ -150,7 +149,7 @@ def _arrive(host: Any, pending: int, room: int, d: int, chain: Any, needs_ns: in
 
 @inlined
 def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: float) -> bool:
-    """Below the highest byte and no sooner than the sender can have learnt of a loss: sooner is reordering.
+    """Return True for data below the highest byte, later than a round trip.
 
     One byte just below the highest is a keep-alive, or a probe of a closed window.
     """
@@ -162,7 +161,7 @@ def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: fl
 
 @inlined
 def _send(host: Any, way: Any, last: Any, w: int, needs_ns: int, burst_ns: int, again: bool, now: int) -> None:
-    """The chain of a data packet: the longest of those that it can have waited for, and its own bytes."""
+    """Extend the longest chain that a data packet can have waited for."""
     chain = host.sent
     if host.sent_way != w:
         if host.sent_way != UNKNOWN:
@@ -188,7 +187,7 @@ def _send(host: Any, way: Any, last: Any, w: int, needs_ns: int, burst_ns: int, 
 
 @inlined
 def _acknowledge(host: Any, peer: Any, now: int) -> None:
-    """Keep the first pure ACK behind the peer's last data: it may be what the peer waits for."""
+    """Record the first pure ACK after the peer's last data."""
     waits = peer.last_ns != _NEVER and (peer.ack_ns == _NEVER or peer.ack_ns < peer.last_ns)
     if waits and host.heard_ns != _NEVER and host.turn_ns != UNKNOWN:
         peer.ack_ns = now
@@ -204,7 +203,7 @@ def _measure_turn(host: Any, since_ns: int, now: int) -> None:
 
 @jit
 def _shake_hands(hand: Any, sender: Any, direction: int, flags: int, now: int) -> None:
-    """Times of the handshake, while nothing is repeated: to the accepting host and back, to the opening one and back."""
+    """Time both halves of a handshake without repeated packets."""
     if flags & SYN and not flags & ACK:
         first = hand.syn_ns == _NEVER or hand.syn_ack_ns != _NEVER
         hand.syn_ns = now if first else _NEVER

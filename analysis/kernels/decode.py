@@ -1,7 +1,7 @@
 """Headers of captured frames to columns: link layer, the innermost IPv4 or IPv6, TCP, UDP, ICMP.
 
 Sources: RFC 791, 8200, 9293, 768. ``end``, the address behind the captured bytes, bounds every read. Only ``decode``
-touches arrays: see kernels.raw.
+accesses arrays: see kernels.raw.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
+from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
 from analysis.kernels.frames.encapsulation import (
     CUT_OFF,
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
     HIDDEN,
-    NOWHERE,
-    Around,
+    NO_NETWORK,
     begins_fragments,
-    behind_authentication,
     behind_protocol,
     behind_tags,
-    under_outer_vlans,
 )
-from analysis.kernels.frames.link_layers import ETHERNET, link_layer, untagged_bytes
-from analysis.kernels.handshake_signatures import greeting
+from analysis.kernels.frames.link_layers import ETHERNET, link_layer
+from analysis.kernels.handshake_signatures import handshake_signature
 from analysis.kernels.raw import signed, u8, u16, u32, u64
 from analysis.packets import (
     CUT,
@@ -36,9 +33,9 @@ from analysis.packets import (
     IPV4,
     IPV6,
     NO_FLOW,
-    NO_GREETING,
     NO_HOST,
     NO_SCALE,
+    NO_SIGNATURE,
     REVERSE,
     SYN,
     TCP,
@@ -55,10 +52,10 @@ _8 = np.uint64(8)
 
 @jit
 def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
-    """Walk the extension headers: (offset of the transport header, its protocol, later fragment, cut short)."""
+    """Walk the extension headers: (offset, protocol, later fragment, truncated)."""
     protocol = u8(at + 6, end)
     transport = 40
-    while protocol in (0, 43, 60, 135, 51, 44):  # hop-by-hop, routing, destination, mobility, AH, fragment
+    while protocol in (0, 43, 60, 135, 44):  # hop-by-hop, routing, destination, mobility, fragment
         here = at + transport
         if here + 8 > end:
             return transport, protocol, False, True
@@ -67,8 +64,6 @@ def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
             if u16(here + 2, end) & 0xFFF8:
                 return transport + 8, following, True, False
             transport += 8
-        elif protocol == 51:
-            transport += (u8(here + 1, end) + 2) * 4
         else:
             transport += (u8(here + 1, end) + 1) * 8
         protocol = following
@@ -77,18 +72,15 @@ def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
 
 @jit
 def ipv4_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int, int, np.uint64]:
-    """(kind, offset of the transport header, length field, protocol, source, destination, fingerprint so far).
+    """Return kind, header size, length, protocol, source, destination, fingerprint.
 
-    The kind has FRAGMENT for a later fragment, and CUT alone for a header that contradicts itself.
+    The kind has FRAGMENT for a later fragment, and is CUT for a contradictory header.
     """
     transport = (u8(ip, end) & 15) * 4
     if transport < 20 or u8(ip, end) >> 4 != 4:
         return CUT, 0, 0, 0, 0, 0, np.uint64(0)
     kind = IPV4 | FRAGMENT if u16(ip + 6, end) & 0x1FFF else IPV4
     protocol = u8(ip + 9, end)
-    if protocol == 51 and kind == IPV4:
-        l4, protocol = behind_authentication(ip + transport, end, protocol)
-        transport = l4 - ip
     source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
     destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
     mark = np.uint64(u32(ip + 4, end)) << _32
@@ -97,7 +89,7 @@ def ipv4_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
 
 @jit
 def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int, int, np.uint64]:
-    """As for IPv4; IPV6 and CUT when the extension headers are cut short."""
+    """Return the same for IPv6; IPV6 | CUT if extension headers are truncated."""
     if u8(ip, end) >> 4 != 6:
         return CUT, 0, 0, 0, 0, 0, np.uint64(0)
     length = u16(ip + 4, end)
@@ -112,41 +104,41 @@ def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
 
 @jit
 def innermost(
-    ip: int, end: int, ethertype: int, room: int, around: Around, tables: int
-) -> tuple[int, int, int, Around]:
-    """(address, EtherType, bytes that its frame has for it, around) of the innermost IP packet of the one at ``ip``."""
+    ip: int, end: int, ethertype: int, room: int, network: np.uint64, tables: int
+) -> tuple[int, int, int, np.uint64]:
+    """Return address, EtherType, room and network of the innermost IP packet."""
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
             if ip + 20 > end or u8(ip, end) < 0x45 or u8(ip, end) > 0x4F or u16(ip + 6, end) & 0x1FFF:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             length = u16(ip + 2, end)
-            at, protocol = behind_authentication(ip + (u8(ip, end) & 15) * 4, end, u8(ip + 9, end))
+            at, protocol = ip + (u8(ip, end) & 15) * 4, u8(ip + 9, end)
         else:
             if ip + 40 > end or u8(ip, end) >> 4 != 6:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             length = u16(ip + 4, end)
             length += 40 if length > 0 else 0
             transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
             if later_fragment or cut:
-                return ip, ethertype, room, around
+                return ip, ethertype, room, network
             at = ip + transport
         if protocol == 6:
-            return ip, ethertype, room, around
-        inside, following, around_inner = behind_protocol(at, end, protocol, around)
+            return ip, ethertype, room, network
+        inside, following, network_inside = behind_protocol(at, end, protocol, network)
         if following < 0:
-            known = tables_at(tables, 1, 0)
-            known.hidden += following == HIDDEN
-            known.cut_off += following == CUT_OFF
-            return ip, ethertype, room, around
+            state = tables_at(tables, 1, 0)
+            state.hidden += following == HIDDEN
+            state.cut_off += following == CUT_OFF
+            return ip, ethertype, room, network
         room = (min(room, length) if length > 0 else room) - (inside - ip)
-        ip, ethertype, around = inside, following, around_inner
+        ip, ethertype, network = inside, following, network_inside
     tables_at(tables, 1, 0).hidden += 1
-    return ip, ethertype, room, around
+    return ip, ethertype, room, network
 
 
 @jit
 def syn_options(at: int, end: int) -> tuple[int, int]:
-    """(window scale or NO_SCALE, MSS or 0) from the TCP options between two addresses."""
+    """Return window scale (or NO_SCALE) and MSS (or 0) of TCP options."""
     scale, mss = signed(NO_SCALE), 0
     while at < end:
         kind = u8(at, end)
@@ -168,7 +160,7 @@ def syn_options(at: int, end: int) -> tuple[int, int]:
 
 @inlined
 def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np.uint64:
-    """Everything of the TCP header but its checksum; time stamps tell a true retransmission from a frame seen twice."""
+    """Hash the TCP header and options without the checksum."""
     value = mix(value, u64(l4, end))
     value = mix(value, u64(l4 + 8, end))
     option = l4 + 20
@@ -180,7 +172,7 @@ def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np
 
 @inlined
 def usual_content(frame: int, end: int, link: int, wire: int) -> int:
-    """Bytes behind the IP header of what nearly all packets are: an unbroken TCP segment over IPv4 and Ethernet. 0 for others."""
+    """Return the IP payload of plain TCP over IPv4 over Ethernet; 0 for others."""
     ip = frame + 14
     if link != ETHERNET or ip + 40 > end or u16(frame + 12, end) != ETHERTYPE_IPV4 or u8(ip, end) != 0x45:
         return 0
@@ -191,7 +183,7 @@ def usual_content(frame: int, end: int, link: int, wire: int) -> int:
 
 
 class Columns(NamedTuple):
-    """Arrays of shape (N,): where the frame of each packet begins and its link type, then the columns of a PacketTable."""
+    """Arrays of shape (N,): offset and link type of each frame, then the columns of a PacketTable."""
 
     offset: Any
     link: Any
@@ -216,10 +208,10 @@ class Columns(NamedTuple):
 
 @jit
 def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables: int) -> None:
-    """Fill the columns behind ``cap_len``, and the rows of ``handshakes``, of which there are as many as packets in a table.
+    """Fill the columns after ``cap_len``, and ``handshakes``.
 
-    ``data`` is the address that offsets count from, ``first_row`` what handshakes count from. One long function,
-    because columns passed on would cost more than the decoding.
+    Offsets count from the address ``data``, handshakes from ``first_row``. The function is long because passing columns to others
+    would cost more than the decoding.
     """
     offsets, links, orig_len, cap_len, kind = (
         columns.offset,
@@ -231,7 +223,7 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
     src, dst, sport, dport, flow = columns.src, columns.dst, columns.sport, columns.dport, columns.flow
     payload, seq, ack, window, tcp_flags = columns.payload, columns.seq, columns.ack, columns.window, columns.tcp_flags
     wscale, mss, fingerprint = columns.wscale, columns.mss, columns.fingerprint
-    known = tables_at(tables, 1, 0)
+    state = tables_at(tables, 1, 0)
     for i in range(len(offsets)):
         frame = data + offsets[i]
         end = frame + signed(cap_len[i])
@@ -270,29 +262,27 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             fingerprint[i] = 0
             l2, ethertype = link_layer(frame, end, links[i])
             ip = frame + l2
-            around = NOWHERE
-            if l2 > 14:
-                around = under_outer_vlans(frame + untagged_bytes(links[i], l2), ip, end)
+            network = NO_NETWORK
             if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
-                ip, ethertype, around = behind_tags(ip, end, ethertype, around)
+                ip, ethertype, network = behind_tags(ip, end, ethertype, network)
                 if ethertype < 0:
-                    known.hidden += ethertype == HIDDEN
+                    state.hidden += ethertype == HIDDEN
                     if ethertype == CUT_OFF and cap_len[i] < orig_len[i]:
                         kind[i] = CUT
-                        known.unparsed += 1
+                        state.unparsed += 1
                     else:
-                        known.not_ip += 1
+                        state.not_ip += 1
                     continue
             room = max(signed(orig_len[i]) - (ip - frame), 0)
             cut_off = 0
             if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
-                before = known.cut_off
-                ip, ethertype, room, around = innermost(ip, end, ethertype, room, around, tables)
-                if known.cut_off > before and cap_len[i] < orig_len[i]:
+                before = state.cut_off
+                ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
+                if state.cut_off > before and cap_len[i] < orig_len[i]:
                     cut_off = CUT
             if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
                 kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
-                known.unparsed += 1
+                state.unparsed += 1
                 continue
             if ethertype == ETHERTYPE_IPV4:
                 frame_kind, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
@@ -300,7 +290,7 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
                 frame_kind, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
             kind[i] = frame_kind | cut_off
             if frame_kind == CUT:
-                known.unparsed += 1
+                state.unparsed += 1
                 continue
             src[i] = source
             dst[i] = destination
@@ -309,7 +299,7 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             beyond = ip_len > room
             if ip_len == 0 or beyond:  # 0: a super-segment, BIG TCP or a jumbogram: the field could not hold its length
                 ip_len = room
-            known.beyond_frame += beyond
+            state.beyond_frame += beyond
             l4 = ip + transport
             content = max(ip_len - transport, 0)
             if protocol != 6 and protocol != 17:
@@ -323,42 +313,40 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             b = u16(l4 + 2, end)
             sport[i] = a
             dport[i] = b
-            index, plain = -1, False
+            index = -1
             if source != NO_HOST and destination != NO_HOST:
-                index = find_flow(source, a, destination, b, np.uint64(protocol) | around[0] << _8, tables)
+                index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
                 if index >= 0:
                     flow[i] = index
-                    ends = flow_at(known.flow_list, known.flow_room, index)
+                    ends = flow_at(state.flow_list, state.flow_room, index)
                     if ends.a != source or ends.a_port != a:
                         frame_kind |= REVERSE
-                    if protocol == 6 or b == ROCE_PORT:
-                        plain = note_way(ends, frame_kind & REVERSE, around[1])
             if protocol == 17:
                 datagram = u16(l4 + 4, end)
-                # 0 stands for what a jumbogram of IPv6 holds; IPv4 has none, and hosts drop such a packet
+                # 0 is the length of an IPv6 jumbogram; IPv4 has none, and hosts drop such a packet
                 short = datagram < 8 and (datagram > 0 or ethertype == ETHERTYPE_IPV4)
                 if l4 + 6 > end or content < 8 or short:
                     kind[i] = frame_kind | CUT
                     continue
                 begins = begins_fragments(ip, end, ethertype)
-                known.beyond_frame += datagram > content and not begins and not beyond
+                state.beyond_frame += datagram > content and not begins and not beyond
                 payload[i] = (min(datagram, content) if datagram > 0 else content) - 8
                 kind[i] = frame_kind | UDP | cut_off
                 if b == ROCE_PORT and content >= 20 and l4 + 20 > end:
                     kind[i] = frame_kind | UDP | CUT
-                elif b == ROCE_PORT and content >= 20:  # what InfiniBand's base transport header says
+                elif b == ROCE_PORT and content >= 20:  # the base transport header of InfiniBand
                     window[i] = u8(l4 + 8, end)
                     ack[i] = u32(l4 + 12, end) & 0xFFFFFF
                     seq[i] = u32(l4 + 16, end) & 0xFFFFFF
                     tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
                 continue
-            if usual > 0 and index >= 0 and plain:
+            if usual > 0 and index >= 0:
                 recent.addresses, recent.ports, recent.flow = addresses, ports, index
                 recent.source, recent.destination, recent.kind = source, destination, frame_kind
         header = 0
-        if l4 + 16 <= end:  # what follows the window says nothing that is needed
+        if l4 + 16 <= end:  # fields after the window are not needed
             header = (u8(l4 + 12, end) >> 4) * 4
-        if header < 20 or header > content:  # cut short or malformed: not a TCP packet that anybody could follow
+        if header < 20 or header > content:  # truncated or malformed: not usable as a TCP packet
             kind[i] = frame_kind | CUT
             continue
         flags = u8(l4 + 13, end)
@@ -376,10 +364,10 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             mss[i] = segment
         mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) ^ (destination << 8) ^ 6))
         fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
-        jobid, rank = greeting(l4 + header, end, length)
-        if jobid != NO_GREETING:
-            entry = known.handshakes
+        jobid, rank = handshake_signature(l4 + header, end, length)
+        if jobid != NO_SIGNATURE:
+            entry = state.handshakes
             handshakes[entry, 0] = first_row + i
             handshakes[entry, 1] = jobid
             handshakes[entry, 2] = rank
-            known.handshakes = entry + 1
+            state.handshakes = entry + 1

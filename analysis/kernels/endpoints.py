@@ -1,4 +1,4 @@
-"""Hash tables of the hosts and flows seen so far, reached by the address of one record (see kernels.raw)."""
+"""Hash tables of hosts and flows, reached by the address of one record (see kernels.raw)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.packets import NO_HOST
 
 TABLES = np.dtype(
@@ -34,39 +33,29 @@ TABLES = np.dtype(
         ("recent", "i8"),
     ]
 )
-"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
+"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of the indexed records."""
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
-"""An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
+"""An IPv6 address; IPv4 is ::ffff:a.b.c.d."""
 FLOW = np.dtype(
     [
-        ("network", "u8"), ("a", "u4"), ("b", "u4"), ("a_way", "u4"), ("b_way", "u4"),
-        ("a_port", "u2"), ("b_port", "u2"), ("strays", "u2"), ("protocol", "u1"),
+        ("network", "u8"), ("a", "u4"), ("b", "u4"), ("a_port", "u2"), ("b_port", "u2"), ("protocol", "u1"),
     ],
     align=True,
 )  # fmt: skip
-"""Hosts and ports of endpoint A and B of a flow, each pair one behind the other, so that a table can show them as they lie here; the
-VLANs and labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different
-ones, MOST_STRAYS at most."""
-FLOW_ENDS = np.dtype(
-    [
-        ("network", "u8"), ("hosts", "u4", 2), ("a_way", "u4"), ("b_way", "u4"),
-        ("ports", "u2", 2), ("strays", "u2"), ("protocol", "u1"),
-    ],
-    align=True,
-)  # fmt: skip
+"""Hosts and ports of endpoint A and B of a flow, adjacent so that FLOW_ENDS can be a view."""
+FLOW_ENDS = np.dtype([("network", "u8"), ("hosts", "u4", 2), ("ports", "u2", 2), ("protocol", "u1")], align=True)
 """The same records as tables show them (analysis.packets)."""
-MOST_STRAYS = 65_535
 SLOT = np.dtype([("entry", "u4")])
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u4"), ("destination", "u4"), ("kind", "u1")],
     align=True,
 )
-"""What a TCP packet over IPv4 found in the tables, by its addresses and ports as they lie in its headers; ``kind`` is 0 while empty.
-Flows and hosts keep their numbers, so nothing in here grows old."""
+"""Table entries of a recent TCP packet over IPv4, by the addresses and ports in its headers; ``kind`` is 0 while empty. Flows and
+hosts keep their numbers, so entries never expire."""
 RECENT_ROOM = 1 << 12
 MOST_PROBES = 256
-"""Slots that are looked at for one entry: tables are half full at most, so that only addresses and ports that were chosen for the same
-few slots need more. Those have no room, as in a full table, instead of a search through all the others for every packet."""
+"""Slots searched for one entry: tables are at most half full, so only addresses and ports crafted for the same slots need more.
+Those count as without room, instead of a long search for every packet."""
 
 tables_at = record_at(TABLES)
 host_at = record_at(HOST)
@@ -80,11 +69,6 @@ _29 = np.uint64(29)
 _52 = np.uint64(52)
 _8 = np.uint64(8)
 _255 = np.uint64(255)
-_54 = np.uint64(54)
-_NUMBER_BITS = 22
-_NUMBERS = (1 << _NUMBER_BITS) - 1
-"""A slot of a flow holds its number + 1 and, above that, ten bits of its hash: others in its way are passed without a look at them,
-which would be a miss of the cache for each packet of a scan."""
 
 
 @inlined
@@ -95,46 +79,46 @@ def mix(value: np.uint64, word: np.uint64) -> np.uint64:
 
 @jit
 def slot_of(value: np.uint64, mask: int) -> int:
-    """Where to look first: every bit of ``value`` reaches the slot, or ranges of hosts and ports would share a few."""
+    """Return the first slot to search; all bits of ``value`` count."""
     return signed((value * _HASH) >> _32) & mask
 
 
 @jit
 def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
-    """Index of the address, entered when new; NO_HOST when there is no room for it."""
-    known = tables_at(tables, 1, 0)
-    mask = known.host_slot_count - 1
-    place = slot_of(mix(high, low * _HASH), mask)
-    entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
+    """Return the index of an address, added if new; NO_HOST without room."""
+    state = tables_at(tables, 1, 0)
+    mask = state.host_slot_count - 1
+    slot = slot_of(mix(high, low * _HASH), mask)
+    entry = signed(slot_at(state.host_slots, state.host_slot_count, slot).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
-        host = host_at(known.host_list, known.host_room, entry - 1)
+        host = host_at(state.host_list, state.host_room, entry - 1)
         if host.low == low and host.high == high:
             return entry - 1
-        place = (place + 1) & mask
-        entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
-    if known.hosts == known.host_room or entry != 0:
-        known.addresses_not_kept += 1
+        slot = (slot + 1) & mask
+        entry = signed(slot_at(state.host_slots, state.host_slot_count, slot).entry)
+    if state.hosts == state.host_room or entry != 0:
+        state.addresses_not_kept += 1
         return signed(NO_HOST)
-    host = host_at(known.host_list, known.host_room, known.hosts)
+    host = host_at(state.host_list, state.host_room, state.hosts)
     host.high = high
     host.low = low
-    slot_at(known.host_slots, known.host_slot_count, place).entry = known.hosts + 1
-    known.hosts += 1
-    return signed(known.hosts - 1)
+    slot_at(state.host_slots, state.host_slot_count, slot).entry = state.hosts + 1
+    state.hosts += 1
+    return signed(state.hosts - 1)
 
 
 @inlined
 def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
-    """The only place where packets with these addresses and ports are remembered."""
-    place = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)
-    return recent_at(tables_at(tables, 1, 0).recent, RECENT_ROOM, place)
+    """Return the record of recent packets with these addresses and ports."""
+    slot = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)
+    return recent_at(tables_at(tables, 1, 0).recent, RECENT_ROOM, slot)
 
 
 @jit
 def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64:
-    """The same for both directions. Of hosts below 2^16 nothing is lost; the upper bits of others meet the other end's port."""
+    """Return a key that is equal for both directions."""
     this = np.uint64((source << 16) | sport)
     that = np.uint64((destination << 16) | dport)
     first, second = (this, that) if this <= that else (that, this)
@@ -154,58 +138,34 @@ def _is_between(flow: Any, source: int, sport: int, destination: int, dport: int
 
 
 @jit
-def tag_of(value: np.uint64) -> int:
-    """The bits of a hash that a slot holds; none of them decides which slot (``slot_of``)."""
-    return signed((value * _HASH) >> _54) << _NUMBER_BITS
-
-
-@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
-    """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
-    known = tables_at(tables, 1, 0)
+    """Return the index of a flow, added if new; -1 without room.
+
+    ``identity`` is protocol | network << 8.
+    """
+    state = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
-    mask = known.flow_slot_count - 1
-    value = mix(key, identity)
-    place, tag = slot_of(value, mask), tag_of(value)
-    entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
+    mask = state.flow_slot_count - 1
+    slot = slot_of(mix(key, identity), mask)
+    entry = signed(slot_at(state.flow_slots, state.flow_slot_count, slot).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
-        if entry ^ tag <= _NUMBERS:
-            flow = flow_at(known.flow_list, known.flow_room, (entry & _NUMBERS) - 1)
-            if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
-                return (entry & _NUMBERS) - 1
-        place = (place + 1) & mask
-        entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
-    if known.flows == known.flow_room or entry != 0:
-        known.packets_beyond_flow_limit += 1
+        flow = flow_at(state.flow_list, state.flow_room, entry - 1)
+        if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
+            return entry - 1
+        slot = (slot + 1) & mask
+        entry = signed(slot_at(state.flow_slots, state.flow_slot_count, slot).entry)
+    if state.flows == state.flow_room or entry != 0:
+        state.packets_beyond_flow_limit += 1
         return -1
-    flow = flow_at(known.flow_list, known.flow_room, known.flows)
+    flow = flow_at(state.flow_list, state.flow_room, state.flows)
     flow.network = identity >> _8
     flow.protocol = identity & _255
-    flow.a_way = 0
-    flow.b_way = 0
-    flow.strays = 0
     flow.a = source
     flow.a_port = sport
     flow.b = destination
     flow.b_port = dport
-    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1 | tag
-    known.flows += 1
-    return signed(known.flows - 1)
-
-
-@jit
-def note_way(flow: Any, backward: int, tags: np.uint64) -> bool:
-    """Count a packet that lies under other VLANs or labels than the first of its direction; whether that one lay under none."""
-    way = signed(tags) + 1
-    first = signed(flow.b_way if backward else flow.a_way)
-    if first == 0:
-        first = way
-        if backward:
-            flow.b_way = way
-        else:
-            flow.a_way = way
-    elif first != way and flow.strays < MOST_STRAYS:
-        flow.strays += 1
-    return bool(first == 1)
+    slot_at(state.flow_slots, state.flow_slot_count, slot).entry = state.flows + 1
+    state.flows += 1
+    return signed(state.flows - 1)

@@ -1,10 +1,9 @@
-"""What MPI libraries say first on a TCP connection of theirs: who speaks, or at least that it carries MPI.
+"""First bytes of MPI libraries on a TCP connection: the rank, or at least the use of MPI.
 
-Open MPI since 3   jobid, rank, "OPAL-TCP-BTL" (docs/metrics.md, Matrices); 24 bytes from either side
-Open MPI 1.8 to 2  jobid, rank; 8 bytes from either side, so known only by the other side's answer (``packets.Handshakes``)
-UCX                the magic number of its TCP transport, 0xCAFEBABE12345678, before what its connection manager says
-libfabric          a request of its TCP provider: version 3, type 0, how much data follows the header (MPICH 8 bytes, Intel MPI 24), and
-                   20 bytes that are not used yet
+Open MPI since 3  jobid, rank, "OPAL-TCP-BTL" (docs/metrics.md, Matrices); 24 bytes from either side
+UCX               the magic number of its TCP transport, 0xCAFEBABE12345678, before the data of its connection manager
+libfabric         a request of its TCP provider: version 3, type 0, bytes of data behind the header (MPICH 8, Intel MPI 24), and
+                  20 bytes that are not used yet
 
 Numbers are in the byte order of the sender; a build for mixed byte orders of Open MPI turns them. Ranks are small, so the smaller
 reading is the rank; a jobid is no more than an identity and stays as it was read.
@@ -14,14 +13,13 @@ from __future__ import annotations
 
 from analysis.kernels import inlined, jit
 from analysis.kernels.raw import u16, u32, u32_little
-from analysis.packets import NO_GREETING, ONE_SIDED, WITHOUT_RANK
+from analysis.packets import NO_SIGNATURE, WITHOUT_RANK
 
 BTL_BYTES = 24
-OLD_BYTES = 8
 UCX_BYTES = 8
 LIBFABRIC_HEADER_BYTES = 32
 LIBFABRIC_FIXED_BYTES = 24
-"""How much of libfabric's request is the same on every connection."""
+"""Bytes of libfabric's request that are the same on every connection."""
 LIBFABRIC_MOST_DATA = 256
 
 _OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
@@ -29,26 +27,23 @@ _OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
 _UCX_LOW, _UCX_HIGH = 0x78563412, 0xBEBAFECA
 _LIBFABRIC = 0x0300
 """Version and type, before 16 bits that count the data."""
-MOST_JOBS = 64
-"""Jobs of one mpirun: the lower half of an old jobid counts them from 1, the upper one is a hash."""
-MOST_RANKS = 1 << 16
 
 
 @jit
 def _libfabric_bytes(first: int) -> int:
-    """How long a request of libfabric is by its first word; 0 where it is none."""
+    """Return the length of a request of libfabric by its first word; 0 for other data."""
     data = first & 0xFFFF
     return LIBFABRIC_HEADER_BYTES + data if first >> 16 == _LIBFABRIC and 8 <= data <= LIBFABRIC_MOST_DATA else 0
 
 
 @inlined
-def greeting(at: int, end: int, length: int) -> tuple[int, int]:
-    """(jobid, rank) said by the first bytes of ``length`` bytes of payload; jobid NO_GREETING where they are nothing of the kind.
+def handshake_signature(at: int, end: int, length: int) -> tuple[int, int]:
+    """Return (jobid, rank) of a payload; jobid NO_SIGNATURE for other data.
 
-    WITHOUT_RANK, 0 where the library does not tell; a jobid with ONE_SIDED counts only when the other side answers alike.
+    WITHOUT_RANK, 0 if the library does not state a rank.
     """
-    if length < OLD_BYTES or at + OLD_BYTES > end:
-        return NO_GREETING, 0
+    if length < UCX_BYTES or at + UCX_BYTES > end:
+        return NO_SIGNATURE, 0
     first, second = u32(at, end), u32(at + 4, end)
     if first == _UCX_LOW and second == _UCX_HIGH:
         return WITHOUT_RANK, 0
@@ -59,26 +54,18 @@ def greeting(at: int, end: int, length: int) -> tuple[int, int]:
         unused = second | u32(at + 8, end) | u32(at + 12, end) | u32(at + 16, end) | u32(at + 20, end)
         if unused == 0:
             return WITHOUT_RANK, 0
-    elif length == OLD_BYTES:
-        rank, little = min(second, u32_little(at + 4, end)), u32_little(at, end)
-        of_jobs = 1 <= little & 0xFFFF <= MOST_JOBS and little > 0xFFFF
-        of_jobs |= 1 <= first & 0xFFFF <= MOST_JOBS and first > 0xFFFF
-        if of_jobs and rank < MOST_RANKS:
-            return little | ONE_SIDED, rank
-    return NO_GREETING, 0
+    return NO_SIGNATURE, 0
 
 
 @jit
-def greeting_bytes(at: int, end: int) -> int:
-    """Bytes of a greeting that name no address; 0 where there is none. Of UCX's and libfabric's the rest names hosts and ports."""
+def signature_bytes(at: int, end: int) -> int:
+    """Return the bytes of a signature without addresses, or 0."""
     length = end - at
     if length >= LIBFABRIC_FIXED_BYTES:
-        length = _libfabric_bytes(u32(at, end)) or length  # perhaps cut
-    jobid, _ = greeting(at, end, length)
-    if jobid == NO_GREETING:
+        length = _libfabric_bytes(u32(at, end)) or length  # possibly truncated
+    jobid, _ = handshake_signature(at, end, length)
+    if jobid == NO_SIGNATURE:
         return 0
-    if jobid & ONE_SIDED and jobid > 0:
-        return OLD_BYTES
     if jobid != WITHOUT_RANK:
         return BTL_BYTES
     return LIBFABRIC_FIXED_BYTES if u16(at, end) == _LIBFABRIC else UCX_BYTES

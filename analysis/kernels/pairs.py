@@ -14,39 +14,29 @@ from analysis.packets import IPV4, IPV6
 _IP = IPV4 | IPV6
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
-_55 = np.uint64(55)
 UNKNOWN = -1
 _NO_PAIR = -2
-"""No key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
+"""Not a key: its destination would be host 2^32 - 2 (-1 is the key of NO_HOST and NO_HOST)."""
 TAKEN, MISSED = range(2)
-"""Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
-
-
-_NUMBERS = (1 << 22) - 1
-"""A slot holds the number of a pair + 1 and, above that, nine bits of its hash, so that others in its way are passed without a look."""
+"""Entries of ``used``: number of pairs, wire bytes of packets whose pair has no slot."""
 
 
 @inlined
 def _spread(key: int) -> np.uint64:
-    """The key's upper bits decide as well: many hosts send to one, and one to many."""
+    """Mix the upper bits of the key in: many hosts send to one, and one to many."""
     return np.uint64(key) * _SPREAD
-
-
-@inlined
-def _tag(spread: np.uint64) -> int:
-    return signed(spread >> _55) << 22
 
 
 @jit
 def _place_of(key: int, slots: Any, keys: Any) -> int:
-    """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES)."""
-    mask, spread = len(slots) - 1, _spread(key)
-    place, tag = signed(spread >> _32) & mask, _tag(spread)
+    """Return the slot of ``key`` or a free one; UNKNOWN within endpoints.MOST_PROBES."""
+    mask = len(slots) - 1
+    slot = signed(_spread(key) >> _32) & mask
     for _ in range(MOST_PROBES):
-        entry = signed(slots[place])
-        if entry == 0 or (entry ^ tag <= _NUMBERS and keys[(entry & _NUMBERS) - 1] == key):
-            return place
-        place = (place + 1) & mask
+        entry = signed(slots[slot])
+        if entry == 0 or keys[entry - 1] == key:
+            return slot
+        slot = (slot + 1) & mask
     return UNKNOWN
 
 
@@ -62,13 +52,13 @@ def count_pairs(
     kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
     slots: Any, keys: Any, totals: Any, used: Any,
 ) -> None:  # fmt: skip
-    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 32 | destination.
+    """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3).
 
-    ``totals`` is 0 behind the pairs that are taken. ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where
-    free; ``used`` (2,) see TAKEN.
+    ``keys`` (pairs,) = source << 32 | destination. ``totals`` is 0 for free pairs. ``slots``, a power of two and more than the pairs,
+    belong to the kernel, 0 if free; ``used`` (2,) see TAKEN.
     """
     last, pair = _NO_PAIR, signed(0)
-    packets = wire = content = 0  # of that pair since it came last: neighbours mostly go the same way
+    packets = wire = content = 0  # of the current pair: successive packets mostly have the same one
     for i in range(len(kind)):
         if not kind[i] & _IP or (len(skip) and skip[i]):
             continue
@@ -76,16 +66,16 @@ def count_pairs(
         if key != last:
             _add(totals, pair, packets, wire, content)
             packets = wire = content = 0
-            place = _place_of(key, slots, keys)
-            if place == UNKNOWN or (slots[place] == 0 and used[TAKEN] == len(keys)):
+            slot = _place_of(key, slots, keys)
+            if slot == UNKNOWN or (slots[slot] == 0 and used[TAKEN] == len(keys)):
                 used[MISSED] += signed(orig_len[i])
                 last, pair = _NO_PAIR, signed(0)
                 continue
-            if slots[place] == 0:
+            if slots[slot] == 0:
                 keys[used[TAKEN]] = key
                 used[TAKEN] += 1
-                slots[place] = used[TAKEN] | _tag(_spread(key))
-            last, pair = key, (signed(slots[place]) & _NUMBERS) - 1
+                slots[slot] = used[TAKEN]
+            last, pair = key, signed(slots[slot]) - 1
         packets += 1
         wire += signed(orig_len[i])
         content += signed(payload[i])

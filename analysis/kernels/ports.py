@@ -1,4 +1,4 @@
-"""Bytes through every host's port and direction in the last milliseconds, and the most there ever were."""
+"""Bytes through every host's port and direction in the last milliseconds, and their maximum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _end_window(steps: Any, peak: Any, port: int) -> None:
 
 @inlined
 def _move_on(steps: Any, newest: Any, peak: Any, port: int, step: int) -> None:
-    """The port's window moves on to end with millisecond ``step``, later than any before."""
+    """Move the port's window forward to end with millisecond ``step``."""
     _end_window(steps, peak, port)
     if step - newest[port] >= STEPS:
         for k in range(STEPS):
@@ -40,11 +40,11 @@ def _move_on(steps: Any, newest: Any, peak: Any, port: int, step: int) -> None:
 def count_ports(
     kind: Any, src: Any, dst: Any, time_ns: Any, orig_len: Any, skip: Any, steps: Any, newest: Any, peak: Any
 ) -> None:
-    """Add packets to ``steps`` (ports, STEPS); ``peak`` (ports,) is the largest sum of them in any window that is over.
+    """Add packets to ``steps`` (ports, STEPS) and past windows to ``peak`` (ports,).
 
-    Port 2 h is what host h sent, 2 h + 1 what it received; hosts beyond the arrays are left out. ``newest`` (ports,) is the
-    port's latest millisecond. A packet from before the port's window (a clock stepped back) is left out. Within a window its sum only
-    grows, so it is looked at when the window moves on; ``end_windows`` looks at the last ones.
+    Port 2 h is what host h sent, 2 h + 1 what it received; hosts beyond the arrays are excluded. ``newest`` (ports,) is the port's
+    latest millisecond. Packets from before the port's window (a clock stepped back) are excluded. The sum of a window only grows, so it
+    is read when the window moves; ``end_windows`` reads the last ones.
     """
     ports = len(newest)
     step, step_from, slot = 0, signed(0), 0
@@ -71,6 +71,6 @@ def count_ports(
 
 @jit
 def end_windows(steps: Any, peak: Any) -> None:
-    """Make ``peak`` the largest sum of any window, those that go on included."""
+    """Include the current windows in ``peak``."""
     for port in range(len(peak)):
         _end_window(steps, peak, port)

@@ -1,8 +1,7 @@
 """Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets.
 
-Every array has one row per class of traffic: OTHER, MPI. What concerns all traffic is the sum of both rows, except gaps,
-clocks and windows, which are kept for the scopes ALL and MPI. Of packets per bin, the autocorrelation is smoothed and its strongest
-peak found: whole arrays per step, as numpy has them, took seven times as long.
+Every array has one row per class of traffic: OTHER, MPI. All traffic is the sum of both rows, except gaps, clocks and windows,
+which have rows for the scopes ALL and MPI.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ import numpy.typing as npt
 from analysis.kernels import inlined, jit
 from analysis.kernels.raw import signed
 from analysis.packets import ACK, FIN, NO_FLOW, NO_TIME, RST, SYN, TCP
-
-Float64 = npt.NDArray[np.float64]
 
 ALL = OTHER = 0
 MPI = 1
@@ -33,7 +30,7 @@ SHORTEST_FRAME, FRAME_OVERHEAD = 60, 24
 """IEEE 802.3: 60 bytes before the FCS; FCS 4, preamble and delimiter 8, inter-frame gap 12."""
 
 _STRIDE = 16
-"""Entries that leave a window together are passed over in such steps."""
+"""Step for skipping entries that leave a window together."""
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
@@ -45,7 +42,7 @@ Bool = npt.NDArray[np.bool_]
 
 @jit
 def classify(flow: UInt32, member: Bool, time_ns: Int64, traffic: UInt8) -> tuple[int, int]:
-    """MPI or OTHER for every packet, by its flow; returns the first stamp and the latest, NO_TIME where there is none."""
+    """Classify packets by flow; return the first and the latest stamp or NO_TIME."""
     for i in range(len(flow)):
         traffic[i] = MPI if flow[i] != NO_FLOW and member[flow[i]] else OTHER
     latest = signed(NO_TIME)
@@ -67,18 +64,14 @@ def tally(
     tcp_flags: UInt8,
     sums: Int64,
     sizes: Int64,
-) -> int:
-    """Add packets to ``sums`` and ``sizes``; returns how many were longer than ``sizes`` can count.
+) -> None:
+    """Add packets to ``sums`` and ``sizes`` (last column: and longer).
 
-    Two loops, and no branch in the second: the processor then adds up several packets at a time, which takes half as long.
+    The second loop has no branch, so that the processor adds several packets at a time, which halves its time.
     """
-    beyond = 0
+    longest = sizes.shape[1] - 1
     for i in range(len(kind)):
-        length = signed(orig_len[i])
-        if length < sizes.shape[1]:
-            sizes[signed(traffic[i]), length] += 1
-        else:
-            beyond += 1
+        sizes[signed(traffic[i]), min(signed(orig_len[i]), longest)] += 1
     all_of_mpi = wire = wire_mpi = content = content_mpi = line = line_mpi = small = small_mpi = 0
     tcp = tcp_mpi = pure = pure_mpi = managing = managing_mpi = windows = windows_mpi = 0
     for i in range(len(kind)):
@@ -114,7 +107,6 @@ def tally(
     _add_sums(sums, PURE_ACKS, pure, pure_mpi)
     _add_sums(sums, MANAGEMENT, managing, managing_mpi)
     _add_sums(sums, WINDOW_SUM, windows, windows_mpi)
-    return beyond
 
 
 @jit
@@ -125,7 +117,7 @@ def _add_sums(sums: Int64, slot: int, whole: int, of_mpi: int) -> None:
 
 @inlined
 def _quotient(number: int, divisor: int, reciprocal: float) -> int:
-    """``number // divisor`` of what is not negative, at most 2**52 times ``divisor``: neither a division nor a branch to guess."""
+    """Divide without a division or branch, for 0 to 2**52 times ``divisor``."""
     quotient = int(number * reciprocal)
     rest = number - quotient * divisor
     return quotient + signed(rest >= divisor) - signed(rest < 0)
@@ -145,9 +137,9 @@ def timeline(
     series_ns: int,
     series: Int64,
 ) -> tuple[int, int]:
-    """Gaps between packets, packets per ``bin_ns``, and (packets, bytes, payload) per ``series_ns``.
+    """Add gaps, packets per ``bin_ns``, and the series per ``series_ns``.
 
-    Returns the numbers of gaps written for ALL and MPI. Packets stamped before the origin count in bin 0.
+    Returns the numbers of gaps for ALL and MPI. Packets stamped before the origin count in bin 0.
     """
     written, written_mpi = 0, 0
     last, last_mpi = clock[ALL, LAST], clock[MPI, LAST]
@@ -178,9 +170,9 @@ def timeline(
             last_mpi = now
             timed_mpi += 1
         since = max(now - origin, 0)
-        place = _quotient(since, bin_ns, bins_per_ns)
+        bin_number = _quotient(since, bin_ns, bins_per_ns)
         point = _quotient(since, series_ns, points_per_ns)
-        counts[of, place] += 1
+        counts[of, bin_number] += 1
         series[of, 0, point] += 1
         series[of, 1, point] += orig_len[i]
         series[of, 2, point] += payload[i]
@@ -191,7 +183,7 @@ def timeline(
 
 @jit
 def join_bins(counts: Int32, by: int) -> int:
-    """Bin k of ``counts`` (2, bins) becomes the sum of ``by`` bins from ``by * k`` on; returns how many there are then. Others are 0."""
+    """Sum every ``by`` bins of ``counts`` (2, bins); return the new number."""
     bins = len(counts[0])
     joined = -(-bins // by)
     for of in range(2):
@@ -206,7 +198,7 @@ def join_bins(counts: Int32, by: int) -> int:
 
 @jit
 def _still_held(times: Int64, oldest: int, behind: int, ordered: int, now: int, width: int) -> int:
-    """The first of the entries ``oldest`` to ``behind`` that a window up to ``now`` holds; from ``ordered`` on stamps only grow."""
+    """Return the first entry from ``oldest`` in a window up to ``now``."""
     mask = len(times) - 1
     if oldest >= ordered:
         while oldest + _STRIDE < behind and now - times[(oldest + _STRIDE) & mask] >= width:
@@ -230,22 +222,21 @@ def sliding_windows(
     ring_mpi: Int64,
     width_ns: Int64,
     tail: Int64,
-    left: Int64,
+    departed: Int64,
     peak: Int64,
 ) -> tuple[int, int, int, int]:
-    """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
+    """Find the largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
-    Returns (the row it stopped at because the ring is full, entries so far, the last stamp, the entry ``ordered`` from which on
-    stamps only grow). Packets of one stamp share an entry: a file of equal stamps would else ask for all memory. ``ring_bytes`` and
-    ``ring_mpi`` are all bytes up to and with an entry, ``left`` those that have left each window. Packets leave a window only when its
-    sum would be a new peak: what is held is never less than what the window holds, and leaving in crowds spares the processor most
-    of its wrong guesses. A clock set back starts anew. The ring's length is a power of two.
+    Returns (the row at which the ring was full, entries so far, the last stamp, the entry ``ordered`` from which stamps only grow).
+    Packets of one stamp share an entry, which bounds memory for equal stamps. ``ring_bytes`` and ``ring_mpi`` are cumulative bytes up
+    to an entry, ``departed`` those that have left each window. Packets leave a window only if its sum would be a new peak, which avoids
+    most branch mispredictions. A clock set back restarts. The ring's length is a power of two.
     """
     mask = len(ring_time) - 1
     first_held = 0
     total = ring_bytes[(pushed - 1) & mask] if pushed > 0 else 0
     total_mpi = ring_mpi[(pushed - 1) & mask] if pushed > 0 else 0
-    limit = limit_mpi = -1  # all bytes beyond which some window may hold more than its peak
+    limit = limit_mpi = -1  # above these cumulative bytes some window may exceed its peak
     for i in range(start, len(time_ns)):
         now = time_ns[i]
         if now == NO_TIME:
@@ -257,7 +248,7 @@ def sliding_windows(
             for w in range(len(width_ns)):
                 oldest = _still_held(ring_time, tail[w], pushed, ordered, latest, width_ns[w])
                 if oldest > tail[w]:
-                    left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                    departed[ALL, w], departed[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
                     tail[w] = oldest
                 first_held = min(first_held, oldest)
             if pushed - first_held > mask:
@@ -275,64 +266,18 @@ def sliding_windows(
         ring_mpi[(pushed - 1) & mask] = total_mpi
         if total > limit or total_mpi > limit_mpi or back:
             for w in range(len(width_ns)):
-                if total - left[ALL, w] > peak[ALL, w] or total_mpi - left[MPI, w] > peak[MPI, w] or back:
+                if total - departed[ALL, w] > peak[ALL, w] or total_mpi - departed[MPI, w] > peak[MPI, w] or back:
                     oldest = _still_held(ring_time, tail[w], pushed, ordered, now, width_ns[w])
                     if oldest > tail[w]:
-                        left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                        departed[ALL, w], departed[MPI, w] = (
+                            ring_bytes[(oldest - 1) & mask],
+                            ring_mpi[(oldest - 1) & mask],
+                        )
                         tail[w] = oldest
-                    peak[ALL, w] = max(peak[ALL, w], total - left[ALL, w])
-                    peak[MPI, w] = max(peak[MPI, w], total_mpi - left[MPI, w])
-            limit, limit_mpi = left[ALL, 0] + peak[ALL, 0], left[MPI, 0] + peak[MPI, 0]
+                    peak[ALL, w] = max(peak[ALL, w], total - departed[ALL, w])
+                    peak[MPI, w] = max(peak[MPI, w], total_mpi - departed[MPI, w])
+            limit, limit_mpi = departed[ALL, 0] + peak[ALL, 0], departed[MPI, 0] + peak[MPI, 0]
             for w in range(1, len(width_ns)):
-                limit = min(limit, left[ALL, w] + peak[ALL, w])
-                limit_mpi = min(limit_mpi, left[MPI, w] + peak[MPI, w])
+                limit = min(limit, departed[ALL, w] + peak[ALL, w])
+                limit_mpi = min(limit_mpi, departed[MPI, w] + peak[MPI, w])
     return len(time_ns), pushed, latest, ordered
-
-
-@jit
-def smooth(r: Float64, width: int, sums: Float64, out: Float64) -> None:
-    """``out`` (N,) becomes ``r`` (N,), continued to both sides, under a triangle of half width ``width`` that is 1 in all.
-
-    ``sums`` has room for N + 2 width + 1 running sums.
-    """
-    lags, last = len(r), r[-1]
-    total = 0.0
-    sums[0] = 0.0
-    for k in range(lags + 2 * width):
-        total += r[width - k] if k < width else r[k - width] if k < width + lags else last  # r(-k) = r(k)
-        sums[k + 1] = total
-    total = 0.0
-    behind = 0.0  # the running sum that the window before has reached
-    for k in range(lags + width + 1):
-        total += sums[k + width] - sums[k]
-        sums[k] = behind
-        behind = total
-    sums[lags + width + 1] = behind
-    for k in range(lags):
-        out[k] = sums[k + 1 + width] - sums[k + 1]
-    if out[0] > 0:
-        scale = out[0]
-        for k in range(lags):
-            out[k] /= scale
-    else:
-        out[:] = 0.0
-
-
-@jit
-def strongest_peak(r: Float64, threshold: float, width: int, share: float) -> int:
-    """The first lag behind ``width`` with a local maximum of at least ``share`` of the highest; -1 where there is none.
-
-    Only those count that rise above ``threshold``, and by as much over the lowest r before them.
-    """
-    highest = -np.inf
-    for wanted in range(2):
-        lowest = r[0]
-        for k in range(1, len(r) - 1):
-            lowest = min(lowest, r[k])
-            if r[k] <= threshold or r[k] - lowest <= threshold or k <= width:
-                continue
-            if r[k] > r[k - 1] and r[k] >= r[k + 1]:
-                if wanted and r[k] >= share * highest:
-                    return k
-                highest = max(highest, r[k])
-    return -1

@@ -1,4 +1,4 @@
-"""Packet numbers of InfiniBand's reliable transport: which were sent before."""
+"""Retransmissions by the packet numbers of InfiniBand's reliable transport."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MASK = (1 << 24) - 1
 
 @jit
 def count_repeated(stream: Any, number: Any, highest: Any, repeated: Any, again: Any) -> None:
-    """Count packets whose ``number`` (N,) is not above the ``highest`` (S,) of their ``stream`` (N,) into ``repeated`` (S,).
+    """Count packets whose ``number`` is not above the ``highest`` of their ``stream``.
 
-    ``again`` (N,) says which packets those are.
+    ``repeated`` (S,) gets the counts, ``again`` (N,) marks the packets.
     """
     for i in range(len(stream)):
         of, psn = stream[i], signed(number[i])

@@ -18,7 +18,7 @@ def count_series(samples: Any, following: Any) -> None:
 
 @jit
 def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
-    """Write every value at its series' next place, and move that place on, but for the series ``left_out``."""
+    """Write values at the next position of their series, except ``left_out``."""
     for i in range(len(samples)):
         series = samples[i].series
         if not left_out[series]:
@@ -28,7 +28,7 @@ def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
 
 @jit
 def describe_short(values: Any, begins: Any, most: int, out: Any) -> None:
-    """Write median and 95 % quantile (Hyndman-Fan type 7) of series 2k and 2k + 1 together into out[k, :].
+    """Write median and 95 % quantile (type 7) of series 2k and 2k + 1 to out[k, :].
 
     Only pairs with 1 to ``most`` values count; these are sorted in place.
     """
@@ -38,22 +38,7 @@ def describe_short(values: Any, begins: Any, most: int, out: Any) -> None:
             some.sort()
             last = len(some) - 1
             for column in range(2):
-                place = (0.95 if column else 0.5) * last
-                low = int(np.floor(place))
+                position = (0.95 if column else 0.5) * last
+                low = int(np.floor(position))
                 above = some[min(low + 1, last)]
-                out[k, column] = some[low] + (place - low) * (above - some[low])
-
-
-@jit
-def pool_pairs(values: Any, begins: Any, pairs: Any) -> Any:
-    """Return the values of series 2k and 2k + 1 for every k of ``pairs``, in a new array."""
-    size = 0
-    for k in pairs:
-        size += begins[2 * k + 2] - begins[2 * k]
-    pooled = np.empty(size, np.int64)
-    at = 0
-    for k in pairs:
-        some = values[begins[2 * k] : begins[2 * k + 2]]
-        pooled[at : at + len(some)] = some
-        at += len(some)
-    return pooled
+                out[k, column] = some[low] + (position - low) * (above - some[low])

@@ -1,7 +1,7 @@
-"""Lists of byte ranges, one set per direction: what was seen (for retransmissions) and what waits for its ACK (for RTT).
+"""Lists of byte ranges per direction: bytes seen (for retransmissions), and bytes waiting for their ACK (for RTT).
 
-All lists share one array of nodes; a node given back is the next one handed out, so few of them stay in the cache.
-A list that reaches its limit forgets its oldest entry and counts that; it never grows without bound.
+All lists share one array of nodes; a released node is reused first, so that few occupy the cache. A list at its limit drops its
+oldest entry and counts that.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
-from analysis.kernels.tcp_state import NO_NODE, NODE, SHORT_GAPS, SHORT_OUTSTANDING
+from analysis.kernels.raw import record_at, signed
+from analysis.kernels.tcp_state import NO_NODE, NODE
 from analysis.packets import NO_TIME
 
 node_at = record_at(NODE)
@@ -19,11 +18,10 @@ node_at = record_at(NODE)
 
 @inlined
 def take_node(store: Any) -> int:
-    """Index of a node for the caller to fill, or NO_NODE."""
+    """Return the index of a free node, or NO_NODE."""
     index = store.free_node
     if index != NO_NODE:
         store.free_node = node_at(store.nodes, store.node_room, index).next
-        store.free_nodes -= 1
         return signed(index)
     index = store.nodes_used
     if index == store.node_room:
@@ -36,21 +34,11 @@ def take_node(store: Any) -> int:
 def give_node(store: Any, index: int) -> None:
     node_at(store.nodes, store.node_room, index).next = store.free_node
     store.free_node = index
-    store.free_nodes += 1
-
-
-@jit
-def _walked(store: Any, steps: int) -> None:
-    """Lists become short for good once they were walked through for too long."""
-    store.steps_left -= steps
-    if store.steps_left < 0:
-        store.max_gaps = min(store.max_gaps, SHORT_GAPS)
-        store.max_outstanding = min(store.max_outstanding, SHORT_OUTSTANDING)
 
 
 @jit
 def _push_run_below(side: Any, store: Any) -> None:
-    """The topmost run goes to the list; at the limit the two lowest runs become one (their gap is forgotten)."""
+    """Push the topmost run to the list."""
     index = take_node(store)
     if index == NO_NODE:
         side.gaps_forgotten += 1
@@ -66,7 +54,7 @@ def _push_run_below(side: Any, store: Any) -> None:
 
 @jit
 def forget_lowest_gap(side: Any, store: Any) -> None:
-    """Join the two lowest runs."""
+    """Merge the two lowest runs."""
     above = side.runs_below
     if node_at(store.nodes, store.node_room, above).next == NO_NODE:
         side.run_start = node_at(store.nodes, store.node_room, above).start
@@ -78,7 +66,6 @@ def forget_lowest_gap(side: Any, store: Any) -> None:
         while node_at(store.nodes, store.node_room, below).next != NO_NODE:
             above = below
             below = node_at(store.nodes, store.node_room, below).next
-        _walked(store, signed(side.runs))
         node_at(store.nodes, store.node_room, above).start = node_at(store.nodes, store.node_room, below).start
         node_at(store.nodes, store.node_room, above).time_ns = node_at(store.nodes, store.node_room, below).time_ns
         node_at(store.nodes, store.node_room, above).next = NO_NODE
@@ -89,9 +76,9 @@ def forget_lowest_gap(side: Any, store: Any) -> None:
 
 @inlined
 def see_bytes(side: Any, store: Any, start: int, end: int, time_ns: int) -> int:
-    """Add [start, end) to the bytes seen of this side; returns how many of them had been seen before.
+    """Add [start, end) to the bytes seen; return the bytes seen before.
 
-    Sets ``gap_opened_ns`` to the moment at which the gap that ``start`` falls into was first visible, NO_TIME outside gaps.
+    Sets ``gap_opened_ns`` to the time at which the gap around ``start`` was first visible, NO_TIME outside gaps.
     """
     side.gap_opened_ns = NO_TIME
     if side.runs == 0:
@@ -123,7 +110,7 @@ def see_bytes(side: Any, store: Any, start: int, end: int, time_ns: int) -> int:
 
 @jit
 def _widen_top_run(side: Any, store: Any, start: int, end: int) -> int:
-    """The new range starts below the topmost run and reaches it: swallow every run it touches."""
+    """Add a range that starts below the topmost run and reaches it."""
     overlap = min(end, side.run_end) - side.run_start
     side.run_start = start
     side.run_end = max(end, side.run_end)
@@ -144,17 +131,14 @@ def _widen_top_run(side: Any, store: Any, start: int, end: int) -> int:
 
 @jit
 def _see_below(side: Any, store: Any, start: int, end: int) -> int:
-    """The new range ends below the topmost run: find its place in the list, swallow what it touches."""
+    """Add a range that ends below the topmost run."""
     above = NO_NODE
     index = side.runs_below
     opened_ns = side.run_opened_ns
-    steps = 0
     while index != NO_NODE and node_at(store.nodes, store.node_room, index).start > end:
         opened_ns = node_at(store.nodes, store.node_room, index).time_ns
         above = index
         index = node_at(store.nodes, store.node_room, index).next
-        steps += 1
-    _walked(store, steps)
     overlap = 0
     low, high = start, end
     side.gap_opened_ns = opened_ns
@@ -170,30 +154,29 @@ def _see_below(side: Any, store: Any, start: int, end: int) -> int:
         give_node(store, index)
         side.runs -= 1
         index = following
-    kept = take_node(store)
-    if kept == NO_NODE:  # only reachable when nothing was swallowed: the range stays unrecorded, and counted
+    merged = take_node(store)
+    if merged == NO_NODE:  # only if no run was merged: the range is dropped, and counted
         side.gaps_forgotten += 1
-        kept = index
+        merged = index
     else:
-        node = node_at(store.nodes, store.node_room, kept)
+        node = node_at(store.nodes, store.node_room, merged)
         node.start = low
         node.end = high
         node.time_ns = opened_ns
         node.next = index
         side.runs += 1
     if above == NO_NODE:
-        side.runs_below = kept
+        side.runs_below = merged
     else:
-        node_at(store.nodes, store.node_room, above).next = kept
+        node_at(store.nodes, store.node_room, above).next = merged
     return overlap
 
 
 @jit
 def gap_below(side: Any, store: Any, low: int, high: int) -> bool:
-    """Whether some byte of [low, high) lies in a gap between the runs seen."""
+    """Return True if some byte of [low, high) is in a gap between runs."""
     upper = side.run_start
     index = side.runs_below
-    _walked(store, signed(side.runs))
     while index != NO_NODE:
         if max(low, node_at(store.nodes, store.node_room, index).end) < min(high, upper):
             return True
@@ -204,7 +187,7 @@ def gap_below(side: Any, store: Any, low: int, high: int) -> bool:
 
 @inlined
 def _insert(side: Any, store: Any, before: int, start: int, end: int, time_ns: int, repeated: int) -> int:
-    """New outstanding range after node ``before`` (NO_NODE: in front); returns its index, or NO_NODE without room."""
+    """Insert a range after node ``before`` (NO_NODE: first); return its index."""
     index = take_node(store)
     if index == NO_NODE:
         side.segments_forgotten += 1
@@ -238,7 +221,7 @@ def drop_oldest(side: Any, store: Any) -> None:
 
 @inlined
 def send_bytes(side: Any, store: Any, start: int, end: int, fresh: int, time_ns: int) -> None:
-    """Remember when [start, end) was sent. Bytes below ``fresh`` were sent before, or fill a gap and may have been."""
+    """Record when [start, end) was sent; bytes below ``fresh`` may be repeated."""
     if side.acked_known:
         start = max(start, side.acked)
     if start < fresh:
@@ -253,15 +236,12 @@ def send_bytes(side: Any, store: Any, start: int, end: int, fresh: int, time_ns:
 
 @jit
 def _resend(side: Any, store: Any, start: int, end: int, time_ns: int) -> None:
-    """Mark [start, end) as repeated at ``time_ns``: cut the nodes at its ends, fill what no node covers."""
+    """Mark [start, end) as repeated: split nodes at its ends, fill uncovered parts."""
     before = NO_NODE
     index = side.oldest
-    steps = 0
     while index != NO_NODE and node_at(store.nodes, store.node_room, index).end <= start:
         before = index
         index = node_at(store.nodes, store.node_room, index).next
-        steps += 1
-    _walked(store, steps)
     while start < end:
         if index == NO_NODE or node_at(store.nodes, store.node_room, index).start >= end:
             _insert(side, store, before, start, end, time_ns, 1)
@@ -291,9 +271,9 @@ def _resend(side: Any, store: Any, start: int, end: int, time_ns: int) -> None:
 
 @inlined
 def acknowledge_bytes(side: Any, store: Any, upto: int) -> int:
-    """Retire everything below ``upto``; returns when the newest byte of it that was never repeated was sent, or NO_TIME.
+    """Remove bytes below ``upto``; return when the newest unrepeated one was sent.
 
-    NO_TIME also when a repetition below ``upto`` left after that byte: the ACK may have waited for it (Karn's rule).
+    NO_TIME also if a byte below ``upto`` was repeated after that: the ACK may have waited for it (Karn's rule).
     """
     sent_ns = signed(NO_TIME)
     repeated_ns = signed(NO_TIME)
@@ -316,7 +296,7 @@ def acknowledge_bytes(side: Any, store: Any, upto: int) -> int:
 
 @jit
 def release(side: Any, store: Any) -> None:
-    """Give every node of a finished direction back."""
+    """Release all nodes of a finished direction."""
     while side.oldest != NO_NODE:
         drop_oldest(side, store)
     index = side.runs_below

@@ -1,4 +1,4 @@
-"""One pass over the packets: every connection's state machine. Definitions: analysis.traffic.tcp."""
+"""State machines of all connections, in one pass over the packets. Definitions: analysis.traffic.tcp."""
 
 from __future__ import annotations
 
@@ -7,41 +7,28 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import inlined, jit
+from analysis.kernels import tcp_state as state
 from analysis.kernels.opening import end_handshake, open_connection, read_syn, read_window, starts_anew
-from analysis.kernels.pointers import record_at
-from analysis.kernels.raw import signed
+from analysis.kernels.raw import record_at, signed
 from analysis.kernels.segments import acknowledge_bytes, gap_below, node_at, release, see_bytes, send_bytes
-from analysis.kernels.tcp_state import (
-    HANDSHAKE_SYN_ACK,
-    IN_FLIGHT_BYTES,
-    NO_NODE,
-    RESPONSE_NS,
-    RTT_NS,
-    SAMPLE,
-    SAMPLES_PER_PACKET,
-    SEQUENCE_SPACE,
-    SERIES,
-    STEPS_PER_PACKET,
-    UNKNOWN,
-)
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
 _HALF = 1 << 31
-_MASK = SEQUENCE_SPACE - 1
+_MASK = state.SEQUENCE_SPACE - 1
 _GOLDEN = (
     2654435769  # 2**32 / golden ratio: successive ordinals spread evenly, and no period of the traffic can match them
 )
 _NONE = np.uint32(NO_FLOW)
 
 SIDE_BY_SIDE_NS = 1_000_000
-"""Processors that record side by side swap neighbours by less; later bytes are another story."""
+"""Processors that record in parallel reorder packets by less than this."""
 
-sample_at = record_at(SAMPLE)
+sample_at = record_at(state.SAMPLE)
 
 
 @inlined
 def unwrap(number: int, base: int, near: int) -> int:
-    """Offset from ``base`` of the 32-bit sequence number, in the copy of the sequence space closest to offset ``near``."""
+    """Return the offset from ``base`` that is closest to ``near``."""
     return near + ((number - base - near + _HALF) & _MASK) - _HALF
 
 
@@ -58,20 +45,20 @@ def log_sample(store: Any, series: int, ordinal: int, value: int) -> None:
 
 @jit
 def thin_samples(samples: Any, draw_limit: int) -> int:
-    """Move the samples below ``draw_limit`` to the front and return how many they are.
+    """Move the samples below ``draw_limit`` to the front and return their number.
 
-    Who stays depends on the sample's ordinal alone, never on the chunks.
+    The choice depends on the ordinal of a sample only, not on the chunks.
     """
-    kept = 0
+    remaining = 0
     for i in range(len(samples)):
-        samples[kept] = samples[i]
-        kept += samples[i].draw < draw_limit  # without a branch, of which every other would be guessed wrong
-    return kept
+        samples[remaining] = samples[i]
+        remaining += samples[i].draw < draw_limit  # without a branch, which would be mispredicted half of the time
+    return remaining
 
 
 @jit
 def _repeats_ack(side: Any, peer: Any, flags: int, payload: int, window: int) -> None:
-    """The ACK number is the highest so far: a duplicate ACK when nothing else is said and data are outstanding."""
+    """Count a duplicate ACK if the segment has no other content."""
     if payload == 0 and not flags & (SYN | FIN) and window == side.last_window and peer.highest > peer.acked:
         side.duplicate_acks += 1
         side.repeats += 1
@@ -84,22 +71,22 @@ def _read_ack(
     side: Any, peer: Any, store: Any, series: int,
     flags: int, payload: int, ack: int, window: int, probe: bool, time_ns: int,
 ) -> None:  # fmt: skip
-    """``side`` acknowledges bytes of ``peer``; ``series`` is the number of the peer's RTT series."""
-    if peer.base == UNKNOWN:
+    """Read an ACK of ``side`` for bytes of ``peer``, whose RTT series is ``series``."""
+    if peer.base == state.UNKNOWN:
         peer.base = ack
         peer.highest = 0
     upto = unwrap(ack, peer.base, peer.highest)
     if not peer.acked_known:
         peer.acked_known = 1
         peer.acked = min(upto, peer.highest)
-        if peer.oldest != NO_NODE:
+        if peer.oldest != state.NO_NODE:
             peer.acked = min(peer.acked, node_at(store.nodes, store.node_room, peer.oldest).start)
     if upto == peer.acked and not probe:
         _repeats_ack(side, peer, flags, payload, window)
     if upto <= peer.acked:
         return
     side.repeats = 0
-    if upto > peer.highest or (peer.runs_below != NO_NODE and gap_below(peer, store, peer.acked, upto)):
+    if upto > peer.highest or (peer.runs_below != state.NO_NODE and gap_below(peer, store, peer.acked, upto)):
         side.acked_unseen_segments += 1
         peer.unseen_ack_ns = time_ns
     peer.highest = max(peer.highest, upto)
@@ -108,20 +95,20 @@ def _read_ack(
     if sent_ns == NO_TIME or time_ns < sent_ns:
         return
     if payload > 0 or flags & (SYN | FIN):
-        log_sample(store, series + 2 * RESPONSE_NS, peer.response_samples, time_ns - sent_ns)
+        log_sample(store, series + 2 * state.RESPONSE_NS, peer.response_samples, time_ns - sent_ns)
         peer.response_samples += 1
         return
-    log_sample(store, series + 2 * RTT_NS, peer.rtt_samples, time_ns - sent_ns)
+    log_sample(store, series + 2 * state.RTT_NS, peer.rtt_samples, time_ns - sent_ns)
     peer.rtt_samples += 1
-    if peer.rtt_min_ns == UNKNOWN or time_ns - sent_ns < peer.rtt_min_ns:
+    if peer.rtt_min_ns == state.UNKNOWN or time_ns - sent_ns < peer.rtt_min_ns:
         peer.rtt_min_ns = time_ns - sent_ns
 
 
 @inlined
 def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> bool:
-    """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them.
+    """Count keep-alives and zero-window probes; return True for either.
 
-    The last segment again, when that was one byte, is no keep-alive: its ACK may have been lost behind the capture point.
+    A repeated last segment of one byte is no keep-alive: its ACK may have been lost after the capture point.
     """
     if flags & (SYN | FIN) or not side.acked_known:
         return False
@@ -139,19 +126,19 @@ def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> boo
 
 @jit
 def _is_reordering_certain(connection: Any, side: Any, peer: Any, time_ns: int) -> bool:
-    """A gap filled sooner than any round trip: the sender cannot have learnt of a loss, so this was no retransmission."""
+    """Return True for a gap filled within a round trip, before a loss is noticed."""
     bound = side.rtt_min_ns
     if connection.final_ack_ns != NO_TIME and side.syn_ns != NO_TIME and peer.syn_ns != NO_TIME:
         handshake_ns = connection.final_ack_ns - min(side.syn_ns, peer.syn_ns)
-        bound = handshake_ns if bound == UNKNOWN else min(bound, handshake_ns)
-    return bool(bound != UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound)
+        bound = handshake_ns if bound == state.UNKNOWN else min(bound, handshake_ns)
+    return bool(bound != state.UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound)
 
 
 @jit
 def _take_back_unseen(side: Any, peer: Any, end: int, time_ns: int) -> None:
-    """Bytes are recorded for the first time right after the ACK that covers them: they were captured, only too late.
+    """Uncount an unseen ACK if its bytes are recorded right after it.
 
-    A bridge hands a frame on before it lets it be recorded, and the answer may be recorded on another processor.
+    A bridge forwards a frame before it is recorded, and the answer may be recorded on another processor.
     """
     if side.unseen_ack_ns == NO_TIME or time_ns == NO_TIME or not 0 <= time_ns - side.unseen_ack_ns <= SIDE_BY_SIDE_NS:
         return
@@ -162,7 +149,7 @@ def _take_back_unseen(side: Any, peer: Any, end: int, time_ns: int) -> None:
 
 @inlined
 def _sent_again(side: Any, start: int, end: int, fresh: int, overlap: int, probe: bool) -> int:
-    """How many of ``overlap`` bytes are retransmitted: not those that only a probe has carried, and that nobody has taken."""
+    """Return the retransmitted bytes of ``overlap``, without those of probes."""
     if probe:
         if overlap < end - start:
             begin = max(start, fresh) if overlap > 0 else start
@@ -185,7 +172,7 @@ def _read_data(
     connection: Any, side: Any, peer: Any, store: Any, series: int,
     payload: int, start: int, probe: bool, time_ns: int,
 ) -> None:  # fmt: skip
-    """Account for the bytes [start, start + payload) of ``side``; ``series`` is the number of its RTT series."""
+    """Read the payload of ``side``, whose RTT series is ``series``."""
     end = start + payload
     fresh = side.run_end if side.runs else start
     side.data_segments += 1
@@ -210,14 +197,14 @@ def _read_data(
         return
     in_flight = max(0, side.highest - side.acked)
     side.in_flight_max = max(side.in_flight_max, in_flight)
-    log_sample(store, series + 2 * IN_FLIGHT_BYTES, side.data_segments, in_flight)
-    if not probe and peer.last_window_bytes != UNKNOWN and end - side.acked >= peer.last_window_bytes:
+    log_sample(store, series + 2 * state.IN_FLIGHT_BYTES, side.data_segments, in_flight)
+    if not probe and peer.last_window_bytes != state.UNKNOWN and end - side.acked >= peer.last_window_bytes:
         side.window_full_events += 1
 
 
 @inlined
 def _count_packet(connection: Any, side: Any, flags: int, wire: int, payload: int, time_ns: int) -> bool:
-    """Volume and life time; returns whether this is a pure ACK."""
+    """Count volume and lifetime; return True for a pure ACK."""
     side.packets += 1
     side.wire_bytes += wire
     side.payload_bytes += payload
@@ -241,16 +228,16 @@ def _read_packet(
     time_ns: int, wire: int, payload: int, seq: int, ack: int, window: int, flags: int, wscale: int, cut: bool,
 ) -> None:  # fmt: skip
     pure = _count_packet(connection, side, flags, wire, payload, time_ns)
-    if flags & RST:  # often forged, or with a number of no stream: it says nothing about bytes, ACKs or windows
+    if flags & RST:  # often forged: its numbers are not reliable
         return
     if flags & SYN:
         read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
-    elif connection.handshake == HANDSHAKE_SYN_ACK:
+    elif connection.handshake == state.HANDSHAKE_SYN_ACK:
         end_handshake(connection, side, peer, direction, pure, ack, time_ns)
-    if side.base == UNKNOWN:
+    if side.base == state.UNKNOWN:
         side.base = seq
         side.highest = 0
-    series = 2 * SERIES * index
+    series = 2 * state.SERIES * index
     start = unwrap(seq, side.base, side.highest)
     probe = (payload <= 1 or peer.last_window == 0) and _is_probe(side, peer, flags, payload, start)
     if flags & SYN:
@@ -261,7 +248,7 @@ def _read_packet(
     if payload > 0:
         mine = series + direction
         _read_data(connection, side, peer, store, mine, payload, start, probe, time_ns)
-    if flags & FIN:  # its number tells that bytes below it are missing, as a byte of data does
+    if flags & FIN:  # it shows missing bytes below it, like a byte of data
         see_bytes(side, store, start + payload, start + payload + 1, time_ns)
     side.highest = max(side.highest, start + payload + (1 if flags & FIN else 0))
     if flags & (ACK | SYN) and not (cut and window == 0):
@@ -270,13 +257,13 @@ def _read_packet(
 
 @jit
 def _reopen(connections: Any, sides: Any, store: Any, flow: int, index: int) -> int:
-    """A connection on ``flow``, in place of ``index`` (UNKNOWN: none); UNKNOWN when no more can be followed."""
+    """Open a connection in place of ``index``; return UNKNOWN at the capacity."""
     if index >= 0:
         release(sides[2 * index], store)
         release(sides[2 * index + 1], store)
     if store.connections == len(connections):
         store.untracked += 1
-        return UNKNOWN
+        return state.UNKNOWN
     return open_connection(connections, sides, store, flow)
 
 
@@ -285,12 +272,10 @@ def follow_packets(
     first: int, time_ns: Any, orig_len: Any, kind: Any, flow: Any, payload: Any, seq: Any, ack: Any, window: Any,
     tcp_flags: Any, wscale: Any, skip: Any, current: Any, connections: Any, sides: Any, stores: Any, connection_of: Any,
 ) -> int:  # fmt: skip
-    """Process rows ``first`` .. N-1. Returns N, or the row before which the caller must make room for samples and call again.
+    """Process rows from ``first``; return N, or the row that needs sample room.
 
-    ``current`` holds the number of each flow's connection + 1, 0 without one.
-
-    The state travels as records and addresses: a numba array handed to a function that leaves early costs two atomic
-    reference counts per call, and those were two thirds of the pass (260 ns per packet).
+    ``current`` is the number of each flow's connection + 1, 0 without one. State is passed as records and addresses: numba arrays cost
+    two atomic reference counts per call, which were two thirds of the pass (260 ns per packet).
     """
     store = stores[0]
     for i in range(first, len(time_ns)):
@@ -301,12 +286,11 @@ def follow_packets(
         cut = kind[i] & CUT != 0
         if flags == 0 and cut:
             continue
-        if store.samples_used + SAMPLES_PER_PACKET > store.sample_room:
+        if store.samples_used + state.SAMPLES_PER_PACKET > store.sample_room:
             return i
-        store.steps_left += STEPS_PER_PACKET
         direction = 1 if kind[i] & REVERSE else 0
         index = signed(current[flow[i]]) - 1
-        if index == UNKNOWN or (
+        if index == state.UNKNOWN or (
             flags & (SYN | RST) == SYN
             and starts_anew(
                 sides[2 * index + direction], sides[2 * index + 1 - direction], flags, signed(seq[i]), signed(ack[i])
@@ -314,7 +298,7 @@ def follow_packets(
         ):
             index = _reopen(connections, sides, store, signed(flow[i]), index)
             current[flow[i]] = index + 1
-        if index == UNKNOWN:
+        if index == state.UNKNOWN:
             continue
         connection_of[i] = index
         _read_packet(

@@ -1,4 +1,4 @@
-"""Signs that a capture is not what was on the wire: frames seen twice, segments longer than the wire carries."""
+"""Differences between a capture and the wire: duplicate frames, segments longer than the wire carries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from analysis.kernels.raw import signed
 from analysis.packets import CUT, FRAGMENT, IPV6, NO_FLOW, NO_TIME, REVERSE, TCP
 
 WITHIN_NS = 1_000_000
-"""Two equal TCP frames further apart than 1 ms are a retransmission, not one frame captured twice."""
+"""Two equal TCP frames more than 1 ms apart are a retransmission, not a duplicate."""
 
 MOST_LOOKED_AT = 64
-"""Frames of one hash bucket that are compared: a ring as long as it has buckets holds no more, unless they were chosen for it."""
+"""Frames of one hash bucket that are compared; only crafted frames fill a bucket further."""
 
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
@@ -30,7 +30,7 @@ COUNTERS = 6
 _ETHERNET, _IPV4, _IPV6, _TCP = 14, 20, 40, 20
 _MOST_OPTIONS = 40
 _LEAST = 88
-"""Bytes: Linux sends no smaller full segments (TCP_MIN_SND_MSS less options), and a forged one would make thousands of rows."""
+"""Bytes: Linux sends no smaller full segments (TCP_MIN_SND_MSS less options); a forged MSS would create thousands of rows."""
 
 
 @jit
@@ -49,13 +49,15 @@ def duplicates(
     pushed: int,
     duplicate: npt.NDArray[np.bool_],
 ) -> tuple[int, int]:
-    """Mark TCP frames that equal one of the last ``len(links)`` within 1 ms; returns how many, and the frames entered so far.
+    """Mark TCP frames that equal one of the last ``len(links)`` within 1 ms.
+
+    Returns their number, and the frames entered so far.
 
     ``heads`` and ``links`` chain entries of one hash bucket from the newest back, as entry number + 1.
     """
     ring = len(links) - 1
     buckets = len(heads) - 1
-    found = 0
+    count = 0
     for i in range(len(time_ns)):
         duplicate[i] = False
         if kind[i] & TCP == 0 or time_ns[i] == NO_TIME:
@@ -66,26 +68,26 @@ def duplicates(
         bucket = signed(fingerprint[i]) & buckets
         entry = heads[bucket] - 1
         steps = 0
-        while entry >= 0 and abs(time_ns[i] - times[entry & ring]) <= WITHIN_NS:  # nearly all are over here
+        while entry >= 0 and abs(time_ns[i] - times[entry & ring]) <= WITHIN_NS:  # nearly always false
             if pushed - entry > ring or steps == MOST_LOOKED_AT:
                 break
             steps += 1
-            place = entry & ring
-            if words[place, 0] == one and words[place, 1] == two and words[place, 2] == three:
+            index = entry & ring
+            if words[index, 0] == one and words[index, 1] == two and words[index, 2] == three:
                 duplicate[i] = True
-                found += 1
+                count += 1
                 break
-            entry = links[place] - 1
+            entry = links[index] - 1
         if not duplicate[i]:
-            place = pushed & ring
-            links[place] = heads[bucket]
+            index = pushed & ring
+            links[index] = heads[bucket]
             heads[bucket] = pushed + 1
-            times[place] = time_ns[i]
-            words[place, 0] = one
-            words[place, 1] = two
-            words[place, 2] = three
+            times[index] = time_ns[i]
+            words[index, 0] = one
+            words[index, 1] = two
+            words[index, 2] = three
             pushed += 1
-    return found, pushed
+    return count, pushed
 
 
 @jit
@@ -101,11 +103,11 @@ def super_segments(
     counters: Int64,
     piece: UInt32,
 ) -> None:
-    """Count segments above what the peer's SYN allows, or frames above the MTU (``longest_frame`` 0: not known).
+    """Count segments above the peer's MSS, and frames above the MTU.
 
-    ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow asked for, 0 while unknown. ``piece`` becomes the
-    payload of each segment that such a one was on the wire, 0 for frames that are what was on the wire, or cannot be split. Headers
-    that are cut short and later fragments are counted by the way.
+    ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow announced, 0 while unknown. ``piece`` becomes the payload
+    of the segments on the wire, 0 for frames that were not joined or cannot be split. Truncated headers and later fragments are
+    counted too.
     """
     judged = cut = fragments = 0
     for i in range(len(kind)):
@@ -138,7 +140,7 @@ def super_segments(
 
 @jit
 def _options(headers: int, kind: int) -> int:
-    """Bytes of TCP options of a frame: the MSS counts them as payload (RFC 6691). 0 where the link layer is no Ethernet."""
+    """Return the bytes of TCP options, which the MSS includes (RFC 6691)."""
     network = _IPV6 if kind & IPV6 else _IPV4
     options = (headers - _ETHERNET - network - _TCP) // 4 * 4
     return options if 0 <= options <= _MOST_OPTIONS else 0

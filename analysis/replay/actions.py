@@ -11,10 +11,10 @@ from analysis.mpi.calls import Calls
 from analysis.numbers import plural
 from analysis.replay.collectives import COLLECTIVES, MAKERS, UNEVEN, lines_of
 from analysis.replay.errors import NotReplayable
-from analysis.replay.messages import EXCHANGES, RECEIVES, SENDS, Call, Matched, Message, match
+from analysis.replay.messages import EXCHANGES, RECEIVES, SENDS, Call, MatchedMessages, Message, match
 
 FLOPS_PER_NS: Final = 1
-"""Of the hosts of every platform here: what a rank computed is told in nanoseconds."""
+"""Speed of the hosts of all platforms: traces have computing in nanoseconds."""
 MOST_CALLS: Final = 1 << 20
 _WAITS: Final = frozenset({"Wait", "Waitany", "Waitall"})
 _LOCAL: Final = frozenset(
@@ -22,17 +22,17 @@ _LOCAL: Final = frozenset(
 )
 _REPLAYED: Final = SENDS | EXCHANGES | RECEIVES | COLLECTIVES | MAKERS | _WAITS | _LOCAL
 _WITHOUT: Final = (
-    "One-sided, persistent, probing, polling and non-blocking collective calls, files, and some collective operations have no counterpart "
-    "that a trace could fill."
+    "One-sided, persistent, probing, polling and non-blocking collective calls, files and some collective operations "
+    "are not supported."
 )
 _ASSUMED: Final = (
     (
         _WAITS,
-        "MPI_Wait and MPI_Waitany end the request that is open for longest, MPI_Waitall all that are open.",
+        "MPI_Wait and MPI_Waitany complete the oldest request, MPI_Waitall all requests.",
     ),
-    (EXCHANGES, "An exchange receives from whoever had sent first: traces name only whom it sends to."),
-    (frozenset({"Reduce", "Gather", "Gatherv"}), "The root of MPI_Reduce and MPI_Gather is taken to be rank 0."),
-    (UNEVEN, "In MPI_Alltoallv and MPI_Reduce_scatter all ranks are taken to hand over equal parts to each."),
+    (EXCHANGES, "An exchange receives the message that was sent first: traces name only its destination."),
+    (frozenset({"Reduce", "Gather", "Gatherv"}), "The root of MPI_Reduce and MPI_Gather is assumed to be rank 0."),
+    (UNEVEN, "In MPI_Alltoallv and MPI_Reduce_scatter all parts are assumed to be equal."),
     (frozenset({"Scan", "Exscan"}), "MPI_Scan is replayed as MPI_Allreduce."),
     (MAKERS, "Making a communicator is replayed as a barrier."),
 )
@@ -40,8 +40,8 @@ _ASSUMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """``lines``: the actions of each rank, from 0. ``window_s``: from the first call of any rank to the end of the last, as it was
-    measured. ``assumed``: sentences about what the trace does not tell.
+    """``lines``: actions of each rank, from 0. ``window_s``: measured time from the first call of any rank to the end of the last.
+    ``assumed``: sentences on assumptions about missing data of the trace.
     """
 
     lines: tuple[tuple[str, ...], ...]
@@ -50,40 +50,38 @@ class Traces:
 
 
 def traces(calls: Calls) -> Traces:
-    """Return what a replay reads. What ranks do between calls is computing, however long it would take elsewhere.
+    """Convert the calls to traces; time between calls is computing.
 
-    Raise NotReplayable with a sentence where something cannot be replayed; nothing is left out.
+    Raises NotReplayable with a sentence if some call cannot be replayed; no call is dropped.
     """
     ranks = sorted(calls.left_out)
-    own = {rank: [Call.of(row) for row in calls.of(rank).tolist()] for rank in ranks}
-    _require(calls, own)
-    matched, together = match(own), lines_of(own)
-    began = min(rows[0].began_ns for rows in own.values())
-    ended = max(rows[-1].ended_ns for rows in own.values())
-    lines = tuple(tuple(_Rank(rank, own[rank], matched, together).lines(began)) for rank in ranks)
-    names = {call.name for rows in own.values() for call in rows}
-    return Traces(lines, (ended - began) / 1e9, tuple(sentence for which, sentence in _ASSUMED if which & names))
+    calls_of = {rank: [Call.of(row) for row in calls.of(rank).tolist()] for rank in ranks}
+    _require(calls, calls_of)
+    matched, together = match(calls_of), lines_of(calls_of)
+    began = min(rows[0].began_ns for rows in calls_of.values())
+    ended = max(rows[-1].ended_ns for rows in calls_of.values())
+    lines = tuple(tuple(_Rank(rank, calls_of[rank], matched, together).lines(began)) for rank in ranks)
+    called = {call.name for rows in calls_of.values() for call in rows}
+    return Traces(lines, (ended - began) / 1e9, tuple(sentence for which, sentence in _ASSUMED if which & called))
 
 
-def _require(calls: Calls, own: Mapping[int, Sequence[Call]]) -> None:
-    if len(own) < 2 or list(own) != list(range(len(own))):
-        raise NotReplayable("It needs the calls of at least two ranks, and of every one.")
+def _require(calls: Calls, calls_of: Mapping[int, Sequence[Call]]) -> None:
+    if len(calls_of) < 2 or list(calls_of) != list(range(len(calls_of))):
+        raise NotReplayable("A replay needs the calls of all ranks, and at least two ranks.")
     if left_out := sum(calls.left_out.values()):
-        raise NotReplayable(f"Its trace begins too late: {plural(left_out, 'call')} did not fit into it.")
+        raise NotReplayable(f"The trace lacks its beginning: {plural(left_out, 'call')} did not fit into it.")
     if len(calls.rows) > MOST_CALLS:
-        raise NotReplayable(f"Its trace has {plural(len(calls.rows), 'call')}: more than {MOST_CALLS} take too long.")
-    if not all(own.values()):
-        raise NotReplayable("One of its ranks called nothing.")
-    strange = Counter(call.name for rows in own.values() for call in rows if call.name not in _REPLAYED)
-    if strange:
-        told = ", ".join(f"MPI_{name} ({plural(count, 'call')})" for name, count in strange.most_common(4))
-        raise NotReplayable(f"The program calls what cannot be replayed: {told}. {_WITHOUT}")
+        raise NotReplayable(f"The trace has {plural(len(calls.rows), 'call')}: more than {MOST_CALLS} take too long.")
+    if not all(calls_of.values()):
+        raise NotReplayable("One rank has no calls.")
+    unsupported = Counter(call.name for rows in calls_of.values() for call in rows if call.name not in _REPLAYED)
+    if unsupported:
+        names = ", ".join(f"MPI_{name} ({plural(count, 'call')})" for name, count in unsupported.most_common(4))
+        raise NotReplayable(f"The program has calls that cannot be replayed: {names}. {_WITHOUT}")
 
 
 class _Rank:
-    """The lines of one rank while they are made."""
-
-    def __init__(self, rank: int, calls: Sequence[Call], matched: Matched, together: Sequence[str]) -> None:
+    def __init__(self, rank: int, calls: Sequence[Call], matched: MatchedMessages, together: Sequence[str]) -> None:
         self.rank, self.calls, self.matched = rank, calls, matched
         self.together = iter(together)
         self.open: list[Message] = []
@@ -92,7 +90,7 @@ class _Rank:
         yield f"{self.rank} init"
         free_since = began_ns
         for number, call in enumerate(self.calls):
-            if call.name in _LOCAL:  # its time is computing
+            if call.name in _LOCAL:  # counts as computing
                 continue
             if call.began_ns > free_since:
                 yield f"{self.rank} compute {(call.began_ns - free_since) * FLOPS_PER_NS}"

@@ -1,5 +1,5 @@
-"""Why a trial cannot be replayed."""
+"""Errors of replays."""
 
 
 class NotReplayable(ValueError):
-    """The reason, as a sentence."""
+    """A trial cannot be replayed; the message is the reason, as a sentence."""

@@ -1,4 +1,4 @@
-"""Which receive took which message. Traces name the destination of every message, not the source of every receive, and no tags."""
+"""Matching of messages and receives: traces name destinations of messages, not all sources of receives, and no tags."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Call:
 
     @classmethod
     def of(cls, row: Sequence[int]) -> Call:
-        """``row``: of `analysis.mpi.calls.CALL`."""
+        """Convert a row of `analysis.mpi.calls.CALL`."""
         _, function, peer, size, began, ended, *_ = row
         return cls(FUNCTIONS[function].name, peer, size, began, ended)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """``tag`` is its own: a replay matches by it alone."""
+    """A message; ``tag`` is unique, because a replay matches only by tag."""
 
     source: int
     target: int
@@ -43,47 +43,47 @@ class Message:
     began_ns: int
 
 
-Place = tuple[int, int]
+CallIndex = tuple[int, int]
 """(rank, number of its call)"""
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """What the calls sent and took; a call that is in neither had no partner (MPI_PROC_NULL)."""
+class MatchedMessages:
+    """Messages sent and received by call; calls in neither had no partner (MPI_PROC_NULL)."""
 
-    sent: Mapping[Place, Message]
-    taken: Mapping[Place, Message]
+    sent: Mapping[CallIndex, Message]
+    taken: Mapping[CallIndex, Message]
 
 
-def match(ranks: Mapping[int, Sequence[Call]]) -> Matched:
-    """Give every message to a receive: those of one sender in their order; a receive without a source takes the one that
-    was sent first.
+def match(ranks: Mapping[int, Sequence[Call]]) -> MatchedMessages:
+    """Match messages and receives.
 
-    ``ranks``: rank -> its calls by their starts, on one clock. Raise NotReplayable where messages and receives do not fit together.
+    Messages of one sender are received in their order; a receive without a source takes the message that was sent first. ``ranks``:
+    rank -> its calls sorted by start, on one clock. Raises NotReplayable if messages and receives do not match.
     """
-    sent: dict[Place, Message] = {}
+    sent: dict[CallIndex, Message] = {}
     for rank, calls in ranks.items():
         for number, call in enumerate(calls):
             if call.name in SENDS | EXCHANGES and call.peer >= 0:
                 sent[rank, number] = Message(rank, call.peer, len(sent), call.bytes, call.began_ns)
-    taken: dict[Place, Message] = {}
+    taken: dict[CallIndex, Message] = {}
     for rank, calls in ranks.items():
         taken |= _taken_by(rank, calls, (message for message in sent.values() if message.target == rank))
-    return Matched(sent, taken)
+    return MatchedMessages(sent, taken)
 
 
-def _taken_by(rank: int, calls: Sequence[Call], incoming: Iterable[Message]) -> dict[Place, Message]:
+def _taken_by(rank: int, calls: Sequence[Call], incoming: Iterable[Message]) -> dict[CallIndex, Message]:
     waiting: dict[int, deque[Message]] = {}
     for message in incoming:
         waiting.setdefault(message.source, deque()).append(message)
     named = Counter(call.peer for call in calls if call.name in RECEIVES and call.peer >= 0)
-    free = {source: len(own) - named[source] for source, own in waiting.items()}
-    taken: dict[Place, Message] = {}
+    free = {source: len(messages) - named[source] for source, messages in waiting.items()}
+    taken: dict[CallIndex, Message] = {}
     for number, call in enumerate(calls):
         if call.name in RECEIVES and call.peer >= 0:
             if not waiting.get(call.peer):
                 raise NotReplayable(
-                    f"Rank {rank} receives more from rank {call.peer} than that rank sent in the trace."
+                    f"Rank {rank} receives more messages from rank {call.peer} than that rank sent in the trace."
                 )
             taken[rank, number] = waiting[call.peer].popleft()
         elif call.name in RECEIVES | EXCHANGES:
@@ -91,18 +91,18 @@ def _taken_by(rank: int, calls: Sequence[Call], incoming: Iterable[Message]) -> 
             if source is not None:
                 taken[rank, number] = waiting[source].popleft()
                 free[source] -= 1
-    left = sum(map(len, waiting.values()))
-    if left:
-        raise NotReplayable(f"The trace shows no receive for {left} of the messages that were sent to rank {rank}.")
+    unmatched = sum(map(len, waiting.values()))
+    if unmatched:
+        raise NotReplayable(f"The trace has no receive for {unmatched} of the messages sent to rank {rank}.")
     return taken
 
 
 def _first_sent(waiting: Mapping[int, deque[Message]], free: Mapping[int, int], call: Call) -> int | None:
-    """The source of the message that was sent first of those that this call can have taken; None where there is none."""
+    """Return the source of the earliest message for this call, or None."""
     until = None if call.name == "Irecv" else call.ended_ns
     heads = [
-        (own[0].began_ns, source)
-        for source, own in waiting.items()
-        if own and free[source] > 0 and (until is None or own[0].began_ns <= until)
+        (messages[0].began_ns, source)
+        for source, messages in waiting.items()
+        if messages and free[source] > 0 and (until is None or messages[0].began_ns <= until)
     ]
     return min(heads)[1] if heads else None

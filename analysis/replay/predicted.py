@@ -1,4 +1,4 @@
-"""What a replay says of one more trial on another network."""
+"""Prediction of a trial on another network from its replay."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 from scipy import special  # stdtrit is t.ppf without its checks
 
-_TELLS: Final = 0.1
-"""A smaller change drowns in the scatter of the trials."""
+_LEAST_CHANGE: Final = 0.1
+"""Smaller changes are not measurable in the scatter of the trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A further link that was measured: seconds of the calls as replayed on it, and the geometric mean of what its trials took."""
+    """Another measured link: seconds of the calls replayed on it, and the geometric mean of its trials."""
 
     replayed_s: float
     measured_s: float
@@ -24,7 +24,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Seconds of one trial's calls: as measured, and replayed on the link that they were measured on and on the wanted one."""
+    """Seconds of one trial's calls: measured, replayed on the same link, and replayed on another link."""
 
     window_s: float
     here_s: float
@@ -33,13 +33,13 @@ class Replayed:
 
     @property
     def error(self) -> float:
-        """Replayed / measured - 1, on the link where both are known."""
+        """Replayed / measured - 1, on the link of the trace."""
         return self.here_s / self.window_s - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """A time with the interval that is to hold a share of single trials, in seconds; ``error``, of a change: how far it may be wrong."""
+    """A time with a prediction interval for single trials, in seconds; ``error`` is that of a change."""
 
     value: float
     low: float
@@ -54,20 +54,20 @@ def foretell(
     calibration_scatter: float,
     level: float = 0.9,
 ) -> Foretold:
-    """Return what a trial takes: the geometric mean of ``trials``, those on the link of the trace, and what the replay changes of it.
+    """Predict a trial: the geometric mean of ``trials`` and the replayed change.
 
-    A time of at least half of the window changes by as many seconds as the replay, a shorter one (of one message, of one step) by as
-    large a part. ``others``: times on each link that was measured, of which the scatter of repetitions is pooled; the interval is that of
-    one more trial, wider by the share of the change times what is known of a change's error: by the links that check, or else, where that
-    is more, the error of replay on its own link and the scatter of the calibration.
+    A time of at least half of the window changes by the seconds of the replay, a shorter one (of a message, of a step) by its ratio.
+    ``others``: times on each measured link, for the pooled scatter of repetitions. The interval is that of one more trial, widened by
+    the share of the change times its error: the larger of that on the checked links, and of the replay's error on its own link together
+    with the scatter of the calibration.
     """
     here = exp(float(np.mean(np.log(trials))))
     value = _changed(replayed, here, replayed.there_s)
-    squares = sum(len(own) * float(np.var(np.log(own))) for own in others)
-    free = max(1, sum(len(own) - 1 for own in others))
+    squares = sum(len(times) * float(np.var(np.log(times))) for times in others)
+    free = max(1, sum(len(times) - 1 for times in others))
     trial = (squares / free * (1 + 1 / len(trials))) ** 0.5
-    known = hypot(log(replayed.here_s / replayed.window_s), calibration_scatter)
-    error = max(known, _error_of_changes(replayed, here))
+    error_here = hypot(log(replayed.here_s / replayed.window_s), calibration_scatter)
+    error = max(error_here, _error_of_changes(replayed, here))
     spread = hypot(trial, _change(here, value) * error)
     reach = float(special.stdtrit(free, (1 + level) / 2)) * spread
     return Foretold(value, value * exp(-reach), value * exp(reach), error)
@@ -81,14 +81,15 @@ def _changed(replayed: Replayed, here: float, there_s: float) -> float:
 
 
 def _change(here: float, value: float) -> float:
-    """The share of a time that a replay adds or takes away, and not a trial."""
     return abs(value - here) / value
 
 
 def _error_of_changes(replayed: Replayed, here: float) -> float:
-    """Root mean square of the errors on links that were measured, each for the whole of its change; 0 where none tells."""
-    told = [(_changed(replayed, here, check.replayed_s), check.measured_s) for check in replayed.checks]
+    """Return the RMS error of changes on checked links; 0 without large changes."""
+    predictions = [(_changed(replayed, here, check.replayed_s), check.measured_s) for check in replayed.checks]
     errors = [
-        log(value / measured) / _change(here, value) for value, measured in told if _change(here, value) >= _TELLS
+        log(value / measured) / _change(here, value)
+        for value, measured in predictions
+        if _change(here, value) >= _LEAST_CHANGE
     ]
     return float(np.sqrt(np.mean(np.square(errors)))) if errors else 0.0

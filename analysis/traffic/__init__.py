@@ -1,1 +1,1 @@
-"""From the packet table to metrics: rates, gaps, flows, TCP, matrices, ports, and how far they may be believed."""
+"""Metrics of the packet table: rates, gaps, flows, TCP, matrices, ports, trust."""

@@ -1,4 +1,4 @@
-"""How packets bunch over time: index of dispersion, iteration period, Hurst exponent, from packets per bin."""
+"""Burstiness over time: index of dispersion, iteration period, Hurst exponent, from packets per bin."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy import fft, special
 
-from analysis.kernels import gaps as kernel
-from analysis.kernels import rates
 from analysis.numbers import amount
-from analysis.traffic.autocorrelation import Counts, autocorrelation
 
 _FEWEST_WINDOWS: Final = 20
-"""Windows up to T/20: a variance of fewer numbers says nothing."""
+"""Windows up to T/20: the variance of fewer numbers is meaningless."""
 _MOST_BINS_FOR_LAGS: Final = 1 << 17
 _FEWEST_BINS_FOR_LAGS: Final = 64
 _LEAST_CORRELATION: Final = 0.1
-"""Correlations below this are no rhythm that a reader would see, however many bins make them significant."""
+"""Smaller correlations are no visible rhythm, even if they are significant."""
 _NEARLY_STRONGEST: Final = 0.75
-"""Of maxima with this share of the strongest the shortest lag is the period."""
+"""The period is the shortest lag among maxima with this share of the strongest."""
 _FEWEST_SCALES: Final = 5
+
+Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Bunching:
-    """Metrics, why others are not available, and ``details`` (idc, hurst)."""
+    """Metrics, reasons for absent ones, and ``details`` (idc, hurst)."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     not_available: dict[str, str] = field(default_factory=dict)
@@ -35,27 +36,27 @@ class Bunching:
 
 
 def bunching(counts: Counts, bin_ns: int) -> Bunching:
-    """Of packets per ``bin_ns``, from the bin of a scope's first packet to that of its last."""
-    found = Bunching(details={"idc": index_of_dispersion(counts, bin_ns)})
+    """Compute the metrics from packets per ``bin_ns`` of a scope."""
+    result = Bunching(details={"idc": index_of_dispersion(counts, bin_ns)})
     period_s, why_not = iteration_period(counts, bin_ns)
     if period_s is not None:
-        found.metrics["iteration_period_s"] = period_s
-        found.not_available["hurst"] = (
+        result.metrics["iteration_period_s"] = period_s
+        result.not_available["hurst"] = (
             f"a period of {amount(period_s, 's')} was found: periodic traffic has no self-similar tail to estimate"
         )
-        return found
-    found.not_available["iteration_period_s"] = why_not
+        return result
+    result.not_available["iteration_period_s"] = why_not
     estimate, why_not = hurst(counts)
     if estimate is None:
-        found.not_available["hurst"] = why_not
+        result.not_available["hurst"] = why_not
     else:
-        found.metrics["hurst"] = estimate["estimate"]
-        found.details["hurst"] = estimate
-    return found
+        result.metrics["hurst"] = estimate["estimate"]
+        result.details["hurst"] = estimate
+    return result
 
 
 def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
-    """Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991); {"window_s": [...], "idc": [...]}."""
+    """Return Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991)."""
     windows, values = [], []
     narrower: dict[int, npt.NDArray[np.int64]] = {}
     for step in range(16):
@@ -67,18 +68,17 @@ def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
         part_ns = width_ns // 3 if step % 2 else width_ns // 10
         part = narrower.get(part_ns)
         parts, per_window = (counts, width_ns // bin_ns) if part is None else (part, width_ns // part_ns)
-        narrower[width_ns] = np.empty(len(parts) // per_window, np.int64)
-        mean, variance = kernel.dispersion(parts, per_window, narrower[width_ns])
-        if mean > 0:
+        sums = narrower[width_ns] = _summed(parts, per_window)
+        if sums.any():
             windows.append(width_ns / 1e9)
-            values.append(variance / mean)
+            values.append(float(sums.var(ddof=1) / sums.mean()))
     return {"window_s": windows, "idc": values}
 
 
 def _summed(counts: Counts, per_window: int) -> npt.NDArray[np.int64]:
-    """Sums of ``per_window`` successive counts each; what does not fill a window at the end is left out."""
-    sums = np.empty(len(counts) // per_window, np.int64)
-    kernel.sum_windows(counts, per_window, sums)
+    """Sum windows of ``per_window`` counts, without an incomplete last one."""
+    whole = len(counts) // per_window * per_window
+    sums: npt.NDArray[np.int64] = counts[:whole].reshape(-1, per_window).sum(axis=1, dtype=np.int64)
     return sums
 
 
@@ -91,10 +91,10 @@ class _Peak:
 
 
 def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
-    """(period in seconds, "") or (None, why not).
+    """Return (period in seconds, "") or (None, reason).
 
-    The autocorrelation is looked at sharply and smoothed over 4, 16 and 64 bins, because jitter hides a rhythm from bins
-    narrower than itself; a smoother one must show it a fifth more clearly than a sharper one to be believed instead.
+    The autocorrelation is also smoothed over 4, 16 and 64 bins, because jitter hides a rhythm from narrower bins; a smoother one must
+    show it 20 % more clearly to replace a sharper one.
     """
     if len(counts) < _FEWEST_BINS_FOR_LAGS:
         return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
@@ -115,27 +115,41 @@ def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     return best.lag * per_bin * bin_ns / 1e9, ""
 
 
-def _smoothed(r: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
-    """The autocorrelation of sums over ``width`` bins, sliding: r under a triangle of that half width, for the same lags."""
+def autocorrelation(counts: Counts) -> Values:
+    """Return r(k) for k = 0 ... n/4 (biased), by the Wiener-Khinchin theorem."""
+    lags = len(counts) // 4 + 1
+    size = fft.next_fast_len(len(counts) + lags, real=True)  # zeros behind the data keep the lags from wrapping around
+    spectrum = fft.rfft(counts - counts.mean(), size)
+    r: Values = fft.irfft(spectrum.real**2 + spectrum.imag**2, size)[:lags]
+    return r / r[0] if r[0] > 0 else np.zeros(lags)
+
+
+def _smoothed(r: Values, width: int) -> Values:
+    """Smooth r(k) with a triangle of half width ``width``."""
     if width == 1:
         return r
-    smooth = np.empty_like(r)
-    rates.smooth(r, width, np.empty(len(r) + 2 * width + 1), smooth)
-    return smooth
+    once = np.concatenate([[0.0], np.cumsum(np.concatenate([r[width:0:-1], r, np.full(width, r[-1])]))])  # r(-k) = r(k)
+    twice = np.concatenate([[0.0], np.cumsum(once[width:] - once[:-width])])
+    smooth: Values = (twice[width + 1 :] - twice[1:-width])[: len(r)]
+    return smooth / smooth[0] if smooth[0] > 0 else np.zeros(len(r))
 
 
-def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Peak | None:
-    """The strongest local maximum of r(k) behind its first minimum, if it rises above noise.
+def _strongest_peak(r: Values, bins: float, width: int) -> _Peak | None:
+    """Return the strongest local maximum of r(k), if it exceeds noise.
 
-    ``bins`` is the number of independent values, ``width`` the lags that smoothing made alike. A peak must exceed
-    sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
-    in height and over the lowest r before it. Of maxima nearly as high as the strongest the shortest lag is the period. It
-    repeats when r at twice the lag is high, too.
+    ``bins`` is the number of independent values, ``width`` the smoothed lags. A peak must exceed sqrt(2 ln(40 lags)) standard errors
+    1/sqrt(n) (the largest of that many normal values stays below, 95 %), in height and over the lowest r before it. The period is the
+    shortest lag of the nearly strongest maxima. It repeats if r at twice the lag is high, too.
     """
     threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
-    lag = rates.strongest_peak(r, threshold, width, _NEARLY_STRONGEST)
-    if lag < 0:
+    inner = r[1:-1]
+    rises = (
+        (inner > threshold) & (inner - np.minimum.accumulate(r)[1:-1] > threshold) & (np.arange(1, len(r) - 1) > width)
+    )
+    peaks = 1 + np.flatnonzero(rises & (inner > r[:-2]) & (inner >= r[2:]))
+    if not len(peaks):
         return None
+    lag = int(peaks[r[peaks] >= _NEARLY_STRONGEST * r[peaks].max()][0])
     around = r[2 * lag - lag // 4 - 1 : 2 * lag + lag // 4 + 2]
     left, top, right = (float(value) for value in r[lag - 1 : lag + 2])
     bend = left - 2 * top + right
@@ -144,10 +158,10 @@ def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Pea
 
 
 def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
-    """Variance-time estimate (Leland et al. 1994): Var of means over m bins falls as m^(2H-2).
+    """Estimate the Hurst exponent H by variance-time (Leland et al. 1994).
 
-    ({"estimate", "low", "high", "scales"}, "") or (None, why not). The interval is that of the regression slope at 95 %;
-    neighbouring scales share data, so it is too narrow rather than too wide.
+    The variance of means over m bins falls as m^(2H-2). Returns ({"estimate", "low", "high", "scales"}, "") or (None, reason). The
+    interval is that of the regression slope at 95 %; it is rather too narrow, because neighbouring scales share data.
     """
     scales, variances = [], []
     cumulated = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
@@ -166,17 +180,5 @@ def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
     slope = float(dx @ y / (dx @ dx))
     residual = y - y.mean() - slope * dx
     error = math.sqrt(float(residual @ residual) / (len(x) - 2) / float(dx @ dx))
-    estimate, half = 1 + slope / 2, _student_95(len(x) - 2) * error / 2
+    estimate, half = 1 + slope / 2, float(special.stdtrit(len(x) - 2, 0.975)) * error / 2
     return {"estimate": estimate, "low": estimate - half, "high": estimate + half, "scales": len(scales)}, ""
-
-
-def _student_95(degrees: int) -> float:
-    """97.5 % quantile of Student's t (Abramowitz and Stegun 26.7.5, third order; exact to 1 % from 3 degrees on)."""
-    z = 1.959963985
-    v = float(degrees)
-    return (
-        z
-        + (z**3 + z) / (4 * v)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
-    )

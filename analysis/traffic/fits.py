@@ -6,27 +6,20 @@ Continuous Univariate Distributions, volume 1.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-
-from analysis.kernels import distributions as kernel
+from scipy import special
 
 Values = npt.NDArray[np.float64]
 Parameters = tuple[float, float]
 
 
-class CumulativeDistribution(Protocol):
-    def __call__(self, x: Values, p: Parameters) -> Values: ...
-
-
 _ITERATIONS: Final = 60
-_COARSE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +36,7 @@ class Sample:
 
     @classmethod
     def of(cls, x: Values, weight: Values) -> Sample:
-        """Raises ValueError for fewer than two different values: no distribution can be told from a constant."""
+        """Summarise values. Raises ValueError for fewer than two different ones."""
         if len(x) < 2:
             raise ValueError("fewer than two different inter-arrival times")
         log_x, n = np.log(x), float(weight.sum())
@@ -54,13 +47,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How one family is fitted, drawn and evaluated; all families have at most two parameters."""
+    """Fit, density and random numbers of one family with at most two parameters."""
 
     name: str
     parameter_names: tuple[str, ...]
     fit: Callable[[Sample], Parameters]
     log_likelihood: Callable[[Sample, Parameters], float]
-    cdf: CumulativeDistribution
+    cdf: Callable[[Values, Parameters], Values]
     draw: Callable[[np.random.Generator, int, Parameters], Values]
 
 
@@ -69,7 +62,7 @@ def _fit_exponential(sample: Sample) -> Parameters:
 
 
 def _fit_weibull(sample: Sample) -> Parameters:
-    """Shape k solves sum(w x^k ln x)/sum(w x^k) - 1/k = mean(ln x); Newton from the moments of ln x."""
+    """Solve sum(w x^k ln x)/sum(w x^k) - 1/k = mean(ln x) for k by Newton."""
     centred = sample.log_x - sample.mean_log
     k = math.pi / math.sqrt(6.0 * sample.var_log)
     largest = float(centred.max())
@@ -91,31 +84,12 @@ def _fit_lognormal(sample: Sample) -> Parameters:
     return sample.mean_log, math.sqrt(sample.var_log)
 
 
-def digamma(a: float) -> float:
-    """The logarithmic derivative of the gamma function for a > 0 (Abramowitz and Stegun 6.3.18 above 6)."""
-    value = 0.0
-    while a < 6.0:
-        value -= 1 / a
-        a += 1
-    q = 1 / (a * a)
-    return value + math.log(a) - 0.5 / a - q * (1 / 12 - q * (1 / 120 - q * (1 / 252 - q * (1 / 240 - q / 132))))
-
-
-def _trigamma(a: float) -> float:
-    value = 0.0
-    while a < 6.0:
-        value += 1 / (a * a)
-        a += 1
-    q = 1 / (a * a)
-    return value + 1 / a + q / 2 + q / a * (1 / 6 - q * (1 / 30 - q * (1 / 42 - q / 30)))
-
-
 def _fit_gamma(sample: Sample) -> Parameters:
-    """Shape a solves ln a - digamma(a) = ln(mean) - mean(ln x); Newton from Minka's closed form."""
+    """Solve ln a - digamma(a) = ln(mean) - mean(ln x) by Newton (Minka)."""
     s = math.log(sample.mean) - sample.mean_log
     a = (3 - s + math.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
     for _ in range(_ITERATIONS):
-        step = (math.log(a) - digamma(a) - s) / (1 / a - _trigamma(a))
+        step = float((math.log(a) - special.digamma(a) - s) / (1 / a - special.polygamma(1, a)))
         a = max(a - step, a / 4)
         if abs(step) < 1e-12 * a:
             break
@@ -125,18 +99,6 @@ def _fit_gamma(sample: Sample) -> Parameters:
 def _fit_pareto(sample: Sample) -> Parameters:
     smallest = float(sample.x.min())
     return 1 / (sample.mean_log - math.log(smallest)), smallest
-
-
-def _gamma_cdf(x: Values, p: Parameters) -> Values:
-    shares = np.empty(len(x))
-    kernel.gamma_cdf(x, *p, shares)
-    return shares
-
-
-def _normal_cdf(x: Values, p: Parameters) -> Values:
-    shares = np.empty(len(x))
-    kernel.normal_cdf(np.log(x), *p, shares)
-    return shares
 
 
 DISTRIBUTIONS: Final = (
@@ -164,7 +126,7 @@ DISTRIBUTIONS: Final = (
         ("mu", "sigma"),
         _fit_lognormal,
         lambda s, p: -s.n * (s.mean_log + math.log(p[1]) + 0.5 * math.log(2 * math.pi) + 0.5 * s.var_log / p[1] ** 2),
-        _normal_cdf,
+        lambda x, p: special.ndtr((np.log(x) - p[0]) / p[1]),
         lambda rng, n, p: rng.lognormal(p[0], p[1], n),
     ),
     Distribution(
@@ -172,7 +134,7 @@ DISTRIBUTIONS: Final = (
         ("shape", "scale_s"),
         _fit_gamma,
         lambda s, p: s.n * ((p[0] - 1) * s.mean_log - s.mean / p[1] - p[0] * math.log(p[1]) - math.lgamma(p[0])),
-        _gamma_cdf,
+        lambda x, p: special.gammainc(p[0], x / p[1]),
         lambda rng, n, p: rng.gamma(p[0], p[1], n),
     ),
     Distribution(
@@ -186,49 +148,16 @@ DISTRIBUTIONS: Final = (
 )
 
 
-class Ranks:
-    """Ascending values, asked again and again how far they lie from a distribution."""
-
-    def __init__(self, ordered: npt.NDArray[Any]) -> None:
-        self._ordered = ordered
-        self.n = len(ordered)
-        last = self.n - 1
-        self._grid = np.arange(0, last + _COARSE, _COARSE)
-        self._grid[-1] = last
-        self._values = ordered[self._grid].astype(np.float64)
-
-    def distance(self, cdf: Callable[[Values], Values], scale: float = 1.0) -> float:
-        """Kolmogorov-Smirnov distance of ``scale`` times the values from ``cdf``, exactly, with few evaluations of it.
-
-        Between two values a < b with ranks i < j, no distance exceeds max(F(b) - i/n, j/n - F(a)); only stretches that
-        could hold more than the best found are looked at value by value.
-        """
-        n, grid = self.n, self._grid
-        model = cdf(self._values * scale)
-        best = float(np.maximum(model - grid / n, (grid + 1) / n - model).max())
-        bound = np.maximum(model[1:] - grid[:-1] / n, (grid[1:] + 1) / n - model[:-1])
-        for stretch in np.argsort(-bound):
-            if bound[stretch] <= best:
-                break
-            ranks = np.arange(grid[stretch], grid[stretch + 1] + 1)
-            inside = cdf(self._ordered[grid[stretch] : grid[stretch + 1] + 1] * scale)
-            best = max(best, float(np.maximum(inside - ranks / n, (ranks + 1) / n - inside).max()))
-        return best
-
-
-def ks_distance_grouped(sample: Sample, cdf: Callable[[Values], Values]) -> float:
-    """Kolmogorov-Smirnov distance of the weighted values (ascending) from ``cdf``."""
+def ks_distance(sample: Sample, cdf: Callable[[Values], Values]) -> float:
+    """Return the Kolmogorov-Smirnov distance of weighted values from ``cdf``."""
     above = np.cumsum(sample.weight) / sample.n
     below = np.concatenate([[0.0], above[:-1]])
     model = cdf(sample.x)
     return float(np.maximum(model - below, above - model).max())
 
 
-def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], float]) -> list[dict[str, Any]]:
-    """Every family: parameters, log-likelihood, AIC, dAIC (0 for the best) and KS distance, best first.
-
-    ``distance`` measures it: of the values one by one (``Ranks``) or of the groups in ``sample``.
-    """
+def fit_all(sample: Sample) -> list[dict[str, Any]]:
+    """Fit all families: parameters, log-likelihood, AIC, KS distance, best first."""
     fits: list[dict[str, Any]] = []
     for family in DISTRIBUTIONS:
         parameters = family.fit(sample)
@@ -242,7 +171,7 @@ def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], flo
                 "parameters": dict(zip(names, parameters, strict=False)),
                 "log_likelihood": log_likelihood,
                 "aic": 2 * len(names) - 2 * log_likelihood,
-                "ks_distance": distance(functools.partial(family.cdf, p=parameters)),
+                "ks_distance": ks_distance(sample, _cdf(family, parameters)),
             }
         )
     best = min((row["aic"] for row in fits), default=0.0)
@@ -252,10 +181,10 @@ def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], flo
 
 
 def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000, seed: int = 1) -> dict[str, float]:
-    """p-value per family by parametric bootstrap on at most ``largest`` of the values (seeded, so repeatable).
+    """Return p-values per family by a seeded parametric bootstrap.
 
-    Fitted parameters void the tables of the Kolmogorov distribution (Lilliefors 1967), hence every replicate is drawn from
-    the fitted distribution and fitted again.
+    Tables of the Kolmogorov distribution are invalid for fitted parameters (Lilliefors 1967), so every replicate is drawn from the
+    fitted distribution and fitted again.
     """
     rng = np.random.default_rng(seed)
     values = np.sort(rng.choice(ordered, largest, replace=False)) if len(ordered) > largest else ordered
@@ -270,5 +199,10 @@ def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000,
 
 
 def _refit(family: Distribution, ordered: Values) -> tuple[float, Parameters]:
-    parameters = family.fit(Sample.of(ordered, np.ones(len(ordered))))
-    return Ranks(ordered).distance(functools.partial(family.cdf, p=parameters)), parameters
+    sample = Sample.of(ordered, np.ones(len(ordered)))
+    parameters = family.fit(sample)
+    return ks_distance(sample, _cdf(family, parameters)), parameters
+
+
+def _cdf(family: Distribution, parameters: Parameters) -> Callable[[Values], Values]:
+    return lambda x: family.cdf(x, parameters)

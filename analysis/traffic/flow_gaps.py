@@ -1,7 +1,4 @@
-"""Inter-arrival times of every connection and each of its directions.
-
-Needs the stamps of all packets at once, 13 bytes each, which is why it is asked for and no part of every analysis.
-"""
+"""Inter-arrival times of every connection and direction, on request: they need 13 bytes per packet."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from analysis.traffic.tcp import TcpAccumulator
 
 
 def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, Any]]:
-    """One row per connection, in the order of ``FlowSet.records``: mean, quantiles and variation of d_i in seconds.
+    """Return mean, quantiles and CV of d_i in seconds, by connection.
 
-    Keys are the catalogue's ids, without suffix for both directions together, with ``_ab`` and ``_ba`` for each. What a
-    connection (or direction) with fewer than two stamped packets has not is absent.
+    Keys are the catalogue's ids, without suffix for both directions together, with ``_ab`` and ``_ba`` for one. Values of fewer than
+    two stamped packets are absent.
     """
     tcp = TcpAccumulator()
     times, connections, backward = [], [], []
@@ -37,7 +34,7 @@ def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, 
         return []
     of, time_ns = np.concatenate(connections), np.concatenate(times)
     of_flow = ends["hosts"][records["flow"], 0], ends["ports"][records["flow"], 0]
-    turned = (records["host_a"] != of_flow[0]) | (records["port_a"] != of_flow[1])  # a flow's A sent its first packet
+    turned = (records["host_a"] != of_flow[0]) | (records["port_a"] != of_flow[1])  # A of a flow sent its first packet
     from_a = np.concatenate(backward) == turned[of]
     rows: list[dict[str, Any]] = [{} for _ in records]
     for suffix, chosen in (("", slice(None)), ("_ab", from_a), ("_ba", ~from_a)):

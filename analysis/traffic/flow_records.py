@@ -1,4 +1,4 @@
-"""From the state of the TCP pass to one row per connection, with names, units and the two sides in their places."""
+"""Rows of connections from the state of the TCP pass, with names, units and sides."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
-from analysis.capture.virtual_networks import named_network
 from analysis.kernels import tcp_state as state
-from analysis.packets import NO_TIME
+from analysis.packets import GENEVE, GRE, NO_TIME, VXLAN
 
 BTL_HANDSHAKE_BYTES: Final = 24
-"""What Open MPI's TCP BTL sends first on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/metrics.md, Matrices)."""
+"""First bytes of Open MPI's TCP BTL on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/metrics.md, Matrices)."""
 
 _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
@@ -31,7 +30,7 @@ FLOW: Final = np.dtype(
     + [(f"{name}_{way}", np.float64) for name in _PER_SIDE for way in ("ab", "ba")]
     + [(name, np.float64) for name in _MEASURED]
 )
-"""A connection. ``host_*`` index the hosts; -1 is unknown in integers, NaN not available in floats; ``_ab`` is what a sent."""
+"""A connection. ``host_*`` index the hosts; -1 is unknown in integers, NaN not available in floats; ``_ab`` is sent by a."""
 
 HANDSHAKES: Final = {
     state.HANDSHAKE_NONE: "none",
@@ -43,22 +42,23 @@ HANDSHAKES: Final = {
 RTT_OF: Final = ("both", "ab", "ba")
 """Values of FLOW's rtt_of: the direction whose data gave the flow's round trips."""
 
+_NETWORKS: Final = {VXLAN: "VXLAN", GENEVE: "GENEVE", GRE: "GRE"}
 _AT_ONCE: Final = 1 << 11
-"""Connections whose sides are copied at the same time."""
+"""Connections whose sides are copied at a time."""
 
 CLEARLY_LONGER: Final = 10
 CLEARLY_LONGER_S: Final = 1e-4
-"""One half of the handshake against the other: below either bound scheduling noise decides as well."""
+"""Ratio and difference of the halves of a handshake; below either, scheduling noise dominates."""
 
 Records = npt.NDArray[np.void]
 Floats = npt.NDArray[np.float64]
 
 
 def short_way_data(connections: Records, sides: Records) -> npt.NDArray[np.int64]:
-    """Shape (C,): the direction (row of its two in ``sides``) whose data and ACKs cross only a short piece of the path, or -1.
+    """Return the direction of data that cross only a short part of the path, or -1.
 
-    At a host, ACKs that the host itself sends come microseconds after the data: no round trip of the path. The halves of
-    the handshake show on which side that is; where they are alike, or the longer way gave no round trip, it is neither.
+    Directions are rows of ``sides``. At a host, its own ACKs follow the data within microseconds, which is no round trip of the path.
+    The halves of the handshake show the side; if they are similar, or the longer way has no round trips, the result is -1.
     """
     opener = np.maximum(connections["initiator"], 0)
     numbers = np.arange(len(connections))
@@ -79,9 +79,9 @@ def assemble(
     short: npt.NDArray[np.int64],
     endpoints: Records,
 ) -> tuple[Records, Floats]:
-    """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
+    """Return rows (C,) of dtype FLOW, and sum and number (C, 2) of windows.
 
-    ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes; ``endpoints`` (F,) as in PacketTable.
+    ``described`` (C, kind, 2) is median and 95 % quantile of the samples: ns, ns, bytes; ``endpoints`` (F,) as in PacketTable.
     """
     count = len(connections)
     records, windows = np.zeros(count, FLOW), np.zeros((count, 2))
@@ -100,10 +100,10 @@ def _fill(
     short: npt.NDArray[np.int64],
     endpoints: Records,
 ) -> Floats:
-    """Fill ``records`` from the rows of the other arrays that belong to them; returns their windows."""
+    """Fill ``records`` from the same rows of the other arrays; return their windows."""
     turned = np.maximum(connections["initiator"], 0)
     numbers = np.arange(len(connections))
-    # take copies a record as bytes; an index does it field by field, which takes twenty times as long
+    # take copies records as bytes, an index field by field, which takes 20 times as long
     a, b = sides.take(2 * numbers + turned), sides.take(2 * numbers + 1 - turned)
     for name in ("flow", "jobid", "btl_handshakes", "handshake", "first_ns", "last_ns"):
         records[name] = connections[name]
@@ -121,7 +121,7 @@ def _fill(
 
 
 def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:
-    """One BTL handshake, nothing else, then closed: the loser of two simultaneous connects."""
+    """Find losers of simultaneous connects: one BTL handshake only, then closed."""
     payload = records["payload_bytes_ab"] + records["payload_bytes_ba"]
     closed = sum(records[f"{name}_{way}"] for name in ("fins", "rsts") for way in ("ab", "ba")) > 0
     aborted: npt.NDArray[np.bool_] = (records["btl_handshakes"] == 1) & (payload == BTL_HANDSHAKE_BYTES) & closed
@@ -129,14 +129,14 @@ def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:
 
 
 def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
-    """Windows, flight and smallest round trip of each direction; returns the windows' sum and number per connection."""
+    """Fill windows, flight and round trips of each direction; return the windows."""
     unscaled = (a["wscale"] == state.UNKNOWN) | (b["wscale"] == state.UNKNOWN)
-    known = unscaled | ((a["wscale"] != state.NO_SYN) & (b["wscale"] != state.NO_SYN))
+    is_known = unscaled | ((a["wscale"] != state.NO_SYN) & (b["wscale"] != state.NO_SYN))
     totals = np.zeros((len(records), 2))
     for way, side in (("ab", a), ("ba", b)):
-        shift = np.where(unscaled | ~known, 0, np.maximum(side["wscale"], 0))
-        number = np.where(known, side["window_count"] + side["syn_window_count"], 0)
-        total = np.where(known, (side["window_sum"] << shift) + side["syn_window_sum"], 0)
+        shift = np.where(unscaled | ~is_known, 0, np.maximum(side["wscale"], 0))
+        number = np.where(is_known, side["window_count"] + side["syn_window_count"], 0)
+        total = np.where(is_known, (side["window_sum"] << shift) + side["syn_window_sum"], 0)
         least = np.minimum(side["window_min"] << shift, side["syn_window_min"])
         records[f"window_mean_bytes_{way}"] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         records[f"window_min_bytes_{way}"] = np.where(number > 0, least, np.nan)
@@ -147,9 +147,8 @@ def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
 
 
 def _seconds_between(later_ns: Any, earlier_ns: Any) -> Floats:
-    """NaN where either moment is unknown."""
-    known = (later_ns != NO_TIME) & (earlier_ns != NO_TIME)
-    return np.where(known, (np.where(known, later_ns, 0) - np.where(known, earlier_ns, 0)) * 1e-9, np.nan)
+    is_known = (later_ns != NO_TIME) & (earlier_ns != NO_TIME)
+    return np.where(is_known, (np.where(is_known, later_ns, 0) - np.where(is_known, earlier_ns, 0)) * 1e-9, np.nan)
 
 
 def _fill_times(records: Records, connections: Records, a: Records, b: Records, described: Floats) -> None:
@@ -161,7 +160,7 @@ def _fill_times(records: Records, connections: Records, a: Records, b: Records, 
     records["rtt_median_s"], records["rtt_p95_s"] = described[:, state.RTT_NS].T * 1e-9
     records["response_latency_s"], records["response_latency_p95_s"] = described[:, state.RESPONSE_NS].T * 1e-9
     records["bytes_in_flight_p95"] = described[:, state.IN_FLIGHT_BYTES, 1]
-    # the running minimum saw every sample, also those that a full sample store has dropped
+    # the running minimum includes samples that a full sample store has dropped
     least = np.fmin(records["rtt_min_s_ab"], records["rtt_min_s_ba"])
     one_way = np.where(records["rtt_of"] == 1, records["rtt_min_s_ab"], records["rtt_min_s_ba"])
     records["rtt_min_s"] = np.where(records["rtt_of"] == 0, least, one_way)
@@ -181,8 +180,14 @@ def _closings(records: Records) -> list[str]:
     return closings
 
 
-def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
-    """Plain numbers, None where ``values`` equal ``unknown`` (or are not a number)."""
+def _network_name(network: int) -> str | None:
+    if not network:
+        return None
+    kind, number = network >> 32, network & 0xFFFFFFFF
+    return f"{_NETWORKS[kind]} {number}" if kind in _NETWORKS else f"nested {network:x}"
+
+
+def _or_none(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
     missing = np.isnan(values) if values.dtype.kind == "f" else values == unknown
     plain: list[Any] = values.tolist()
     for row in missing.nonzero()[0].tolist():
@@ -191,7 +196,7 @@ def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
 
 
 def rtt_samples(records: Records) -> npt.NDArray[np.int64]:
-    """Shape (C,): how many round trips ``rtt_min_s``, ``rtt_median_s``, ``rtt_p95_s`` of each row come from."""
+    """Return the number of round trips of ``rtt_*_s`` of each row, shape (C,)."""
     ab, ba = records["rtt_samples_ab"], records["rtt_samples_ba"]
     chosen: npt.NDArray[np.int64] = np.where(records["rtt_of"] == 2, 0, ab) + np.where(records["rtt_of"] == 1, 0, ba)
     return chosen
@@ -200,22 +205,22 @@ def rtt_samples(records: Records) -> npt.NDArray[np.int64]:
 def rows(
     records: Records, numbers: npt.NDArray[np.int64], hosts: Addresses, networks: npt.NDArray[np.uint64]
 ) -> list[dict[str, Any]]:
-    """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``.
+    """Return JSON-ready rows: sums by catalogue id, directions by id_ab, id_ba.
 
-    ``network`` names the virtual network of each, where the capture holds any.
+    ``network`` is the virtual network, if the capture has any.
     """
     columns: dict[str, list[Any]] = {"connection": numbers.tolist(), "flow": records["flow"].tolist()}
     for end in ("a", "b"):
         columns[f"host_{end}"] = hosts.named(records[f"host_{end}"].tolist())
         columns[f"port_{end}"] = records[f"port_{end}"].tolist()
     if networks.any():
-        columns["network"] = [named_network(int(networks[flow])) for flow in records["flow"].tolist()]
+        columns["network"] = [_network_name(int(networks[flow])) for flow in records["flow"].tolist()]
     columns["handshake"] = [HANDSHAKES[value] for value in records["handshake"].tolist()]
     columns["closing"] = _closings(records)
     columns["aborted"] = records["aborted"].tolist()
     for name in ("rank_a", "rank_b", "jobid"):
-        columns[name] = _known(records[name], state.UNKNOWN)
-    columns["start_ns"] = _known(records["first_ns"], NO_TIME)
+        columns[name] = _or_none(records[name], state.UNKNOWN)
+    columns["start_ns"] = _or_none(records["first_ns"], NO_TIME)
     for name in state.COUNTERS:
         columns[name] = (records[f"{name}_ab"] + records[f"{name}_ba"]).tolist()
     columns["rtt_samples"] = rtt_samples(records).tolist()
@@ -224,5 +229,5 @@ def rows(
     for name in records.dtype.names or ():
         if name not in identity:
             values = records[name]
-            columns[name] = _known(values, NO_TIME) if values.dtype.kind == "f" else values.tolist()
+            columns[name] = _or_none(values, NO_TIME) if values.dtype.kind == "f" else values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -1,28 +1,54 @@
-"""Connections and what they measured: one row per TCP connection, and the sums of any set of them.
+"""Connections: one row per TCP connection, and the metrics of any set of them.
 
-A connection is a 4-tuple and an initial sequence number: ports used again make a new one, idleness never does. ``a`` is the
-side that sent the SYN, or, where no handshake was captured, the sender of the first packet. ``_ab`` is what a sent.
+A connection is a 4-tuple and an initial sequence number: reused ports make a new one, idle time does not. ``a`` sent the SYN, or the
+first packet if no handshake was captured. ``_ab`` is sent by a.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.addresses import Addresses
 from analysis.kernels import tcp_state as state
-from analysis.kernels.samples import pool_pairs
-from analysis.traffic.flow_metrics import capture_metrics
-from analysis.traffic.flow_records import assemble, rows
-from analysis.traffic.tcp_samples import quantiles_of, quantiles_of_each
+from analysis.traffic.flow_records import rows, rtt_samples
+from analysis.traffic.tcp_samples import quantiles_of
+
+Pair = tuple[float, float]
+"""Median and 95 % quantile of all samples, NaN without samples."""
+Numbers = dict[str, int | float]
+Reasons = dict[str, str]
+
+SUMMED: Final = (
+    "retransmitted_segments", "retransmitted_bytes", "out_of_order_segments", "ambiguous_segments", "keep_alives",
+    "zero_window_probes", "duplicate_acks", "triple_duplicate_acks", "zero_window_events", "window_full_events",
+    "acked_unseen_segments", "goodput_bytes",
+)  # fmt: skip
+_TIMES: Final = ("rtt_min_s", "rtt_median_s", "rtt_p95_s")
+_WINDOWS: Final = ("window_mean_bytes", "window_min_bytes")
+_FLIGHTS: Final = ("bytes_in_flight_max", "bytes_in_flight_p95")
+HALVES: Final = ("rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s")
+_CONNECTIONS: Final = ("connections", "flows_without_handshake", "aborted_connections")
+IDS: Final = (
+    *_CONNECTIONS,
+    *SUMMED,
+    *_WINDOWS,
+    *_FLIGHTS,
+    *HALVES,
+    "rtt_samples",
+    *_TIMES,
+    "response_latency_s",
+    "bdp_bytes",
+)
+"""All ids that ``FlowSet.metrics`` returns, or returns a reason for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounded memory made the pass forget; all zero (and a share of 1) on ordinary captures."""
+    """Data dropped for bounded memory; all zero (and a share of 1) on ordinary captures."""
 
     untracked_packets: int = 0
     gaps_forgotten: int = 0
@@ -37,60 +63,20 @@ class FlowSet:
     records: npt.NDArray[np.void]
     hosts: Addresses = field(default_factory=Addresses)
     networks: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    """Shape (F,): the virtual network of every flow (capture.virtual_networks); (0,) where none is known."""
+    """Shape (F,): the virtual network of every flow (PacketTable); (0,) if unknown."""
     limits: Limits = field(default_factory=Limits)
     windows: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
     """Shape (C, 2): sum and number of the windows whose scale is known, both directions."""
     samples: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Round trips, latencies (ns) and flight sizes (bytes), by connection and kind."""
     begins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
-    """Where each series of ``samples`` begins: (connection * 3 + kind) * 2 + direction."""
+    """Start of each series of ``samples``: (connection * 3 + kind) * 2 + direction."""
 
     def __len__(self) -> int:
         return len(self.records)
 
-    @property
-    def torn_by_networks(self) -> int:
-        """How many connections have each direction in a virtual network of its own, as behind a router that is in several places at once:
-        each of the two halves is a row.
-        """
-        if not self.networks.any():
-            return 0
-        network = self.networks[self.records["flow"]]
-        sent_a, sent_b = (self.records[f"packets_{way}"] > 0 for way in ("ab", "ba"))
-        halves: dict[tuple[int, ...], set[int]] = {}
-        torn = 0
-        for row in np.flatnonzero((network > 0) & (sent_a != sent_b)).tolist():
-            a, b = (tuple(self.records[[f"host_{end}", f"port_{end}"]][row].tolist()) for end in ("a", "b"))
-            way, back = ((*a, *b), (*b, *a)) if sent_a[row] else ((*b, *a), (*a, *b))
-            torn += bool(halves.get(back, set()) - {int(network[row])})
-            halves.setdefault(way, set()).add(int(network[row]))
-        return torn
-
-    @classmethod
-    def of_state(
-        cls,
-        connections: npt.NDArray[np.void],
-        sides: npt.NDArray[np.void],
-        samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
-        short: npt.NDArray[np.int64],
-        *,
-        hosts: Addresses,
-        endpoints: npt.NDArray[np.void],
-        networks: npt.NDArray[np.uint64],
-        limits: Limits,
-    ) -> FlowSet:
-        """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins.
-
-        ``short`` is what ``flow_records.short_way_data`` gave.
-        """
-        values, begins = samples
-        described = quantiles_of_each(values, begins).reshape(-1, state.SERIES, 2)
-        records, windows = assemble(connections, sides, described, short, endpoints)
-        return cls(records, hosts, networks, limits, windows, values, begins=begins)
-
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
+        """Return the connections, shape (C,), whose flow is set in ``flow_mask`` (F,)."""
         if flow_mask is None:
             return np.ones(len(self.records), np.bool_)
         padded = np.zeros(max(len(flow_mask), int(self.records["flow"].max(initial=-1)) + 1), np.bool_)
@@ -99,16 +85,17 @@ class FlowSet:
         return chosen
 
     def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
-        pairs = np.flatnonzero(chosen) * state.SERIES + kind
-        pooled: npt.NDArray[np.int64] = pool_pairs(self.samples, self.begins, pairs)
+        """Return all samples of one kind (tcp_state.RTT_NS ...) of the chosen connections."""
+        of_kind = np.zeros((len(chosen), state.SERIES), np.bool_)
+        of_kind[:, kind] = chosen
+        pooled: npt.NDArray[np.int64] = self.samples[np.repeat(of_kind, np.diff(self.begins[::2]))]
         return pooled
 
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
-        """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
+        """Return (metrics, not_available) of all connections or those of ``flow_mask``."""
         chosen = self.chosen(flow_mask)
         everything = bool(chosen.all())
-        return capture_metrics(
+        return _metrics_of(
             self.records if everything else self.records.take(np.flatnonzero(chosen)),
             self.windows if everything else self.windows[chosen],
             rtt_ns=quantiles_of(self.pooled(state.RTT_NS, chosen)),
@@ -117,9 +104,105 @@ class FlowSet:
         )
 
     def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:
-        """JSON-ready rows in order of first packet; ``limit`` keeps those with most wire bytes. Not available: None."""
+        """Return JSON-ready rows; ``limit`` keeps those with most wire bytes."""
         numbers = np.flatnonzero(self.chosen(flow_mask))
         if limit is not None and len(numbers) > limit:
             volume = self.records["wire_bytes_ab"][numbers] + self.records["wire_bytes_ba"][numbers]
             numbers = np.sort(numbers[np.argsort(-volume, kind="stable")[:limit]])
         return rows(self.records.take(numbers), numbers, self.hosts, self.networks)
+
+
+def _metrics_of(
+    records: npt.NDArray[np.void],
+    windows: npt.NDArray[np.float64],
+    *,
+    rtt_ns: Pair,
+    response_ns: Pair,
+    in_flight_bytes: Pair,
+) -> tuple[Numbers, Reasons]:
+    """Combine connections (C,) of dtype FLOW: sums, pooled samples, medians.
+
+    ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
+    """
+    metrics: Numbers = {"connections": len(records)}
+    if not metrics["connections"]:
+        return metrics, dict.fromkeys(IDS[1:], "no TCP connection")
+    missing: Reasons = {}
+    unopened = records["syns_ab"] + records["syns_ba"] == 0
+    metrics["flows_without_handshake"] = int(np.count_nonzero(unopened))
+    metrics["aborted_connections"] = int(np.count_nonzero(records["aborted"]))
+    halves = {name: _median(values) for name in HALVES if len(values := _timed(records, name))}
+    for name in SUMMED:
+        metrics[name] = int(records[f"{name}_ab"].sum() + records[f"{name}_ba"].sum())
+    for part in (
+        _window_metrics(records, windows, metrics),
+        _flight_metrics(records, in_flight_bytes, metrics),
+        _handshake_metrics(records, halves, metrics),
+        _rtt_metrics(records, rtt_ns, response_ns, metrics),
+    ):
+        missing |= part
+    return metrics, missing
+
+
+def _window_metrics(records: npt.NDArray[np.void], windows: npt.NDArray[np.float64], metrics: Numbers) -> Reasons:
+    total, number = windows.sum(axis=0)
+    if number == 0:
+        del metrics["window_full_events"]
+        return dict.fromkeys((*_WINDOWS, "window_full_events"), "no SYN captured, so the window scale is unknown")
+    metrics["window_mean_bytes"] = float(total / number)
+    metrics["window_min_bytes"] = int(_least(records, "window_min_bytes"))
+    return {}
+
+
+def _flight_metrics(records: npt.NDArray[np.void], in_flight_bytes: Pair, metrics: Numbers) -> Reasons:
+    if np.isnan(in_flight_bytes[1]):
+        return dict.fromkeys(_FLIGHTS, "no data after a first ACK")
+    highest = np.fmax(records["bytes_in_flight_max_ab"], records["bytes_in_flight_max_ba"])
+    metrics["bytes_in_flight_max"] = int(np.nanmax(highest))
+    metrics["bytes_in_flight_p95"] = in_flight_bytes[1]
+    return {}
+
+
+def _timed(records: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
+    times: npt.NDArray[np.float64] = records[name][~np.isnan(records["rtt_handshake_s"])]
+    return times
+
+
+def _median(values: npt.NDArray[np.float64]) -> float:
+    """Return the median; numpy's check for NaN would double the time."""
+    middle = len(values) // 2
+    around = np.partition(values, (max(middle - 1, 0), middle))
+    return float(around[middle] if len(values) % 2 else (around[middle - 1] + around[middle]) / 2)
+
+
+def _handshake_metrics(records: npt.NDArray[np.void], halves: dict[str, float], metrics: Numbers) -> Reasons:
+    metrics.update(halves)
+    if halves:
+        return {}
+    seen = np.any(records["handshake"] != state.HANDSHAKE_NONE)
+    reason = "no handshake without a repeated or lost packet" if seen else "no handshake captured"
+    return dict.fromkeys(HALVES, reason)
+
+
+def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Pair, response_ns: Pair, metrics: Numbers) -> Reasons:
+    missing: Reasons = {}
+    metrics["rtt_samples"] = int(rtt_samples(records).sum())
+    if not np.isnan(rtt_ns[0]):
+        metrics["rtt_min_s"] = float(np.nanmin(records["rtt_min_s"]))
+        metrics["rtt_median_s"], metrics["rtt_p95_s"] = rtt_ns[0] * 1e-9, rtt_ns[1] * 1e-9
+    else:
+        missing |= dict.fromkeys(_TIMES, "no pure ACK of captured data")
+    if not np.isnan(response_ns[0]):
+        metrics["response_latency_s"] = response_ns[0] * 1e-9
+    else:
+        missing["response_latency_s"] = "no ACK of captured data on a segment with payload"
+    products = records["bdp_bytes"][~np.isnan(records["bdp_bytes"])]
+    if len(products):
+        metrics["bdp_bytes"] = float(products.max())
+    else:
+        missing["bdp_bytes"] = "no connection with a round trip and a duration"
+    return missing
+
+
+def _least(records: npt.NDArray[np.void], name: str) -> Any:
+    return np.nanmin(np.fmin(records[f"{name}_ab"], records[f"{name}_ba"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Final
 
@@ -20,12 +19,12 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p99_s": 0.99,
 }
 MOST_GAPS: Final = 1 << 20
-"""Gaps that are kept one by one; longer captures have them grouped by 0.1 %, and ``exact`` says so."""
+"""Gaps stored individually; longer captures group them by 0.1 %, and ``exact`` is False."""
 _CURVE_POINTS: Final = 200
 
 
 class GapStore:
-    """Every gap d_i of a scope: grouped by relative width, and one by one up to ``most_gaps`` of them."""
+    """All gaps d_i of a scope: grouped by relative width, and individually up to ``most_gaps``."""
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
@@ -36,17 +35,17 @@ class GapStore:
         self.count = 0
 
     def add(self, gaps: Gaps) -> None:
-        """Gaps in ns, in file order."""
+        """Add gaps in ns, in file order."""
         self.count += len(gaps)
         kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
         if not self.exact:
             self._kept.clear()
         elif len(gaps):
-            self._kept.append(gaps.copy())  # not with the array of both scopes that it is a part of
+            self._kept.append(gaps.copy())  # a view would keep the array of both scopes
 
     @property
     def exact(self) -> bool:
-        """Whether quantiles and KS distances come from the gaps themselves, not from groups of them."""
+        """True if quantiles come from individual gaps, not from groups."""
         return self.count <= self._most
 
     @property
@@ -58,73 +57,66 @@ class GapStore:
         return float(self._square_sum[0]) / self.count
 
     def in_order(self) -> Gaps:
-        """All gaps, ascending. Only while ``exact``."""
+        """Return all gaps, ascending; requires ``exact``."""
         gaps = np.concatenate(self._kept)
         gaps.sort()
         return gaps
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
+        """Return mean in ns and count of each group of positive gaps, ascending."""
         bins = np.flatnonzero(self._histogram != 0)
         low = np.ceil(kernel.bin_edges(bins))
         return (low + np.ceil(kernel.bin_edges(bins + 1)) - 1) / 2, self._histogram[bins]
 
     def below_positive(self) -> int:
-        """Gaps that are zero or negative."""
+        """Return the number of zero and negative gaps."""
         return int(self._signs[kernel.ZERO] + self._signs[kernel.NEGATIVE])
 
 
 def sorted_quantile(values: npt.NDArray[Any], share: float) -> float:
-    """Quantile of ascending ``values``: Hyndman-Fan type 7. Raises IndexError when there are none."""
-    place = (len(values) - 1) * share
-    low = math.floor(place)
+    """Return a quantile of ascending values (Hyndman-Fan type 7)."""
+    position = (len(values) - 1) * share
+    low = math.floor(position)
     below = float(values[low])
-    return below if place == low else below + (place - low) * (float(values[low + 1]) - below)
+    return below if position == low else below + (position - low) * (float(values[low + 1]) - below)
 
 
 def absent(reason: str) -> dict[str, str]:
-    """Every metric of this module with why it is not available."""
+    """Return all metrics of inter-arrival times as absent for ``reason``."""
     ids = ("interarrival_mean_s", *QUANTILES, "interarrival_cv", "iteration_period_s", "hurst")
     return dict.fromkeys(ids, reason)
 
 
-class InterarrivalResult:
-    """What follows from the gaps of one scope; ``duration_ns`` is T > 0."""
+class Interarrival:
+    """Quantiles, distribution and fits of the gaps of one scope; ``duration_ns`` is T > 0."""
 
-    def __init__(self, gaps: GapStore, duration_ns: int) -> None:
+    def __init__(self, gaps: GapStore, duration_ns: int, bootstrap: int = 0) -> None:
+        """Compute ``metrics``, ``not_available`` and ``details``."""
         self._gaps = gaps
-        self._duration_ns = duration_ns
         self._order = gaps.in_order() if gaps.exact else None
         self._grouped = gaps.grouped()
-        self.metrics: dict[str, float] = {}
+        mean_ns = duration_ns / gaps.count
+        variance = max(gaps.mean_square - mean_ns**2, 0.0)
+        self.metrics: dict[str, float] = {
+            "interarrival_mean_s": mean_ns / 1e9,
+            **{identifier: self._quantile(share) / 1e9 for identifier, share in QUANTILES.items()},
+            "interarrival_cv": math.sqrt(variance) / mean_ns,
+        }
         self.not_available: dict[str, str] = {}
-        self.details: dict[str, Any] = {}
-
-    def compute(self, bootstrap: int = 0) -> InterarrivalResult:
-        """Fill ``metrics``, ``not_available`` and ``details`` (ccdf, fits)."""
-        mean_ns = self._duration_ns / self._gaps.count
-        self.metrics["interarrival_mean_s"] = mean_ns / 1e9
-        for identifier, share in QUANTILES.items():
-            self.metrics[identifier] = self._quantile(share) / 1e9
-        variance = max(self._gaps.mean_square - mean_ns**2, 0.0)
-        self.metrics["interarrival_cv"] = math.sqrt(variance) / mean_ns
-        self.details["exact"] = self._gaps.exact
-        self.details["zero_share"] = self._gaps.zero_share
-        self.details["ccdf"] = self._ccdf()
-        self._fit(bootstrap)
-        return self
+        self.details: dict[str, Any] = {"exact": gaps.exact, "zero_share": gaps.zero_share, "ccdf": self._ccdf()}
+        self.details["fits"] = self._fits(bootstrap)
 
     def _quantile(self, share: float) -> float:
         if self._order is not None:
             return sorted_quantile(self._order, share)
         values, counts = self._grouped
-        place = (self._gaps.count - 1) * share - self._gaps.below_positive()
-        if place < 0:
+        position = (self._gaps.count - 1) * share - self._gaps.below_positive()
+        if position < 0:
             return 0.0
-        return float(values[np.searchsorted(np.cumsum(counts), math.floor(place), side="right")])
+        return float(values[np.searchsorted(np.cumsum(counts), math.floor(position), side="right")])
 
     def _ccdf(self) -> dict[str, list[float]]:
-        """P(D > x) at no more than 200 of the groups, evenly spaced among those that occur."""
+        """Return P(D > x) at up to 200 groups, evenly spaced."""
         values, counts = self._grouped
         if not len(values):
             return {"gap_s": [], "share_longer": []}
@@ -132,22 +124,17 @@ class InterarrivalResult:
         chosen = np.linspace(0, len(values) - 1, min(_CURVE_POINTS, len(values))).round().astype(np.int64)
         return {"gap_s": (values[chosen] / 1e9).tolist(), "share_longer": np.maximum(longer[chosen], 0).tolist()}
 
-    def _fit(self, bootstrap: int) -> None:
-        """Zero gaps lie below the clock's resolution and negative ones are none; neither has a likelihood."""
+    def _fits(self, bootstrap: int) -> list[dict[str, Any]]:
+        """Fit the positive gaps; others are below the resolution or clock steps."""
         values, counts = self._grouped
         try:
             sample = fits.Sample.of(values / 1e9, counts.astype(np.float64))
         except ValueError as error:
             self.not_available["interarrival_fit"] = str(error)
-            self.details["fits"] = []
-            return
-        if self._order is None:
-            self.details["fits"] = fits.fit_all(sample, functools.partial(fits.ks_distance_grouped, sample))
-            return
-        positive = self._order[self._gaps.below_positive() :]
-        rows = fits.fit_all(sample, functools.partial(fits.Ranks(positive).distance, scale=1e-9))
-        if bootstrap:
-            p_values = fits.bootstrap_p_values(positive / 1e9, bootstrap)
+            return []
+        rows = fits.fit_all(sample)
+        if bootstrap and self._order is not None:
+            p_values = fits.bootstrap_p_values(self._order[self._gaps.below_positive() :] / 1e9, bootstrap)
             for row in rows:
                 row["p_value"] = p_values[row["distribution"]]
-        self.details["fits"] = rows
+        return rows

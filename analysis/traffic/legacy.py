@@ -1,7 +1,7 @@
 """The report of the 2011 shell script, digit by digit: published figures stay comparable.
 
 The script used ``bc -l`` at scale 20, which truncates every division; its printed digits come back only in the same
-order of operations. What is wrong with the figures is said in ``CAVEATS``, which every face prints beside them.
+order of operations. ``CAVEATS`` are the errors of these figures, printed with them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ def _divide(numerator: Decimal, denominator: Decimal) -> Decimal:
 
 
 def _printed(value: Decimal) -> str:
-    """As bc prints: no zero before the decimal point."""
+    """Format like bc: no zero before the decimal point."""
     text = f"{value:f}"
     return text[1:] if text.startswith("0.") else text
 
 
 def _six_places(duration_ns: int) -> Decimal:
-    """The script took whole microseconds from tcpdump's stamps."""
+    """Truncate to whole microseconds, as in the stamps of tcpdump."""
     return Decimal(duration_ns // 1000).scaleb(-6)
 
 
 def legacy_report(
     packets: int, wire_bytes: int, duration_ns: int, window_sum: int, rtt_s: Decimal | str | None = None
 ) -> dict[str, str]:
-    """Printed label -> printed digits.
+    """Return the report, printed label -> printed digits.
 
     ``window_sum`` is the sum of the raw window fields of all TCP packets. ``rtt_s`` is the mean of the pings that the
-    script sent; without it the two figures that need it are left out. Raises ValueError for an empty capture or T = 0.
+    script sent; without it two figures are omitted. Raises ValueError for an empty capture or T = 0.
     """
     if packets < 1 or duration_ns < 1000:
         raise ValueError("the 2011 report needs at least two packets and a duration of a microsecond")

@@ -1,12 +1,11 @@
-"""Who sent how much to whom: host x host over all IP packets, rank x rank over MPI connections.
+"""Traffic matrices: host x host over all IP packets, rank x rank over MPI connections.
 
 Rows send, columns receive. Messages between ranks of one host that use shared memory never reach the wire; the launchers pin
-``--mca btl tcp,self`` against that, and the result says so.
+``--mca btl tcp,self`` against that, and the result states it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,23 +19,24 @@ from analysis.traffic.flows import FlowSet
 from analysis.traffic.placed_ranks import PlacedRanks
 
 LARGEST_MATRIX: Final = 256
-"""Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
+"""Rows of a matrix; beyond it those with least traffic are omitted, and counted."""
 
 MOST_PAIRS: Final = 2 * MOST_FLOWS
-"""Ordered pairs of hosts that are counted, in 40 bytes each: two for every flow that has room."""
+"""Capacity for ordered pairs of hosts, 40 bytes each: two per flow."""
 
 LARGEST_RANK: Final = 1 << 20
-"""A BTL handshake naming a higher rank is not one."""
+"""A BTL handshake with a higher rank is invalid."""
 
 SHARED_MEMORY_NOTE: Final = (
     "Only what crossed the captured wire counts: messages between ranks of one host that use shared memory are missing "
     "(the launchers pin --mca pml ob1 --mca btl tcp,self)."
 )
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
-_SOURCES: Final = ("btl_handshake", "launcher_map", "one_rank_per_host")
-_HEARD, _TOLD, _PLACED = range(len(_SOURCES))
+_SOURCES: Final = ("btl_handshake", "one_rank_per_host")
+_HEARD, _PLACED = range(len(_SOURCES))
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 Integers = npt.NDArray[np.int64]
+Records = npt.NDArray[np.void]
 
 
 class MatrixAccumulator:
@@ -49,31 +49,23 @@ class MatrixAccumulator:
         self._hosts = Addresses()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
-        """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
+        """Add the next packets; rows with ``skip`` (N,) set are ignored."""
         self._hosts = table.hosts
         pairs.count_pairs(
             table.kind, table.src, table.dst, table.orig_len, table.payload, _NO_SKIP if skip is None else skip,
             self._slots, self._keys, self._totals, self._used,
         )  # fmt: skip
 
-    def result(
-        self,
-        flows: FlowSet,
-        *,
-        rank_map: Mapping[tuple[str, int], int] | None = None,
-        jobid: int | None = None,
-        placed: PlacedRanks | None = None,
-    ) -> dict[str, Any]:
-        """``{"hosts": matrix, "ranks": matrix}``, each JSON-ready: labels, and one list of rows per quantity.
+    def result(self, flows: FlowSet, placed: PlacedRanks | None = None) -> dict[str, Any]:
+        """Return JSON-ready matrices of hosts and ranks: labels, and rows per quantity.
 
-        ``rank_map`` {(address, port): rank} serves connections without a captured BTL handshake; ``jobid`` chooses one of
-        several MPI jobs (default: the one with most handshakes); ``placed`` says which ranks follow from the host alone. Packets
-        to link-local multicast groups (neighbour discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
+        Of several MPI jobs the one with most handshakes counts; ``placed`` are the ranks that follow from the host only. Packets to
+        link-local multicast groups (neighbour discovery) are not in the host matrix; ``neighbourhood_packets`` counts them.
         """
-        return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid, placed)}
+        return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, placed)}
 
     def left_out(self) -> dict[str, int]:
-        """Wire bytes of pairs without room."""
+        """Return the wire bytes of pairs without room."""
         return {"missed_by_pairs": int(self._used[pairs.MISSED])}
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
@@ -86,64 +78,61 @@ class MatrixAccumulator:
         np.add.at(weight, target[source != target], totals[source != target, 1])
         seen = np.unique(np.concatenate([source, target]))
         heaviest = seen[np.argsort(-weight[seen], kind="stable")[:LARGEST_MATRIX]]
-        largest = np.zeros(len(self._hosts), np.bool_)
-        largest[heaviest] = True
-        matrix = _Matrix(len(largest))
-        inside = largest[source] & largest[target]
-        matrix.add_volume(source[inside], target[inside], totals[inside])
-        a, b = flows.records["host_a"], flows.records["host_b"]
-        among = largest[a] & largest[b]
-        matrix.add_tcp(a[among], b[among], flows.records, among)
-        kept = self._hosts.in_order(np.flatnonzero(largest))
-        return matrix.as_dict(kept, self._hosts.named(kept)) | {
-            "omitted": len(seen) - len(kept),
-            "neighbourhood_packets": neighbourhood_packets,
-        }
+        largest = self._hosts.in_order(np.sort(heaviest))
+        row = np.full(len(self._hosts), -1)
+        row[largest] = np.arange(len(largest))
+        inside = (row[source] >= 0) & (row[target] >= 0)
+        a, b = row[flows.records["host_a"]], row[flows.records["host_b"]]
+        among = (a >= 0) & (b >= 0)
+        return _matrix(
+            self._hosts.named(largest),
+            (row[source[inside]], row[target[inside]], totals[inside]),
+            (a[among], b[among]),
+            flows.records,
+            among,
+        ) | {"omitted": len(seen) - len(largest), "neighbourhood_packets": neighbourhood_packets}
 
     def _between_hosts(self) -> tuple[Integers, Integers, Integers]:
-        """(sources, targets, totals) of all pairs of hosts with a number."""
         keys = self._keys[: self._used[pairs.TAKEN]]
         source, target = keys >> 32 & 0xFFFFFFFF, keys & 0xFFFFFFFF
-        known = (source < len(self._hosts)) & (target < len(self._hosts))
-        return source[known], target[known], self._totals[: len(keys)][known]
+        has_number = (source < len(self._hosts)) & (target < len(self._hosts))
+        return source[has_number], target[has_number], self._totals[: len(keys)][has_number]
 
 
-def rank_matrix(
-    flows: FlowSet,
-    rank_map: Mapping[tuple[str, int], int],
-    jobid: int | None = None,
-    placed: PlacedRanks | None = None,
-) -> dict[str, Any]:
-    """Rank x rank from the connections of one MPI job; ``source`` tells where the ranks come from.
+def rank_matrix(flows: FlowSet, placed: PlacedRanks | None = None) -> dict[str, Any]:
+    """Return the rank matrix of the connections of one MPI job.
 
-    ``source`` is "btl_handshake", "launcher_map", "one_rank_per_host", "mixed", or None when no rank is known. ``by_host_alone``
-    says why connections of an MPI library that names no ranks are missing here; None where none is.
+    ``source`` of the ranks is "btl_handshake", "one_rank_per_host", "mixed", or None without ranks. ``by_host_alone`` is the reason
+    for missing connections of an MPI library that names no ranks, or None.
     """
     placed = placed or PlacedRanks.in_flows(flows, None, {})
     records = flows.records
     jobs, counts = np.unique(records["jobid"][records["jobid"] >= 0], return_counts=True)
-    if jobid is None and len(jobs):
-        jobid = int(jobs[np.argmax(counts)])
+    jobid = int(jobs[np.argmax(counts)]) if len(jobs) else None
     ours = np.flatnonzero((records["jobid"] == (-1 if jobid is None else jobid)) | (records["jobid"] < 0))
     ranks = np.stack([records["rank_a"][ours], records["rank_b"][ours]], axis=1)
     ranks = np.where(ranks < LARGEST_RANK, ranks, -1)
-    sources = np.where(placed.ends[ours], _PLACED, np.where(ranks >= 0, _HEARD, _TOLD))
-    nothing_heard = not (sources == _HEARD).any()
-    if rank_map:
-        for column, end in enumerate(("a", "b")):
-            rows = np.flatnonzero(ranks[:, column] < 0)
-            names = flows.hosts.named(records[f"host_{end}"][ours[rows]].tolist())
-            ports = records[f"port_{end}"][ours[rows]].tolist()
-            ranks[rows, column] = [rank_map.get(address, -1) for address in zip(names, ports, strict=True)]
+    sources = np.where(placed.ends[ours], _PLACED, _HEARD)
+    nothing_heard = not ((sources == _HEARD) & (ranks >= 0)).any()
     complete = (ranks >= 0).all(axis=1)
     mpi = (ranks >= 0).any(axis=1) | (placed.of_mpi[ours] & nothing_heard)
     nameless = np.zeros(len(records), np.bool_)
     nameless[ours] = mpi & ~complete & nothing_heard
     labels = np.unique(ranks[complete])
-    matrix = _Matrix(len(labels))
-    source, target = np.searchsorted(labels, ranks[complete]).T if complete.any() else np.zeros((2, 0), np.int64)
-    matrix.add_connections(source, target, records[ours[complete]])
-    return matrix.as_dict(range(len(labels)), [int(rank) for rank in labels]) | {
+    a, b = np.searchsorted(labels, ranks[complete]).reshape(-1, 2).T
+    rows = ours[complete]
+    sent, received = (np.stack([records[f"{name}_{way}"][rows] for name in _VOLUMES], axis=1) for way in ("ab", "ba"))
+    weight = np.zeros(len(labels), np.int64)
+    np.add.at(weight, a, sent[:, 1] + received[:, 1])
+    np.add.at(weight, b[a != b], (sent + received)[a != b, 1])
+    largest = np.sort(np.argsort(-weight, kind="stable")[:LARGEST_MATRIX])
+    row = np.full(len(labels), -1)
+    row[largest] = np.arange(len(largest))
+    among = (row[a] >= 0) & (row[b] >= 0)
+    a, b = row[a[among]], row[b[among]]
+    volumes = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([sent[among], received[among]])
+    return _matrix(labels[largest].tolist(), volumes, (a, b), records, rows[among]) | {
+        "omitted": len(labels) - len(largest),
         "source": _source(sources[complete]),
         "jobid": jobid,
         "jobs": len(jobs),
@@ -158,59 +147,28 @@ def _source(sources: Integers) -> str | None:
     return "mixed" if len(kinds) > 1 else _SOURCES[kinds[0]] if kinds else None
 
 
-class _Matrix:
-    """Sums over ordered pairs of numbered ends, kept as a list of pairs until the largest rows are known."""
+def _matrix(
+    labels: list[Any],
+    volumes: tuple[Integers, Integers, Integers],
+    ends: tuple[Integers, Integers],
+    records: Records,
+    chosen: npt.NDArray[Any],
+) -> dict[str, Any]:
+    """Return sums over ordered pairs of ends, numbered by ``labels``.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._volumes: dict[tuple[int, int], Integers] = {}
-        self._repeated: dict[tuple[int, int], int] = {}
-        self._rtt_min_s: dict[tuple[int, int], float] = {}
-
-    def add_volume(self, source: Integers, target: Integers, totals: Integers) -> None:
-        """``totals`` (n, 3): packets, wire bytes, payload bytes."""
-        for pair, total in zip(zip(source.tolist(), target.tolist(), strict=True), totals, strict=True):
-            self._volumes[pair] = self._volumes.get(pair, 0) + total
-
-    def add_tcp(self, a: Integers, b: Integers, records: npt.NDArray[np.void], chosen: Any = slice(None)) -> None:
-        """Retransmissions and smallest round trips of the ``chosen`` connections, between ``a`` and ``b``, both directions."""
-        for source, target, way in ((a, b, "ab"), (b, a, "ba")):
-            repeated, rtt_s = (records[f"{name}_{way}"][chosen] for name in ("retransmitted_segments", "rtt_min_s"))
-            for pair, count, rtt in zip(
-                zip(source.tolist(), target.tolist(), strict=True), repeated.tolist(), rtt_s.tolist(), strict=True
-            ):
-                self._repeated[pair] = self._repeated.get(pair, 0) + count
-                if rtt == rtt:
-                    self._rtt_min_s[pair] = min(rtt, self._rtt_min_s.get(pair, rtt))
-
-    def add_connections(self, a: Integers, b: Integers, records: npt.NDArray[np.void]) -> None:
-        """Everything that the connections say of the pair."""
-        for source, target, way in ((a, b, "ab"), (b, a, "ba")):
-            self.add_volume(source, target, np.stack([records[f"{name}_{way}"] for name in _VOLUMES], axis=1))
-        self.add_tcp(a, b, records)
-
-    def as_dict(self, order: Sequence[int], labels: list[Any]) -> dict[str, Any]:
-        """Rows and columns in ``order``, named ``labels``; at most LARGEST_MATRIX of them, those with most wire bytes."""
-        weight = np.zeros(self._size, np.int64)
-        for (source, target), total in self._volumes.items():
-            weight[[source, target]] += total[1]
-        kept = set(sorted(order, key=lambda end: -int(weight[end]))[:LARGEST_MATRIX])
-        places = {end: place for place, end in enumerate(end for end in order if end in kept)}
-        cells: dict[str, list[list[Any]]] = {
-            name: [[0] * len(places) for _ in places] for name in (*_VOLUMES, "retransmitted_segments")
-        }
-        cells["rtt_min_s"] = [[None] * len(places) for _ in places]
-        for values, names in (
-            (self._volumes, _VOLUMES),
-            (self._repeated, ("retransmitted_segments",)),
-            (self._rtt_min_s, ("rtt_min_s",)),
-        ):
-            for (source, target), value in values.items():
-                if source in places and target in places:
-                    for name, number in zip(names, np.atleast_1d(value).tolist(), strict=True):
-                        cells[name][places[source]][places[target]] = number
-        return {
-            "labels": [label for end, label in zip(order, labels, strict=True) if end in places],
-            "omitted": len(order) - len(places),
-            **cells,
-        }
+    ``volumes``: sources, targets and (n, 3) packets, wire bytes, payload bytes. ``ends``: those of the connections ``chosen`` from
+    ``records``, whose retransmissions and smallest round trips count in both directions.
+    """
+    size = len(labels)
+    totals = np.zeros((size, size, len(_VOLUMES)), np.int64)
+    np.add.at(totals, volumes[:2], volumes[2])
+    repeated, rtt_s = np.zeros((size, size), np.int64), np.full((size, size), np.inf)
+    for pair, way in ((ends, "ab"), (ends[::-1], "ba")):
+        np.add.at(repeated, pair, records[f"retransmitted_segments_{way}"][chosen])
+        np.fmin.at(rtt_s, pair, records[f"rtt_min_s_{way}"][chosen])
+    return {
+        "labels": labels,
+        **{name: totals[:, :, column].tolist() for column, name in enumerate(_VOLUMES)},
+        "retransmitted_segments": repeated.tolist(),
+        "rtt_min_s": [[value if value < np.inf else None for value in row] for row in rtt_s.tolist()],
+    }

@@ -1,5 +1,7 @@
-"""Ranks by place: MPI libraries that do not say on a connection who speaks (MPICH, Intel MPI, UCX) are known by host, and a host
-with one rank is that rank. Where several ranks share a host, nothing in a packet tells them apart."""
+"""Ranks by host, for MPI libraries that do not name the rank on a connection (MPICH, Intel MPI, UCX).
+
+A host with one rank identifies it; packets do not distinguish several ranks of a host.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from analysis.traffic.flows import FlowSet
 
 Rows = npt.NDArray[np.bool_]
 _MOST_NAMED: Final = 3
-_SILENT: Final = "the MPI library does not say on a connection which rank speaks"
+_SILENT: Final = "the MPI library does not name the rank on a connection"
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedRanks:
-    """Which connections carry MPI, and which of their ends have their rank from the host alone."""
+    """Connections that carry MPI, and their ends whose rank follows from the host only."""
 
     of_mpi: Rows
     """Shape (C,)."""
@@ -32,10 +34,10 @@ class PlacedRanks:
 
     @classmethod
     def in_flows(cls, flows: FlowSet, member: Rows | None, host_ranks: Mapping[str, Sequence[int]]) -> PlacedRanks:
-        """Find them, and write the ranks to ``flows.records`` where no greeting told any.
+        """Find them, and write the ranks that no handshake names to ``flows.records``.
 
-        ``member`` (F,) says which flows carry MPI (None: none), ``host_ranks`` the ranks that ran at each address. Of several
-        MPI jobs in one capture nobody knows whose ranks those are: none is placed.
+        ``member`` (F,) marks flows that carry MPI (None: none), ``host_ranks`` are the ranks at each address. With several MPI jobs in
+        a capture the ranks are ambiguous, and none is placed.
         """
         records = flows.records
         of_mpi = np.zeros(len(records), np.bool_) if member is None else flows.chosen(member)
@@ -43,9 +45,7 @@ class PlacedRanks:
         if not of_mpi.any():
             return cls(of_mpi, ends, crowded)
         one_job = len(np.unique(records["jobid"][records["jobid"] >= 0])) < 2
-        counts, alone = (
-            np.zeros(len(flows.hosts), np.int64) for _ in range(2)
-        )  # zeros nobody has touched are no memory
+        counts, alone = (np.zeros(len(flows.hosts), np.int64) for _ in range(2))  # untouched zeros take no memory
         for address, number in flows.hosts.numbers_of(host_ranks).items():
             counts[number] = len(host_ranks[address])
             alone[number] = host_ranks[address][0] - UNKNOWN if counts[number] == 1 else 0
@@ -59,7 +59,7 @@ class PlacedRanks:
         return cls(of_mpi, ends, crowded)
 
     def why_by_host(self, flows: FlowSet, nameless: Rows) -> str | None:
-        """Why the connections of MPI among ``nameless`` (C,) are known by host alone; None where there are none."""
+        """Return why MPI connections among ``nameless`` (C,) have no ranks, or None."""
         nameless = nameless & self.of_mpi
         if not nameless.any():
             return None
@@ -67,7 +67,7 @@ class PlacedRanks:
         for column, end in enumerate(("a", "b")):
             numbers.update(flows.records[f"host_{end}"][nameless & self.crowded[:, column]].tolist())
         if not numbers:
-            return f"{_SILENT}, and it is not known which ranks ran on which host"
+            return f"{_SILENT}, and the hosts of the ranks are unknown"
         names = sorted(flows.hosts[number] for number in numbers)
         others = len(names) - _MOST_NAMED
         named = ", ".join(names[:_MOST_NAMED]) + (f" and {plural(others, 'other host')}" if others > 0 else "")

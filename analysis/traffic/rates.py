@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from analysis.kernels import rates as kernel
 from analysis.kernels.rates import ALL, MPI
+from analysis.memory import reserved
 from analysis.packets import NO_TIME, PacketTable
 
 Int32 = npt.NDArray[np.int32]
@@ -24,18 +25,15 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
     "peak_100ms_bps": 100 * MS,
 }
 MOST_POINTS: Final = 2000
-"""Points of a series: more than a chart has pixels help nobody."""
+"""Points of a series: about the pixels of a chart."""
 MOST_BINS: Final = 1 << 21
-"""Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
+"""Packets are counted per 100 us for 3.5 minutes; longer captures have bins ten times as wide."""
 _FEW_BINS: Final = 1 << 17
-"""When there are more, room for all is asked for at once: the system gives it page by page where bins are filled, and nothing is copied."""
+"""With more bins, room for all is allocated at once: untouched pages take no memory."""
 MOST_STAMPS: Final = 1 << 20
-"""Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
-_SIZES: Final = (1 << 16) + 32
-"""Lengths that are counted in an array: all but BIG TCP; a full frame of the loopback device has 65 550 bytes."""
-MOST_LARGER: Final = 4096
-"""Different longer sizes that are counted one by one: damage, or malice, makes millions."""
-_GROUP_BITS: Final = 11
+"""Different stamps within 100 ms for sliding windows: ten million packets per second, 24 MiB. A power of two."""
+_SIZES: Final = 1 << 19
+"""Lengths that are counted: Linux sends segments of at most 512 KiB (BIG TCP). Longer frames, which are damage, count as the longest."""
 _NO_PACKETS: Final = "no packets"
 _NO_BYTES: Final = "the packets have no bytes"
 
@@ -43,20 +41,17 @@ _NO_BYTES: Final = "the packets have no bytes"
 class RateAccumulator:
     """Sums, histograms, series, peaks and gaps of all traffic and of MPI traffic.
 
-    ``update`` takes tables in file order; the split into tables never changes a result. ``scope(ALL)`` and
-    ``scope(MPI)`` read what was found.
+    ``update`` takes tables in file order; the split into tables never changes a result. ``scope(ALL)`` and ``scope(MPI)`` return the
+    results.
     """
 
     def __init__(self, most_stamps: int = MOST_STAMPS) -> None:
         self._most_stamps = most_stamps
         self.peaks_are_bounds = False
-        """More stamps lay within a window than are kept, so that peaks may have been higher."""
+        """More stamps were within a window than are stored, so that peaks may have been higher."""
         self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
-        self._sizes = np.zeros((2, _SIZES), np.int64)
-        self._larger: list[dict[int, int]] = [{}, {}]
-        self.sizes_are_grouped = False
-        """More sizes beyond 64 KiB occurred than are counted one by one: they are known to 0.05 %."""
+        self._sizes = reserved((2, _SIZES), np.int64)
         self._origin_ns: int | None = None
         self._bin_ns = FINEST_BIN_NS
         self._counts = np.zeros((2, 1 << 12), np.int32)
@@ -71,17 +66,15 @@ class RateAccumulator:
         self._latest = int(NO_TIME)
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
-        """Add a table; ``member`` says per flow index whether it carries MPI.
+        """Add a table; ``member`` marks the flows that carry MPI.
 
         Returns the gaps d_i in ns of all and of MPI traffic, those to the previous table included.
         """
         traffic = np.empty(len(table), np.uint8)
         first, latest = kernel.classify(table.flow, member, table.time_ns, traffic)
-        beyond = kernel.tally(
+        kernel.tally(
             traffic, table.kind, table.orig_len, table.payload, table.window, table.tcp_flags, self._sums, self._sizes
         )
-        if beyond:
-            self._count_larger(table, traffic)
         if latest != NO_TIME:
             self._make_room(first, latest)
         gaps = np.empty((2, len(table)), np.int64)
@@ -110,36 +103,16 @@ class RateAccumulator:
             self._ring = np.zeros((3, 2 * size), np.int64)
             self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
 
-    def _forget_oldest(self, kept: int) -> None:
-        """Let all but the newest ``kept`` stamps leave every window, so that memory stays bounded: peaks become lower bounds."""
+    def _forget_oldest(self, remaining: int) -> None:
+        """Drop all but the newest ``remaining`` stamps: peaks become lower bounds."""
         self.peaks_are_bounds = True
-        oldest, mask = self._pushed - kept, self._ring.shape[1] - 1
+        oldest, mask = self._pushed - remaining, self._ring.shape[1] - 1
         behind = self._tail < oldest
         self._left[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
         self._tail[behind] = oldest
 
-    def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
-        """Frames beyond 64 KiB are rare (BIG TCP, damage): each size is counted, or groups of them where there are many sizes."""
-        rows = np.flatnonzero(table.orig_len >= _SIZES)
-        longer, scopes = table.orig_len[rows], traffic[rows]
-        for scope, counts in enumerate(self._larger):
-            self._add_larger(counts, *np.unique(longer[scopes == scope], return_counts=True))
-        if not self.sizes_are_grouped and max(map(len, self._larger)) > MOST_LARGER:
-            self.sizes_are_grouped = True
-            for counts in self._larger:
-                sizes, numbers = np.array(list(counts), np.uint32), np.array(list(counts.values()), np.int64)
-                counts.clear()
-                self._add_larger(counts, sizes, numbers)
-
-    def _add_larger(self, counts: dict[int, int], sizes: npt.NDArray[np.uint32], numbers: Int64) -> None:
-        if self.sizes_are_grouped:
-            sizes, group = np.unique(_grouped(sizes), return_inverse=True)
-            numbers = np.bincount(group, numbers, len(sizes)).astype(np.int64)
-        for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
-            counts[size] = counts.get(size, 0) + number
-
     def _make_room(self, first_ns: int, latest_ns: int) -> None:
-        """Widen the bins by tens until the newest packet fits.
+        """Widen the bins by factors of 10 until the newest packet fits.
 
         Bins begin with the first packet of the capture, whatever the scope, so that all scopes share one time axis.
         """
@@ -160,24 +133,15 @@ class RateAccumulator:
             self._counts = np.zeros((2, MOST_BINS if self._bins > _FEW_BINS else max(self._bins, 2 * room)), np.int32)
             self._counts[:, :room] = held
 
-    def duration_ns(self, scope: int) -> int:
-        """T, as ``ScopeRates`` has it."""
-        return int(self._clock[scope, kernel.LAST] - self._clock[scope, kernel.FIRST])
-
     def scope(self, scope: int) -> ScopeRates:
-        """What was found of ALL or MPI traffic; a copy that later updates do not change."""
+        """Return the results of ALL or MPI traffic, independent of later updates."""
         rows = slice(0, 2) if scope == ALL else slice(1, 2)
-        larger: dict[int, int] = {}
-        for beyond in self._larger[rows]:
-            for size, number in beyond.items():
-                larger[size] = larger.get(size, 0) + number
-        _, _, timed, reversals, longest = self._clock[scope].tolist()
+        first, last, timed, reversals, longest = self._clock[scope].tolist()
         return ScopeRates(
             sums=self._sums[rows].sum(axis=0).tolist(),
             sizes=self._sizes[rows].sum(axis=0),
-            larger=larger,
             timed=timed,
-            duration_ns=self.duration_ns(scope),
+            duration_ns=last - first,
             reversals=reversals,
             longest_reversal_ns=longest,
             origin_ns=self._origin_ns,
@@ -195,7 +159,6 @@ class ScopeRates:
 
     sums: list[int]
     sizes: Int64
-    larger: dict[int, int]
     timed: int
     duration_ns: int
     """T = t_N - t_1 in file order; 0 with fewer than two stamped packets."""
@@ -222,19 +185,18 @@ class ScopeRates:
         return self.sums[kernel.WINDOW_SUM]
 
     def size_histogram(self) -> tuple[Int64, Int64]:
-        """Original lengths that occur (ascending, bytes) and how often."""
-        sizes, larger = np.flatnonzero(self.sizes != 0), sorted(self.larger)  # of truth values: three times as fast
-        counts = [self.larger[size] for size in larger]
-        return np.append(sizes, larger).astype(np.int64), np.append(self.sizes[sizes], counts).astype(np.int64)
+        """Return the original lengths (ascending, bytes) and their counts."""
+        sizes = np.flatnonzero(self.sizes != 0)  # of truth values: three times as fast
+        return sizes, self.sizes[sizes]
 
     def counts(self) -> Int32:
-        """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
+        """Return packets per ``bin_ns``, from the first packet to the last."""
         filled = self.bins != 0
         first, behind = int(filled.argmax()), len(filled) - int(filled[::-1].argmax())
         return self.bins[first:behind] if filled[first] else self.bins[:0]
 
     def without_time(self) -> str | None:
-        """Why quantities over time do not exist, or None when they do."""
+        """Return why quantities over time do not exist, or None."""
         if self.packets < 2:
             return "fewer than two packets"
         if self.timed < self.packets:
@@ -244,9 +206,9 @@ class ScopeRates:
         return None
 
     def result(self, sizes: tuple[Int64, Int64] | None = None) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) of the section "volume" of the catalogue, without goodput and non_mpi_share.
+        """Return (metrics, not_available) of the section "volume".
 
-        ``sizes`` is the ``size_histogram``, where that is known.
+        Goodput and non_mpi_share are computed elsewhere. ``sizes`` is the ``size_histogram``, if already computed.
         """
         metrics: dict[str, float] = {
             "packets": self.packets,
@@ -305,7 +267,7 @@ class ScopeRates:
             missing["burstiness"] = missing["peak_10ms_bps"]
 
     def series(self) -> dict[str, Any]:
-        """Packets, bytes and payload per bin; point k covers [k, k+1) bin_s after start_s."""
+        """Return packets, bytes and payload; point k covers [k, k+1) bin_s after start_s."""
         if self.origin_ns is None:
             return {"bin_s": None, "start_s": None, "packets": [], "wire_bytes": [], "payload_bytes": []}
         filled = np.flatnonzero(self.points[0])
@@ -319,19 +281,13 @@ class ScopeRates:
         }
 
 
-def _grouped(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The middle of the group of each size: sizes of which the first bits are equal."""
-    width = np.uint32(1) << (np.frexp(sizes.astype(np.float64))[1] - _GROUP_BITS).astype(np.uint32)
-    return np.asarray(sizes // width * width + width // np.uint32(2), np.uint32)
-
-
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:
-    """Quantile of the multiset that holds ``values[k]`` (ascending) ``counts[k]`` times: Hyndman-Fan type 7."""
+    """Return a quantile (type 7) of ascending ``values`` that occur ``counts`` times."""
     cumulated = np.cumsum(counts)
-    place = (int(cumulated[-1]) - 1) * share
-    low = math.floor(place)
+    position = (int(cumulated[-1]) - 1) * share
+    low = math.floor(position)
     below = int(values[np.searchsorted(cumulated, low, side="right")])
-    if place == low:
+    if position == low:
         return float(below)
     above = int(values[np.searchsorted(cumulated, low + 1, side="right")])
-    return below + (place - low) * (above - below)
+    return below + (position - low) * (above - below)

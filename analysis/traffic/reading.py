@@ -1,4 +1,4 @@
-"""One capture on its way through every accumulator, and the results of each."""
+"""Reading of a capture through all accumulators, and their results."""
 
 from __future__ import annotations
 
@@ -26,71 +26,58 @@ from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import TrustAccumulator
 
 MOST_FLOWS: Final = 2_000
-"""Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
+"""Connections with rows of their own; 100 000 rows would take a gigabyte."""
 DEPTH: Final = 2
 """Tables that may wait for the second thread: enough to smooth, few enough for memory to stay bounded."""
 
 Rows = npt.NDArray[np.bool_]
-Measured = tuple[dict[str, float], dict[str, str]]
-"""Metrics, and why others are not available."""
+MetricsAndReasons = tuple[dict[str, float], dict[str, str]]
+"""Metrics, and reasons for absent ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
-    """What the connections say, gathered beside the rates."""
+class ConnectionResults:
+    """Results of the connections."""
 
     count: int
-    torn_by_networks: int
     limits: Limits
-    everything: Measured
-    mpi: Measured
+    everything: MetricsAndReasons
+    mpi: MetricsAndReasons
     flows: list[dict[str, Any]]
     matrices: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class OfHosts:
-    """What hosts did beside their connections."""
-
-    ports: Measured
-    chains: Measured
-    roce: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the results depend on beside the capture; as in ``analyse``."""
-
-    bootstrap: int
-    rank_map: Mapping[tuple[str, int], int] | None
-    host_ranks: Mapping[str, Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A capture that has been read, and the results that take time."""
+class ReadResults:
+    """The results of a capture."""
 
     reading: Reading
     everything: Described
     mpi: Described | None
-    connected: Connected
-    hosts: OfHosts
+    connected: ConnectionResults
 
 
 class Reading:
-    """One capture on its way through every accumulator."""
+    """A capture and its accumulators."""
 
     def __init__(self, mtu: int | None, mpi_ports: tuple[int, int] | None, link_rate_bps: float | None) -> None:
-        """As in ``analyse``."""
+        """Create the accumulators; arguments as in ``analyse``."""
         self.facts: dict[str, Any] = {}
         self.signs, self.mpi_flows = TrustAccumulator(mtu), MpiFlows(mpi_ports)
         self.arrivals, self.tcp, self.matrices = Arrivals(), TcpAccumulator(), MatrixAccumulator()
         self.ports, self.chains, self.roce = PortAccumulator(), ChainAccumulator(link_rate_bps), RoceAccumulator()
 
-    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None, asked: Asked) -> Found:
-        """Read every packet, then compute the results, in two threads; kernels hold no interpreter lock.
+    def read(
+        self,
+        path: str | Path,
+        decoder: DecoderName,
+        progress: Progress | None,
+        bootstrap: int,
+        host_ranks: Mapping[str, Sequence[int]],
+    ) -> ReadResults:
+        """Read all packets, then compute the results, in two threads.
 
-        This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables behind.
+        This thread reads and measures volume and rates; the other follows connections and hosts, at most DEPTH tables later.
         """
         with ThreadPoolExecutor(1) as other:
             waiting: deque[Future[None]] = deque()
@@ -103,12 +90,12 @@ class Reading:
                 self.arrivals.update(on_the_wire, member)
             for followed in waiting:
                 followed.result()
-            connected = other.submit(self._connected, asked)
-            if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+            connected = other.submit(self._connected, host_ranks)
+            if self.mpi_flows.found_late:  # rare: exact results need a second reading
                 self._arrive_again(path, decoder)
-            everything = self.arrivals.described(ALL, asked.bootstrap)
-            mpi = self.arrivals.described(MPI, asked.bootstrap) if self.mpi_flows.any else None
-            return Found(self, everything, mpi, connected.result(), self._of_hosts())
+            everything = self.arrivals.described(ALL, bootstrap)
+            mpi = self.arrivals.described(MPI, bootstrap) if self.mpi_flows.any else None
+            return ReadResults(self, everything, mpi, connected.result())
 
     def _arrive_again(self, path: str | Path, decoder: DecoderName) -> None:
         self.arrivals = Arrivals()
@@ -122,35 +109,23 @@ class Reading:
         self.chains.update(table, skip)
         self.roce.update(table)
 
-    def _of_hosts(self) -> OfHosts:
-        duration_ns = self.arrivals.rates.duration_ns(ALL)
-        return OfHosts(self.ports.metrics(duration_ns), self.chains.metrics(), self.roce.result())
-
-    @property
-    def _member(self) -> Rows | None:
-        return self.mpi_flows.member if self.mpi_flows.any else None
-
     def left_out(self) -> dict[str, int]:
-        """What bounded memory left out of matrices and queue pairs."""
+        """Return counts of data beyond the capacity of matrices and queue pairs."""
         return self.matrices.left_out() | self.roce.left_out()
 
     def notes(self) -> list[str]:
-        """What bounded memory made approximate."""
-        peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
-        sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
-        rates = self.arrivals.rates
-        told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
-        return [note for note, holds in told if holds]
+        """Return notes on approximate results."""
+        peaks = "peak rates are lower bounds: too many different timestamps within a window"
+        return [peaks] if self.arrivals.rates.peaks_are_bounds else []
 
-    def _connected(self, asked: Asked) -> Connected:
-        flow_set, member = self.tcp.result(), self._member
-        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)  # writes ranks that the rows below report
-        return Connected(
+    def _connected(self, host_ranks: Mapping[str, Sequence[int]]) -> ConnectionResults:
+        flow_set, member = self.tcp.result(), self.mpi_flows.member if self.mpi_flows.any else None
+        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)  # writes ranks for the rows below
+        return ConnectionResults(
             len(flow_set),
-            flow_set.torn_by_networks,
             flow_set.limits,
             everything=flow_set.metrics(),
             mpi=({}, {}) if member is None else flow_set.metrics(member),
             flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
+            matrices=self.matrices.result(flow_set, placed),
         )

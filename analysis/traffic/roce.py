@@ -1,9 +1,9 @@
-"""RoCEv2, InfiniBand in UDP to port 4791: what was asked for, what was sent again, what the network complained about.
+"""RoCEv2, InfiniBand in UDP to port 4791: operations, retransmissions, congestion.
 
-Definitions: operations are counted where they begin (the first packet, or the only one), once where they are sent again. A
+Definitions: operations are counted by their first (or only) packet, once if they are sent again. A
 retransmission is a packet of a reliable connection whose number (PSN) is not above the highest of its queue pair so far; requests
 and READ responses number for themselves. ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers
-packets that a switch has marked (ECN 11). Packets whose header was not captured count in volume and rates alone. Rates are those of
+packets that a switch has marked (ECN 11). Packets without a captured header count only in volume and rates. Rates are those of
 analysis.traffic.rates, over the time from the first packet of RoCEv2 to the last.
 """
 
@@ -19,6 +19,7 @@ from analysis.addresses import Addresses
 from analysis.kernels import roce as kernel
 from analysis.kernels.decode import ROCE_PORT
 from analysis.kernels.rates import ALL
+from analysis.memory import reserved
 from analysis.packets import CUT, UDP, PacketTable
 from analysis.traffic.rates import PEAK_WINDOWS, RateAccumulator
 
@@ -26,7 +27,7 @@ MOST_QUEUE_PAIRS: Final = 1 << 16
 MOST_ROWS: Final = 1000
 CNP: Final = 0x81
 _HEADER_BYTES: Final = 12
-"""Of the base transport header; shorter datagrams are something else."""
+"""Length of the base transport header; shorter datagrams are not RoCEv2."""
 _MARKED: Final = 3
 _RELIABLE: Final = (0, 5)
 """Reliable and extended reliable connection: the upper three bits of the operation code."""
@@ -44,7 +45,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class RoceAccumulator:
-    """Follows every queue pair over successive tables whose ``src`` and ``dst`` numbers mean the same."""
+    """Follows all queue pairs over successive tables with the same host numbers."""
 
     def __init__(self) -> None:
         self._hosts = Addresses()
@@ -52,8 +53,8 @@ class RoceAccumulator:
         self._marked = self._beyond = 0
         self._volume = np.zeros(len(_PER_STREAM), np.int64)
         self._streams: dict[tuple[int, int, int, int], int] = {}
-        self._totals = np.zeros((64, len(_PER_STREAM)), np.int64)
-        self._highest, self._repeated = np.full(64, kernel.UNKNOWN, np.int64), np.zeros(64, np.int64)
+        self._totals = reserved((MOST_QUEUE_PAIRS, len(_PER_STREAM)), np.int64)
+        self._highest, self._repeated = np.full(MOST_QUEUE_PAIRS, kernel.UNKNOWN), np.zeros(MOST_QUEUE_PAIRS, np.int64)
         self._rates: RateAccumulator | None = None
 
     def update(self, table: PacketTable) -> None:
@@ -78,21 +79,22 @@ class RoceAccumulator:
         rows, codes, stream = rows[stream >= 0], codes[stream >= 0], stream[stream >= 0]
         for column, name in enumerate(("", "orig_len", "payload")):
             weights = getattr(table, name)[rows] if name else None
-            counts = np.bincount(stream, weights, minlength=len(self._totals))
-            self._totals[:, column] += counts.astype(np.int64)
+            counts = np.bincount(stream, weights).astype(np.int64)
+            self._totals[: len(counts), column] += counts
         numbered = np.isin(codes >> 5, _RELIABLE) & ~np.isin(codes & 31, _ACKS)
         again = np.zeros(np.count_nonzero(numbered), np.bool_)
         kernel.count_repeated(stream[numbered], table.seq[rows[numbered]], self._highest, self._repeated, again)
         self._codes_again += np.bincount(codes[numbered][again], minlength=256)[:256]
 
     def left_out(self) -> dict[str, int]:
-        """Packets of queue pairs beyond the limit, whose retransmissions are not known."""
+        """Return the packets of queue pairs beyond the limit."""
         return {"queue_pairs_beyond_limit": self._beyond}
 
     def result(self) -> dict[str, Any] | None:
-        """JSON-ready; None without RoCEv2. ``queue_pairs``: those with most bytes, what each was sent.
+        """Return JSON-ready results; None without RoCEv2.
 
-        ``rates`` by the catalogue's ids, ``not_available`` why others are absent; ``series`` as ``ScopeRates.series`` gives it.
+        ``queue_pairs``: traffic to those with most bytes. ``rates`` by the catalogue's ids, ``not_available``: reasons for absent ones;
+        ``series`` as in ``ScopeRates.series``.
         """
         if self._rates is None:
             return None
@@ -120,29 +122,22 @@ class RoceAccumulator:
         }
 
     def _stream_of(self, table: PacketTable, rows: Integers) -> Integers:
-        """The number of every row's stream, new ones entered; -1 beyond the limit."""
+        """Return the number of every row's stream, added if new; -1 beyond the limit."""
         answers = np.isin(table.window[rows] & 31, _ANSWERS)
-        # Two hosts and a queue pair do not fit into 64 bits, so the pairs of hosts are numbered first
+        # Two hosts and a queue pair exceed 64 bits, so pairs of hosts are numbered first
         pairs = (table.src[rows].astype(np.uint64) << np.uint64(32)) | table.dst[rows]
         ends, of = np.unique(pairs, return_inverse=True)
         keys, places = np.unique((of << 25) | (table.ack[rows].astype(np.int64) << 1) | answers, return_inverse=True)
         numbers = np.empty(len(keys), np.int64)
-        for place, key in enumerate(keys.tolist()):
+        for index, key in enumerate(keys.tolist()):
             source_target = int(ends[key >> 25])
             name = (source_target >> 32, source_target & 0xFFFFFFFF, key >> 1 & 0xFFFFFF, key & 1)
             full = len(self._streams) >= MOST_QUEUE_PAIRS and name not in self._streams
-            numbers[place] = -1 if full else self._streams.setdefault(name, len(self._streams))
+            numbers[index] = -1 if full else self._streams.setdefault(name, len(self._streams))
         self._beyond += int(np.count_nonzero(numbers[places] < 0))
-        more = len(self._streams) - len(self._highest)
-        if more > 0:
-            more = max(more, len(self._highest))
-            self._totals = np.concatenate([self._totals, np.zeros((more, len(_PER_STREAM)), np.int64)])
-            self._highest = np.concatenate([self._highest, np.full(more, kernel.UNKNOWN, np.int64)])
-            self._repeated = np.concatenate([self._repeated, np.zeros(more, np.int64)])
         return numbers[places]
 
     def _rows(self) -> list[dict[str, Any]]:
-        """One row per direction and queue pair: READ responses together with what else was sent to it."""
         rows: dict[tuple[int, int, int], dict[str, int]] = {}
         for (source, target, pair, _), stream in self._streams.items():
             empty = {"source": source, "destination": target, "queue_pair": pair}
@@ -152,8 +147,8 @@ class RoceAccumulator:
             for column, name in enumerate(_PER_STREAM):
                 row[name] += int(self._totals[stream, column])
             row["retransmitted_packets"] += int(self._repeated[stream])
-        shown = sorted(rows.values(), key=lambda row: -row["wire_bytes"])[:MOST_ROWS]
-        return [row | {end: self._name(row[end]) for end in ("source", "destination")} for row in shown]
+        largest = sorted(rows.values(), key=lambda row: -row["wire_bytes"])[:MOST_ROWS]
+        return [row | {end: self._name(row[end]) for end in ("source", "destination")} for row in largest]
 
     def _name(self, host: int) -> str | None:
         return self._hosts[host] if host < len(self._hosts) else None

@@ -1,8 +1,8 @@
-"""All traffic and MPI traffic: which flows are MPI, and what both scopes say of volume, rates and inter-arrival."""
+"""Scopes: all traffic and MPI traffic, their flows, volume, rates and inter-arrival times."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from analysis.memory import reserved
 from analysis.packets import MOST_FLOWS, NO_FLOW, PacketTable
 from analysis.traffic import interarrival
 from analysis.traffic.dispersion import bunching
-from analysis.traffic.interarrival import GapStore, InterarrivalResult
+from analysis.traffic.interarrival import GapStore, Interarrival
 from analysis.traffic.rates import RateAccumulator, ScopeRates
 
 
@@ -27,31 +27,25 @@ class ScopeAnalysis:
     size_histogram: dict[str, list[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "metrics": self.metrics,
-            "not_available": self.not_available,
-            "series": self.series,
-            "interarrival": self.interarrival,
-            "size_histogram": self.size_histogram,
-        }
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 class MpiFlows:
-    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open as MPI libraries do."""
+    """MPI flows: TCP with an end in the launcher's port range, else flows with a handshake of an MPI library."""
 
     def __init__(self, ports: tuple[int, int] | None) -> None:
         self._ports = ports
         self._known = 0
         self.member = reserved(MOST_FLOWS, np.bool_)
         self.found_late = False
-        """A flow turned out to be MPI after packets of it had been accumulated as other traffic."""
+        """A flow was identified as MPI after some of its packets had counted as other traffic."""
 
     def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
-        """Learn from a table; returns membership per flow index."""
+        """Add the flows of a table; return the mask of MPI flows."""
         flows = len(table.flow_endpoints)
         if self._ports is None:
             opened = table.flow[table.btl_handshakes[:, 0]]
-            opened = opened[opened != NO_FLOW]  # some have no room in the table of flows
+            opened = opened[opened != NO_FLOW]  # flows without room in the table
             self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
             self.member[opened] = True
         else:
@@ -64,7 +58,7 @@ class MpiFlows:
 
     @property
     def any(self) -> bool:
-        """Whether any flow carries MPI."""
+        """True if any flow carries MPI."""
         return bool(self.member.any())
 
 
@@ -72,19 +66,19 @@ Described = tuple[ScopeAnalysis, ScopeRates]
 
 
 class Arrivals:
-    """Rates and gaps of both scopes while a capture is read."""
+    """Rates and gaps of both scopes, accumulated by table."""
 
     def __init__(self) -> None:
         self.rates = RateAccumulator()
         self.gaps = (GapStore(), GapStore())
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
-        """Add a table; ``member`` says per flow index whether it carries MPI."""
+        """Add a table; ``member`` marks the flows that carry MPI."""
         for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
             store.add(gaps)
 
     def described(self, scope: int, bootstrap: int) -> Described:
-        """Return volume, rates and gaps of ALL or MPI traffic (kernels.rates); ``bootstrap`` replicates for p-values."""
+        """Return volume, rates and gaps of ALL or MPI traffic."""
         rates = self.rates.scope(scope)
         return _described(rates, self.gaps[scope], bootstrap), rates
 
@@ -98,8 +92,7 @@ def _described(rates: ScopeRates, gaps: GapStore, bootstrap: int) -> ScopeAnalys
     if reason is not None:
         missing.update(interarrival.absent(reason))
         return result
-    arrivals = InterarrivalResult(gaps, rates.duration_ns).compute(bootstrap)
-    for part in (arrivals, bunching(rates.counts(), rates.bin_ns)):
+    for part in (Interarrival(gaps, rates.duration_ns, bootstrap), bunching(rates.counts(), rates.bin_ns)):
         metrics.update(part.metrics)
         missing.update(part.not_available)
         result.interarrival.update(part.details)

@@ -1,4 +1,4 @@
-"""How far a capture may be believed."""
+"""Trust in a capture: its verdict, reasons and counters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from analysis.kernels import trust as kernel
 from analysis.memory import reserved
 from analysis.numbers import amount, grouped, plural
-from analysis.packets import MOST_FLOWS, MOST_HOSTS, NO_FLOW, RST, SYN, PacketTable
+from analysis.packets import MOST_FLOWS, MOST_HOSTS, RST, SYN, PacketTable
 from analysis.traffic import uncoalesce
 from analysis.trust_level import TrustLevel
 
@@ -19,93 +19,41 @@ UNUSABLE_DROP_SHARE: Final = 0.05
 """Above 5 % dropped, rates and gaps describe the capture tool more than the network."""
 REVERSAL_SHARE: Final = 0.01
 REVERSAL_NS: Final = 1_000_000
-"""Processors that stamp side by side swap neighbours by microseconds; more than that is a clock that was set."""
+"""Processors that stamp in parallel reorder packets by microseconds; a larger reversal is a clock that was set."""
 _LINK_LAYER: Final = 14 + 2 * 4
-"""Ethernet with two VLAN tags: a frame longer than MTU + this is no frame of the wire."""
+"""Ethernet with two VLAN tags: frames longer than MTU + this were joined."""
 _HEADERS: Final = 40
 _RING: Final = 1 << 12
-_DROPPED: Final = ("dropped", "dropped_by_interface", "dropped_between_packets")
-"""Of a file: what statistics blocks count, and what packets count beyond that."""
+_DROPPED: Final = ("dropped", "dropped_by_interface")
+"""Counts of statistics blocks."""
 LEFT: Final = "super_segments_left"
-"""Counter: those that cannot be split, because no segment size is known or they are not TCP."""
-_NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
+"""Counter: super-segments that cannot be split, without segment size or not TCP."""
+_NO_REPORT: Final = "no report of the capture tool, and no statistics in the file"
 
-
-_LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
-    "cut_headers": (
-        "packet has",
-        "packets have",
-        "headers that are cut short or contradict themselves, so what they carry is left out",
-    ),
-    "fragments": (
-        "packet is a later IP fragment",
-        "packets are later IP fragments",
-        "whose payload is in no connection",
-    ),
-    "hidden": (
-        "packet carries",
-        "packets carry",
-        "encrypted data or an unsupported encapsulation: counted, not analysed (--decoder pyshark reads more of them)",
-    ),
-    "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
-    "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
-    "odd_stamps": (
-        "packet is",
-        "packets are",
-        "stamped with a time that cannot be (two seconds or more in its fraction, or beyond the years 1824 to 2115)",
-    ),
-    "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
-    "segments_forgotten": (
-        "unacknowledged segment",
-        "unacknowledged segments",
-        "had to be forgotten, so round trips are missing",
-    ),
-    "greetings_forgotten": (
-        "connection began",
-        "connections began",
-        "as those of Open MPI 1.8 to 2 do and had to be forgotten before the answer, so ranks may be missing",
-    ),
-    "mixed_ways": (
-        "connection has",
-        "connections have",
-        "packets of one direction under different VLANs or labels: networks with equal addresses may be counted as one",
-    ),
-    "torn_by_networks": (
-        "connection has",
-        "connections have",
-        "each direction in a virtual network of its own: two halves without round trips",
-    ),
-    "queue_pairs_beyond_limit": (
-        "packet belongs",
-        "packets belong",
-        "to queue pairs of RoCEv2 beyond the limit, whose retransmissions are not known",
-    ),
+_LEFT_OUT: Final = {
+    "cut_headers": ("packet", "with truncated or contradictory headers: their content is excluded"),
+    "fragments": ("later IP fragment", "whose payload is in no connection"),
+    "hidden": ("packet", "with encrypted data or an unsupported encapsulation: try --decoder pyshark"),
+    "beyond_frame": ("packet", "with a length field beyond the end of the frame"),
+    "undefined_interface": ("packet", "of an interface that the file does not define"),
+    "odd_stamps": ("packet", "with an impossible time (two seconds or more in its fraction, or beyond the years 1824 to 2115)"),
+    "gaps_forgotten": ("gap", "in sequence numbers that did not fit into memory"),
+    "segments_forgotten": ("unacknowledged segment", "that did not fit into memory: round trips are missing"),
+    "queue_pairs_beyond_limit": ("packet", "of RoCEv2 queue pairs beyond the limit: their retransmissions are unknown"),
+}  # fmt: skip
+"""What the metrics exclude, by its count among the facts, as noun and rest of a reason; never with trust "good"."""
+_BEYOND_CAPACITY: Final = {
+    "addresses_not_kept": ("address lookup", f"without room in the table of hosts (capacity: {grouped(MOST_HOSTS)})"),
+    "packets_beyond_flow_limit": ("packet", f"of flows without room in their table (capacity: {grouped(MOST_FLOWS)})"),
+    "untracked_packets": ("packet", f"of connections that are not followed (capacity: {grouped(MOST_FLOWS)})"),
+    "missed_by_pairs": ("byte", "of pairs of hosts without room in the host matrix"),
 }
-"""What the metrics are about and nevertheless leave out, by its count among the facts; never with trust "good"."""
-_BEYOND_CAPACITY: Final[dict[str, tuple[str, str, str]]] = {
-    "addresses_not_kept": (
-        "time",
-        "times",
-        f"an address had no room in the table of hosts, whose capacity is {grouped(MOST_HOSTS)}",
-    ),
-    "packets_beyond_flow_limit": (
-        "packet belongs",
-        "packets belong",
-        f"to flows without room in their table, whose capacity is {grouped(MOST_FLOWS)}",
-    ),
-    "untracked_packets": (
-        "packet belongs",
-        "packets belong",
-        f"to connections that are not followed: the capacity is {grouped(MOST_FLOWS)}",
-    ),
-    "missed_by_pairs": ("byte is", "bytes are", "of pairs of hosts without room in the host matrix"),
-}
-"""What makes a capture unusable, by its count among the facts: metrics of hosts and connections are those of a part."""
+"""What makes a capture unusable: metrics of hosts and connections are those of a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class DropCounters:
-    """What the capture tool said at its end; None where it said nothing. A savefile holds none of this."""
+    """Report of the capture tool; None for missing counters. Capture files do not contain it."""
 
     captured: int | None = None
     received: int | None = None
@@ -114,13 +62,13 @@ class DropCounters:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The verdict on a capture, why, and the counters behind it (catalogue section "trust")."""
+    """The verdict on a capture, its reasons and counters (catalogue section "trust")."""
 
     verdict: TrustLevel
     reasons: tuple[str, ...]
     counters: dict[str, float]
     remarks: tuple[str, ...] = ()
-    """What nobody could check, and what speaks neither for nor against the capture."""
+    """Facts that could not be verified, without effect on the verdict."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -132,7 +80,7 @@ class Trust:
 
 
 class TrustAccumulator:
-    """Finds frames captured twice and super-segments, table by table."""
+    """Finds duplicate frames and super-segments, table by table."""
 
     def __init__(self, mtu: int | None = None) -> None:
         self._longest_frame = mtu + _LINK_LAYER if mtu else 0
@@ -143,52 +91,31 @@ class TrustAccumulator:
         self._announced, self._announced_again = (reserved((MOST_FLOWS, 2), np.uint16) for _ in range(2))
         self._counters = np.zeros(kernel.COUNTERS, np.int64)
         self._duplicates = 0
-        self._copies = np.zeros(0, np.int64)
-        self._strays = np.zeros(0, np.uint32)
         self._added = 0
 
     def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
-        """Add a table; returns it as it was on the wire (`analysis.traffic.uncoalesce`), and which rows repeat an earlier frame."""
+        """Add a table; return it as on the wire (uncoalesce), and marks of duplicates."""
         duplicate = np.empty(len(table), np.bool_)
-        found, self._pushed = kernel.duplicates(
+        duplicates, self._pushed = kernel.duplicates(
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
             self._heads, self._links, self._times, self._words, self._pushed, duplicate,
         )  # fmt: skip
-        if found and not np.any(table.tcp_flags[duplicate] & (SYN | RST) == 0):
-            # Linux numbers every SYN-ACK 0 and repeats it at once when the SYN comes again, perhaps just as its own timer
-            # does; a closed socket answers every segment that still comes with the same RST, numbered 0 too. These are true
-            # frames, all of them. A capture that sees frames twice sees others than these twice.
+        if duplicates and not np.any(table.tcp_flags[duplicate] & (SYN | RST) == 0):
+            # Linux gives every SYN-ACK the IP id 0 and repeats it if the SYN is repeated; a closed socket answers every late segment
+            # with the same RST, with id 0, too. These are no duplicates. A capture with duplicates has others than these.
             duplicate[:] = False
-            found = 0
-        self._duplicates += found
-        self._strays = table.flow_strays
-        if found:
-            self._note_copies(table.flow[duplicate])
+            duplicates = 0
+        self._duplicates += duplicates
         on_the_wire, duplicate = uncoalesce.split(
             table, self._pieces(table, self._announced, self._counters), duplicate
         )
         self._added += len(on_the_wire) - len(table)
         return on_the_wire, duplicate
 
-    def _note_copies(self, flow: npt.NDArray[np.uint32]) -> None:
-        copies = np.bincount(flow[flow != NO_FLOW], minlength=len(self._copies))
-        copies[: len(self._copies)] += self._copies
-        self._copies = copies
-
-    def _mixed(self) -> int:
-        """Flows with packets of one direction under different VLANs or labels that are no copies: a router's two sides show each twice."""
-        if not self._strays.any():  # without a copy of what a million flows have
-            return 0
-        strayed = np.flatnonzero(self._strays)
-        copies = np.zeros(len(strayed), np.int64)
-        known = strayed < len(self._copies)
-        copies[known] = self._copies[strayed[known]]
-        return int(np.count_nonzero(self._strays[strayed] > copies))
-
     def again(self, table: PacketTable) -> PacketTable:
-        """The same table as ``update`` gave it, when a capture is read a second time from its beginning.
+        """Return the table as ``update`` did, when a capture is read a second time.
 
-        What connections announce is learnt anew: known before its SYN, it would split what was left whole at first.
+        Announced segment sizes are collected again, so that segments before their SYN are not split.
         """
         return uncoalesce.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
 
@@ -204,21 +131,23 @@ class TrustAccumulator:
 
     @property
     def were_split(self) -> bool:
-        """Whether rows were added that were no frames of the capture."""
+        """True if rows were added that were no frames of the capture."""
         return self._added > 0
 
     def left_out(self) -> dict[str, int]:
-        """Packets whose transport header, and so whatever depends on it, is in no metric."""
+        """Return the packets without a usable transport header."""
         cut, fragments = self._counters[[kernel.CUT_HEADERS, kernel.FRAGMENTS]].tolist()
-        return {"cut_headers": cut, "fragments": fragments, "mixed_ways": self._mixed()}
+        return {"cut_headers": cut, "fragments": fragments}
 
     def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) for super-segments and duplicates; the counts are those after the split."""
+        """Return (metrics, not_available) for super-segments and duplicates."""
         metrics: dict[str, float] = {"duplicated_packets": self._duplicates}
         ids = ("super_segments", "super_segment_share", "wire_packets_estimated")
         judged, unjudged = int(self._counters[kernel.JUDGED]), int(self._counters[kernel.UNJUDGED])
         if unjudged and not judged:
-            return metrics, dict.fromkeys(ids, "no SYN captured and no MTU given, so no segment's limit is known")
+            return metrics, dict.fromkeys(
+                ids, "no SYN captured and no MTU specified, so the limit of segments is unknown"
+            )
         metrics["super_segments"] = int(self._counters[kernel.SUPER])
         metrics[LEFT] = metrics["super_segments"] - int(self._counters[kernel.SPLIT])
         metrics["wire_packets_estimated"] = packets
@@ -229,14 +158,14 @@ class TrustAccumulator:
 
 
 def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[dict[str, float], dict[str, str]]:
-    """(metrics, not_available) from what the file and the capture tool say; the tool's own report goes first."""
-    given = drops or DropCounters()
-    received = given.received if given.received is not None else facts.get("received")
-    dropped = given.dropped
-    told = [int(facts[name]) for name in _DROPPED if name in facts]
-    if dropped is None and told:
-        dropped = sum(told)
-    captured = given.captured if given.captured is not None else facts["packets"] if received is not None else None
+    """Return (metrics, not_available) of the capture tool's report, else of the file."""
+    report = drops or DropCounters()
+    received = report.received if report.received is not None else facts.get("received")
+    dropped = report.dropped
+    in_file = [int(facts[name]) for name in _DROPPED if name in facts]
+    if dropped is None and in_file:
+        dropped = sum(in_file)
+    captured = report.captured if report.captured is not None else facts["packets"] if received is not None else None
     counters = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
     metrics: dict[str, float] = {name: int(value) for name, value in counters.items() if value is not None}
     missing = {name: _NO_REPORT for name, value in counters.items() if value is None}
@@ -250,7 +179,7 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
 
 
 def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, longest_reversal_ns: int) -> Trust:
-    """The verdict: every sign that speaks against the capture becomes one reason."""
+    """Return the verdict, with one reason per sign of a defect."""
     remarks = (f"end not verified: {facts['unverified']}",) if facts.get("unverified") else ()
     if packets == 0:
         return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters, remarks)
@@ -271,7 +200,7 @@ def _split(super_segments: int) -> str:
     segments = plural(super_segments, "segment was", "segments were")
     return (
         f"{segments} joined by offloads and split again by the segment size of the handshake: numbers of packets, sizes and "
-        f"means are estimated ({uncoalesce.ERROR_IN_WORDS}), times between single packets are not known"
+        f"means are estimated ({uncoalesce.ERROR_IN_WORDS}), times between single packets are unknown"
     )
 
 
@@ -279,30 +208,25 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
     def count(name: str) -> int:
         return int(counters.get(name, 0) or facts.get(name, 0))
 
-    def counted(name: str, one: str, many: str, what: str) -> tuple[float, str]:
-        return count(name), f"{plural(count(name), one, many)} {what}"
+    def counted(name: str, noun: str, what: str) -> tuple[float, str]:
+        return count(name), f"{plural(count(name), noun)} {what}"
 
     offloads = "offloads were on, so packet counts and inter-arrival times are not those of the wire"
     unseen = "for data never captured: packets are missing"
-    elsewhere = {"fragments": "fragments", "torn_by_networks": "another virtual network"}
-    if places := [place for name, place in elsewhere.items() if count(name)]:
-        unseen = f"for data that were never captured, or are in {' or '.join(places)}"
+    if count("fragments"):
+        unseen = "for data that were never captured, or are in fragments"
+    tail = "not in the file, by its own statistics: it was filtered afterwards, or the tool stopped too early"
+    if facts.get("tool_reported", True):
+        tail = "not written: the tool stopped too early"
     reversals, unread = count("time_reversals"), plural(count("unread_bytes"), "byte")
     backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
-    stamped, longest = plural(reversals, "packet is", "packets are"), amount(longest_reversal_ns / 1e9, "s")
+    stamped, longest = plural(reversals, "packet"), amount(longest_reversal_ns / 1e9, "s")
     signs: list[tuple[float, str]] = [
-        counted("dropped_by_kernel", "packet was", "packets were", "dropped while capturing"),
-        counted(
-            "tail_lost",
-            "received packet was",
-            "received packets were",
-            "never written: the tool stopped too early"
-            if facts.get("tool_reported", True)
-            else "not in the file, by its own statistics: it was filtered afterwards, or the tool stopped too early",
-        ),
-        counted(LEFT, "segment is", "segments are", f"longer than the wire carries: {offloads}"),
-        counted("duplicated_packets", "frame was", "frames were", "captured more than once"),
-        counted("acked_unseen_segments", "ACK", "ACKs", unseen),
+        counted("dropped_by_kernel", "packet", "dropped during capture"),
+        counted("tail_lost", "received packet", tail),
+        counted(LEFT, "segment", f"longer than the wire carries: {offloads}"),
+        counted("duplicated_packets", "frame", "captured more than once"),
+        counted("acked_unseen_segments", "ACK", unseen),
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
         (count("truncated_tail"), facts.get("stream_problem") or f"the file ends inside a record ({unread} not read)"),
         (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),

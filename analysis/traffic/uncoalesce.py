@@ -1,7 +1,7 @@
-"""What was on the wire where a network card joined segments before the capture saw them, or split them after it.
+"""Segmentation-offload correction: the segments on the wire of frames that a network card joined.
 
-A card that sends cuts a super-segment into full segments and a rest, one that receives joins such: the numbers of bytes and,
-but for segments that were not full, of packets follow from the segment size. Times of single segments do not.
+A sending card cuts a super-segment into full segments and a rest, a receiving card joins them: bytes and, except for segments that
+were not full, packets follow from the segment size. Times of single segments do not.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy.typing as npt
 from analysis.packets import FIN, PacketTable
 
 ERROR: Final = 0.02
-"""Share by which the number of data packets may differ from that of the wire (tests/analysis/traffic/test_wire.py)."""
+"""Relative error of the number of data packets (tests/analysis/traffic/test_wire.py)."""
 ERROR_IN_WORDS: Final = "data packets to 2 %, bytes of payload exactly"
 
 
 def split(
     table: PacketTable, piece: npt.NDArray[np.uint32], duplicate: npt.NDArray[np.bool_] | None = None
 ) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
-    """Return the table with a row for each segment of the wire, and ``duplicate`` for those rows.
+    """Return the table with a row per segment on the wire, and ``duplicate``.
 
-    ``piece`` (N,) is the payload of a segment, 0 for rows that stay. All segments of one get its time.
+    ``piece`` (N,) is the payload of a segment, 0 for unchanged rows. All segments of a frame have its time.
     """
     marks = np.zeros(len(table), np.bool_) if duplicate is None else duplicate
     rows = np.flatnonzero(piece)

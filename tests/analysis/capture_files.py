@@ -70,11 +70,9 @@ def enhanced(
     return block(6, head + frame.data + (b"\0" * (-len(frame.data) % 4) + options if options else b""), order)
 
 
-def obsolete(frame: Frame, order: Order = "<", *, number: int = 0, dropped: int = 0) -> bytes:
+def obsolete(frame: Frame, order: Order = "<", *, number: int = 0) -> bytes:
     ticks = frame.time_ns or 0
-    head = struct.pack(
-        order + "HHIIII", number, dropped, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.orig_len
-    )
+    head = struct.pack(order + "HHIIII", number, 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.orig_len)
     return block(2, head + frame.data, order)
 
 

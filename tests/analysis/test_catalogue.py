@@ -31,7 +31,7 @@ def test_the_headline_is_that_of_the_published_table() -> None:
     assert metric("throughput_Bps").label == "Throughput"
 
 
-def test_every_metric_is_measured_or_says_why_not(mpi_capture: Path) -> None:
+def test_every_metric_has_a_value_or_a_reason(mpi_capture: Path) -> None:
     """Run metrics, those of MPI calls and the observer effect come from the trial, everything else from the capture."""
     result = analysis.analyse(mpi_capture)
     expected = {

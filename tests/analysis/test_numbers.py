@@ -120,11 +120,11 @@ def test_it_writes_intervals_changes_and_sizes_by_the_rule(words, text):
         (None, "–"),
     ],
 )
-def test_it_says_a_duration_in_two_parts(seconds, shown):
+def test_duration_has_at_most_two_parts(seconds, shown):
     assert numbers.duration(seconds).replace(NARROW, " ") == shown
 
 
-def test_it_says_how_far_a_value_lies_from_another():
+def test_percent_apart_is_signed():
     assert numbers.percent_apart(101.5, 100) == f"+1.5{NARROW}%"
     assert numbers.percent_apart(98.5, 100) == f"−1.5{NARROW}%"
     assert numbers.percent_apart(100.01, 100) == f"0{NARROW}%"
@@ -141,7 +141,7 @@ def test_it_writes_a_dash_for_what_is_no_number(nothing):
     assert Scale.of([nothing, 0.5], "s") == Scale(-3, "ms")
 
 
-def test_it_says_one_host_and_many_hosts():
+def test_plural_inflects_the_noun():
     words = [numbers.plural(count, "host") for count in (0, 1, 1.0, 2, 2.5, 1200)]
     assert words == ["0 hosts", "1 host", "1 host", "2 hosts", "2.5 hosts", f"1{NARROW}200 hosts"]
     assert numbers.plural(1.02, "round trip", digits=2) == "1 round trip"
@@ -214,7 +214,7 @@ def test_it_takes_the_next_prefix_where_rounding_reaches_it(power, below, unit):
 def test_it_writes_nothing_that_only_programs_read(value, unit):
     text = numbers.amount(value, unit)
     assert text == "–" or re.fullmatch(r"−?[\d\u202f]+(\.\d+)?(\u202f×\u202f10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(\u202f\D.*)?", text)
-    assert not re.search(r"\d{4}", text.partition(".")[0])  # thousands stand apart
+    assert not re.search(r"\d{4}", text.partition(".")[0])  # thousands are separated
 
 
 @given(st.integers(min_value=-(10**14), max_value=10**14))

@@ -1,1 +1,1 @@
-"""Kernels that walk through the records of a file and the layers of a frame: framing, link layers, what is wrapped around IP."""
+"""Kernels for records and frames: framing, link layers, encapsulations, headers."""

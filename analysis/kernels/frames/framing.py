@@ -1,4 +1,4 @@
-"""Where the records of a capture file begin: pcap records and pcapng blocks to offsets, lengths and time stamps.
+"""Framing of capture files: pcap records and pcapng blocks to offsets, lengths and timestamps.
 
 Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.raw import signed, u32, u32_file
+from analysis.kernels.raw import signed, u32_file
 from analysis.packets import NO_TIME
 
 MORE = 0
@@ -17,28 +17,20 @@ MORE = 0
 FULL = 1
 """The output arrays are full."""
 CONTROL = 2
-"""pcapng: a block that the caller must read (section, interface, statistics)."""
+"""pcapng: the caller must read this block (section, interface, statistics)."""
 DAMAGED = 3
-"""The next record's header contradicts itself; nothing behind it can be believed."""
-PASS_OVER = 4
-"""pcapng: a block of a kind that is not looked into, longer than the buffer; the caller passes over its bytes."""
+"""The header of the next record is contradictory; the rest of the file is not readable."""
 
 SECTION_HEADER, INTERFACE, PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 
 TICKS_TIMES, TICKS_DIVIDED, TICKS_BINARY = 0, 1, 2
 NO_LINK = -1
 
-DROP_COUNT = 4
-"""Option of an enhanced packet block: packets lost between it and the one before on the same interface."""
-NOT_COUNTED = 0xFFFF
-MOST_DROPPED = 1 << 60
-"""No capture loses more; sums of what a file claims stay in their range."""
-
 TIME_LIMIT = 2**62 // 10**9 * 10**9
-"""Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow; a whole number of every clock's units."""
+"""Stamps are limited to +-2^62 ns (146 years), so that differences never overflow; a multiple of every clock's unit."""
 
 MOST_FRACTION_NS = 2_000_000_000
-"""Some writers add up two fractions and do not carry, which is still less than this; more than a second besides is damage."""
+"""Some writers add two fractions without a carry, which is less than this; larger fractions are damage."""
 
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
@@ -59,9 +51,9 @@ def frame_pcap(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int, int]:
-    """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
+    """Frame the records in bytes ``start`` to ``end`` after ``data``.
 
-    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
+    Returns (records, end of the last one, status, number of impossible stamps).
     """
     n = odd = 0
     at = start
@@ -90,7 +82,7 @@ def frame_pcap(
 
 @jit
 def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> int:
-    """A 64-bit count of ticks as nanoseconds, exactly (rounded towards the past), held inside +-TIME_LIMIT.
+    """Convert a 64-bit count of ticks to ns, rounded down, limited to +-TIME_LIMIT.
 
     ``rule`` and ``value``: ns = ticks * value, ticks / value, or ticks * 10^9 / 2^value (if_tsresol); value < 64.
     """
@@ -115,24 +107,6 @@ def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> in
 
 
 @jit
-def dropped_before(at: int, end: int, big_endian: bool) -> int:
-    """What the options of an enhanced packet block from ``at`` to ``end`` say was dropped since the packet before; 0 without a word."""
-    while at + 4 <= end:
-        both = u32(at, end)
-        code, length = both >> 16, both & 0xFFFF
-        if not big_endian:
-            code, length = (code & 0xFF) << 8 | code >> 8, (length & 0xFF) << 8 | length >> 8
-        if code == 0:
-            break
-        if code == DROP_COUNT and length == 8 and at + 12 <= end:
-            first, second = u32_file(at + 4, end, big_endian), u32_file(at + 8, end, big_endian)
-            high, low = (first, second) if big_endian else (second, first)
-            return high << 32 | low if high < MOST_DROPPED >> 32 else MOST_DROPPED
-        at += 4 + (length + 3) // 4 * 4
-    return 0
-
-
-@jit
 def frame_pcapng(
     data: int,
     start: int,
@@ -146,11 +120,10 @@ def frame_pcapng(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int, int]:
-    """Packet blocks in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
+    """Frame the packet blocks in bytes ``start`` to ``end`` after ``data``.
 
-    Returns (records, position behind the last one, status, how many of them have a stamp that cannot be).
-    ``interfaces`` has shape (I, 6): link type, snap length, tick rule, tick value, time offset in ns, and what packets say was dropped
-    before them, which is added up here.
+    Returns (records, end of the last one, status, number of impossible stamps).
+    ``interfaces`` has shape (I, 5): link type, snap length, tick rule, tick value, time offset in ns.
     """
     n = odd = 0
     at = start
@@ -161,39 +134,26 @@ def frame_pcapng(
         kind = u32_file(data + at, limit, big_endian)
         if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
             return n, at, CONTROL, odd
-        claimed = u32_file(data + at + 4, limit, big_endian)
-        block = (claimed + 3) // 4 * 4  # some writers leave out what fills up the last four bytes
-        if block < 12:
+        block = u32_file(data + at + 4, limit, big_endian)
+        if block < 12 or block % 4 or block > longest + 64:
             return n, at, DAMAGED, odd
-        if block > longest + 64:
-            status = DAMAGED if kind in (ENHANCED_PACKET, PACKET, SIMPLE_PACKET) else PASS_OVER
-            return n, at, status, odd
         if end - at < block:
             return n, at, MORE, odd
-        if u32_file(data + at + block - 4, limit, big_endian) != claimed:
+        if u32_file(data + at + block - 4, limit, big_endian) != block:
             return n, at, DAMAGED, odd
         if kind in (ENHANCED_PACKET, PACKET):
             if block < 32:
                 return n, at, DAMAGED, odd
             number = u32_file(data + at + 8, limit, big_endian)
-            dropped = 0
             if kind == PACKET:  # obsolete form: 16 bits of interface, 16 bits of drop count
-                both = u32(data + at + 8, limit)
-                number = both >> 16 if big_endian else ((both >> 16) & 0xFF) << 8 | both >> 24
-                dropped = both & 0xFFFF if big_endian else (both & 0xFF) << 8 | (both >> 8) & 0xFF
-                dropped = 0 if dropped == NOT_COUNTED else dropped
+                number = number >> 16 if big_endian else number & 0xFFFF
             captured = u32_file(data + at + 20, limit, big_endian)
             if captured > block - 32:
                 return n, at, DAMAGED, odd
-            options = 28 + (captured + 3) // 4 * 4
-            if kind == ENHANCED_PACKET and options + 4 < block:
-                dropped = dropped_before(data + at + options, data + at + block - 4, big_endian)
             orig_len[n] = u32_file(data + at + 24, limit, big_endian)
             offset[n] = at + 28
             if number < len(interfaces):
                 link_type[n] = interfaces[number, 0]
-                if dropped > 0:
-                    interfaces[number, 5] = min(interfaces[number, 5] + dropped, MOST_DROPPED)
                 high = u32_file(data + at + 12, limit, big_endian)
                 low = u32_file(data + at + 16, limit, big_endian)
                 time_ns[n] = ticks_to_ns(

@@ -1,7 +1,7 @@
-"""How much of a frame its headers are, where addresses stand in them, and frames written as records of a new file.
+"""Length of the headers of frames, addresses in them, and frames written as records of a new file.
 
-What cannot be read as a header counts as content, so that nothing is kept that nobody looked into. Sources: those of
-``kernels.decode`` and ``kernels.frames.encapsulation``; RFC 826 (ARP); draft-ietf-opsawg-pcap and -pcapng.
+Bytes that are not a recognised header count as content, so that no unchecked byte is written. Sources: those of
+``kernels.decode`` and ``kernels.frames.encapsulation``; draft-ietf-opsawg-pcap and -pcapng.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from analysis.kernels.frames.encapsulation import (
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
-    NOWHERE,
-    behind_authentication,
+    NO_NETWORK,
     behind_protocol,
     behind_tags,
 )
 from analysis.kernels.frames.link_layers import ETHERNET, LINUX_SLL, LINUX_SLL2, link_layer
-from analysis.kernels.handshake_signatures import greeting_bytes
+from analysis.kernels.handshake_signatures import signature_bytes
 from analysis.kernels.raw import signed, u8, u16
 
 IPV4, IPV6, MAC = 0, 1, 2
-"""Rows of the places of addresses."""
+"""Rows of the positions of addresses."""
 MOST_ADDRESSES = 4 * (DEPTH + 1)
-"""Of one kind in one frame."""
+"""Most addresses of one kind in one frame."""
 _ROCE_HEADER = 12
-_ARP, _BRIDGED = 0x0806, 0x6558
+_BRIDGED = 0x6558
 _TCP, _UDP, _GRE, _ICMP, _ICMP6 = 6, 17, 47, 1, 58
-_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
+_HOP, _ROUTING, _FRAGMENT, _DESTINATION, _MOBILITY = 0, 43, 44, 60, 135
 _MPTCP = 30
 
 Int64 = npt.NDArray[np.int64]
@@ -41,21 +40,21 @@ UInt8 = npt.NDArray[np.uint8]
 
 @jit
 def note(places: Int64, counts: Int64, kind: int, at: int) -> None:
-    """Remember that an address of this kind begins there, ``at`` bytes into the buffer."""
+    """Record an address of this kind, ``at`` bytes into the buffer."""
     places[kind, counts[kind]] = at
     counts[kind] += 1
 
 
 @jit
 def clear(buffer: UInt8, first: int, last: int) -> None:
-    """Overwrite what stands between two places of the buffer."""
+    """Overwrite the bytes between two positions of the buffer."""
     for at in range(first, last):
         buffer[at] = 0
 
 
 @jit
 def note_frames(data: int, at: int, end: int, ethertype: int, places: Int64, counts: Int64) -> None:
-    """Remember the MAC addresses of bridged frames behind tags and tunnels."""
+    """Record the MAC addresses of bridged frames behind tags and tunnels."""
     for _ in range(DEPTH):
         if ethertype == _BRIDGED and at + 14 <= end:
             note(places, counts, MAC, at - data)
@@ -71,7 +70,7 @@ def note_frames(data: int, at: int, end: int, ethertype: int, places: Int64, cou
 
 @jit
 def note_tunnelled(data: int, at: int, end: int, protocol: int, places: Int64, counts: Int64) -> None:
-    """The same for what IP ``protocol`` carries at ``at``, where that is a frame."""
+    """Record the MAC addresses of a frame inside of IP ``protocol`` at ``at``."""
     if protocol == _UDP and at + 16 <= end:
         port = u16(at + 2, end)
         if port in (4789, 8472):  # VXLAN
@@ -86,7 +85,7 @@ def note_tunnelled(data: int, at: int, end: int, protocol: int, places: Int64, c
 
 @jit
 def hide_tcp_options(buffer: UInt8, data: int, at: int, end: int) -> None:
-    """Overwrite what Multipath TCP says: it may name further addresses."""
+    """Overwrite options of Multipath TCP, which may contain addresses."""
     while at < end:
         kind = u8(at, end)
         if kind == 1:
@@ -105,7 +104,7 @@ def hide_tcp_options(buffer: UInt8, data: int, at: int, end: int) -> None:
 
 @jit
 def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, hide: bool) -> int:
-    """Bytes of the innermost transport header that are kept, the greeting of an MPI library and InfiniBand's header among them."""
+    """Return the bytes to keep of a transport header and an MPI signature."""
     if protocol == _TCP:
         if at + 16 > end:
             return end - at
@@ -113,7 +112,7 @@ def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, 
         if hide:
             clear(buffer, at + 16 - data, min(at + 18, end) - data)
             hide_tcp_options(buffer, data, at + 20, min(at + header, end))
-        return int(header + greeting_bytes(at + header, end))
+        return int(header + signature_bytes(at + header, end))
     if protocol == _UDP:
         if hide:
             clear(buffer, min(at + 6, end) - data, min(at + 8, end) - data)
@@ -122,7 +121,7 @@ def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, 
     if protocol in (_ICMP, _ICMP6):
         if hide:
             clear(buffer, min(at + 2, end) - data, min(at + 4, end) - data)
-        return 4  # behind it stand addresses and packets that are quoted
+        return 4  # addresses and quoted packets follow
     return 0
 
 
@@ -130,27 +129,27 @@ def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, 
 def behind_ipv4(
     buffer: UInt8, data: int, ip: int, end: int, places: Int64, counts: Int64, hide: bool
 ) -> tuple[int, int]:
-    """(address behind an IPv4 header, protocol); the protocol is -1 where nothing that follows is kept."""
+    """Return the address behind an IPv4 header, and the protocol or -1."""
     note(places, counts, IPV4, ip + 12 - data)
     note(places, counts, IPV4, ip + 16 - data)
     at = ip + (u8(ip, end) & 15) * 4
-    if hide:  # the checksum would tell about the addresses, options such as a recorded route hold some
+    if hide:  # the checksum depends on the addresses, options such as a recorded route contain some
         clear(buffer, ip + 10 - data, ip + 12 - data)
         clear(buffer, ip + 20 - data, min(at, end) - data)
     if u16(ip + 6, end) & 0x1FFF:
         return at, -1
-    return behind_authentication(at, end, u8(ip + 9, end))
+    return at, u8(ip + 9, end)
 
 
 @jit
 def behind_ipv6(
     buffer: UInt8, data: int, ip: int, end: int, places: Int64, counts: Int64, hide: bool
 ) -> tuple[int, int]:
-    """The same for an IPv6 header with its extensions."""
+    """Return the same for an IPv6 header with its extensions."""
     note(places, counts, IPV6, ip + 8 - data)
     note(places, counts, IPV6, ip + 24 - data)
     protocol, at = u8(ip + 6, end), ip + 40
-    while protocol in (_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY):
+    while protocol in (_HOP, _ROUTING, _FRAGMENT, _DESTINATION, _MOBILITY):
         if at + 8 > end:
             return min(at, end), -1
         following = u8(at, end)
@@ -158,11 +157,9 @@ def behind_ipv6(
             if u16(at + 2, end) & 0xFFF8:
                 return at + 8, -1
             length = 8
-        elif protocol == _AUTHENTICATION:
-            length = (u8(at + 1, end) + 2) * 4
         else:
             length = (u8(at + 1, end) + 1) * 8
-            if hide:  # a route, or the home address of who moves
+            if hide:  # a route, or a home address
                 clear(buffer, at + 2 - data, min(at + length, end) - data)
         at += length
         protocol = following
@@ -171,7 +168,7 @@ def behind_ipv6(
 
 @jit
 def note_link(data: int, frame: int, end: int, link: int, places: Int64, counts: Int64) -> None:
-    """The MAC addresses of the outermost frame."""
+    """Record the MAC addresses of the outermost frame."""
     if link == ETHERNET and frame + 12 <= end:
         note(places, counts, MAC, frame - data)
         note(places, counts, MAC, frame + 6 - data)
@@ -184,51 +181,25 @@ def note_link(data: int, frame: int, end: int, link: int, places: Int64, counts:
 
 
 @jit
-def arp_bytes(data: int, at: int, end: int, places: Int64, counts: Int64) -> int:
-    """Bytes of an ARP packet of Ethernet and IPv4 that are kept; of others, none."""
-    if at + 28 > end or u16(at, end) != 1 or u16(at + 2, end) != ETHERTYPE_IPV4 or u16(at + 4, end) != 0x0604:
-        return 0
-    note(places, counts, MAC, at + 8 - data)
-    note(places, counts, IPV4, at + 14 - data)
-    note(places, counts, MAC, at + 18 - data)
-    note(places, counts, IPV4, at + 24 - data)
-    return 28
-
-
-@jit
-def contradiction_bytes(buffer: UInt8, data: int, at: int, end: int, length: int, hide: bool) -> int:
-    """Bytes of an IP header that is none, kept so that this stays seen: 0 where it was not captured whole."""
-    if at + length > end:
-        return 0
-    if hide:
-        clear(buffer, at + 1 - data, at + length - data)
-    return length
-
-
-@jit
 def kept_bytes(
     buffer: UInt8, data: int, frame: int, end: int, link: int, places: Int64, counts: Int64, hide: bool
 ) -> int:
-    """Bytes of one frame up to the end of its innermost header that could be read."""
+    """Return the bytes of a frame up to the end of its innermost readable header."""
     note_link(data, frame, end, link, places, counts)
     length, ethertype = link_layer(frame, end, link)
     at = min(frame + length, end)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if link != ETHERNET:
             note_frames(data, at, end, ethertype, places, counts)
-        if ethertype == _ARP:
-            return at + arp_bytes(data, at, end, places, counts) - frame
-        at, ethertype, _ = behind_tags(at, end, ethertype, NOWHERE)
+        at, ethertype, _ = behind_tags(at, end, ethertype, NO_NETWORK)
         at = min(at, end)
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
             if at + 20 > end or u8(at, end) < 0x45 or u8(at, end) > 0x4F:
-                at += contradiction_bytes(buffer, data, at, end, 20, hide)
                 break
             at, protocol = behind_ipv4(buffer, data, at, end, places, counts, hide)
         elif ethertype == ETHERTYPE_IPV6:
             if at + 40 > end or u8(at, end) >> 4 != 6:
-                at += contradiction_bytes(buffer, data, at, end, 40, hide)
                 break
             at, protocol = behind_ipv6(buffer, data, at, end, places, counts, hide)
         else:
@@ -237,7 +208,7 @@ def kept_bytes(
             break
         inside, following = at, -1
         if protocol != _TCP:
-            inside, following, _ = behind_protocol(at, end, protocol, NOWHERE)
+            inside, following, _ = behind_protocol(at, end, protocol, NO_NETWORK)
         if following < 0:
             at += transport_bytes(buffer, data, at, end, protocol, hide)
             break
@@ -255,28 +226,28 @@ def find_headers(
     offsets: Int64,
     links: Int64,
     cap_len: UInt32,
-    kept: UInt32,
+    header_bytes: UInt32,
     places: Int64,
     counts: Int64,
     hide: bool,
 ) -> int:
-    """Fill ``kept`` with the bytes of each frame that are headers; returns the row it stopped before, as ``places`` were used up.
+    """Fill ``header_bytes`` (N,); return the row where ``places`` became full.
 
-    ``places`` has shape (3, P): where IPv4, IPv6 and MAC addresses begin in ``buffer``; ``counts`` how many of each. ``data`` is the
-    address of ``buffer``. With ``hide`` checksums and options that tell about addresses are overwritten in ``buffer``.
+    ``places`` has shape (3, P): positions of IPv4, IPv6 and MAC addresses in ``buffer``; ``counts`` the number of each. ``data`` is
+    the address of ``buffer``. With ``hide`` checksums and options that depend on addresses are overwritten in ``buffer``.
     """
     most = places.shape[1] - MOST_ADDRESSES
     for i in range(len(offsets)):
         if counts[IPV4] > most or counts[IPV6] > most or counts[MAC] > most:
             return i
         frame = data + offsets[i]
-        kept[i] = kept_bytes(buffer, data, frame, frame + signed(cap_len[i]), links[i], places, counts, hide)
+        header_bytes[i] = kept_bytes(buffer, data, frame, frame + signed(cap_len[i]), links[i], places, counts, hide)
     return len(offsets)
 
 
 @jit
 def put(out: UInt8, at: int, value: int) -> int:
-    """Write 32 bits, little-endian; returns where the next begin."""
+    """Write 32 bits, little-endian; return the next position."""
     for shift in range(4):
         out[at + shift] = (value >> (8 * shift)) & 0xFF
     return at + 4
@@ -286,17 +257,17 @@ def put(out: UInt8, at: int, value: int) -> int:
 def write_records(
     buffer: UInt8,
     offsets: Int64,
-    kept: UInt32,
+    header_bytes: UInt32,
     orig_len: UInt32,
     time_ns: Int64,
     interfaces: Int64,
     blocks: bool,
     out: UInt8,
 ) -> int:
-    """Write frames as enhanced packet blocks, or as records of a pcap file, in nanoseconds and little-endian: bytes written."""
+    """Write frames as packet blocks or pcap records, in ns; return the size."""
     at = 0
     for i in range(len(offsets)):
-        count, stamp = signed(kept[i]), signed(time_ns[i])
+        count, stamp = signed(header_bytes[i]), signed(time_ns[i])
         padding = -count & 3 if blocks else 0
         if blocks:
             at = put(out, at, 6)

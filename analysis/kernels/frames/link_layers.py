@@ -1,4 +1,4 @@
-"""What comes before the first EtherType of a frame, by link type: how many bytes, and which EtherType.
+"""Link layers: length and EtherType of the header, by link type.
 
 Sources: the link types of tcpdump.org; IEEE 802.1Q; RFC 4391 (IP over InfiniBand).
 """
@@ -20,7 +20,7 @@ def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
     """Return the bytes of the link layer, and the EtherType behind them.
 
     The EtherType is CUT_OFF if it was not captured, UNKNOWN if there is none, HIDDEN for native InfiniBand. Of Ethernet and
-    cooked captures the bytes include all VLAN tags (``untagged_bytes``).
+    cooked captures the bytes include all VLAN tags.
     """
     if link == ETHERNET:
         return through_vlan_tags(at, end, 14, 12)
@@ -52,14 +52,8 @@ def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple
 
 
 @jit
-def untagged_bytes(link: int, length: int) -> int:
-    """Return the bytes of a link layer of ``length`` bytes before its first VLAN tag."""
-    return 14 if link == ETHERNET else 16 if link == LINUX_SLL else 20 if link == LINUX_SLL2 else length
-
-
-@jit
 def bare_ip(at: int, end: int) -> tuple[int, int]:
-    """Tell the versions of IP apart; a packet of neither contradicts itself as IPv4."""
+    """Return the EtherType by the IP version; other versions are contradictory IPv4."""
     if at >= end:
         return 0, CUT_OFF
     return 0, ETHERTYPE_IPV6 if u8(at, end) >> 4 == 6 else ETHERTYPE_IPV4
@@ -67,7 +61,7 @@ def bare_ip(at: int, end: int) -> tuple[int, int]:
 
 @jit
 def behind_family(at: int, end: int) -> tuple[int, int]:
-    """Read the address family, which BSD writes in the byte order of the machine; IPv6 has a number per system."""
+    """Read the address family, in the byte order of the BSD host."""
     if at + 4 > end:
         return 4, CUT_OFF
     family = min(u32(at, end), u32_little(at, end))

@@ -89,33 +89,6 @@ def mpls(packet: bytes, network: int) -> bytes:
     return frame(0x8847, labels + packet)
 
 
-def mpls_in_ip(packet: bytes, network: int) -> bytes:
-    return ethernet(ipv4(struct.pack("!I", (network & 0xFFFFF) << 12 | 0x100 | 64) + packet, protocol=137, **OUTER))
-
-
-def mpls_in_udp(packet: bytes, network: int) -> bytes:
-    return outer_udp(6635, struct.pack("!I", (network & 0xFFFFF) << 12 | 0x100 | 64) + packet)
-
-
-def snap(packet: bytes, network: int) -> bytes:
-    content = bytes.fromhex("aaaa03000000") + struct.pack("!H", _ethertype(packet)) + packet
-    return frame(len(content), content)
-
-
-def ah(packet: bytes, network: int) -> bytes:
-    """Transport mode: the packet's own header stays outermost."""
-    head = struct.pack("!BBHII", packet[9], 4, 0, network, 1) + bytes(12)
-    changed = bytearray(packet[:20])
-    changed[2:4] = struct.pack("!H", len(packet) + len(head))
-    changed[9] = 51
-    return ethernet(bytes(changed) + head + packet[20:])
-
-
-def ah_tunnel(packet: bytes, network: int) -> bytes:
-    following = 41 if packet[0] >> 4 == 6 else 4
-    return ethernet(ipv4(struct.pack("!BBHII", following, 4, 0, network, 1) + bytes(12) + packet, protocol=51, **OUTER))
-
-
 def vxlan_in_mpls_in_gre(packet: bytes, network: int) -> bytes:
     inside = ipv4(udp(50_001, 4789, struct.pack("!II", 0x08000000, network << 8) + inner_frame(packet)), protocol=17,
                   source="192.168.1.1", destination="192.168.1.2")  # fmt: skip
@@ -128,7 +101,7 @@ KINDS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
     for name, wrap in globals().items()
     if name in (
         "vxlan", "geneve", "geneve_of_ip", "gre", "gre_with_everything", "gre_of_ethernet", "ipip", "ip_in_ipv6", "mpls",
-        "mpls_in_ip", "mpls_in_udp", "snap", "ah", "ah_tunnel", "vxlan_in_mpls_in_gre",
+        "vxlan_in_mpls_in_gre",
     )
 }  # fmt: skip
 UNSUPPORTED: Final[dict[str, Callable[[bytes], bytes]]] = {
@@ -136,6 +109,7 @@ UNSUPPORTED: Final[dict[str, Callable[[bytes], bytes]]] = {
     "e-tag": lambda p: MACS + struct.pack("!HHHH", 0x893F, 0, 7, 0) + inner_frame(p)[12:],
     "backbone": lambda p: MACS + struct.pack("!HHHI", 0x88A8, 5, 0x88E7, 7) + inner_frame(p),
     "hsr": lambda p: frame(0x892F, b"\0\x3a\0\1\x08\0" + p),
+    "snap": lambda p: frame(8 + len(p), bytes.fromhex("aaaa030000000800") + p),
     "etherip": lambda p: ethernet(ipv4(b"\x30\0" + inner_frame(p), protocol=97, **OUTER)),
 }
 """Frames around an IPv4 packet that tshark alone reads."""

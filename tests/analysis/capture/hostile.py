@@ -45,18 +45,11 @@ def equal_stamps(count: int) -> bytes:
 
 
 def stamps_to_and_fro(count: int) -> bytes:
-    """A clock that jumps back by half a window with every other packet, and never stamps twice alike."""
+    """A clock that jumps back by half a window with every other packet, without equal stamps."""
     made = _records(count)
     made["seconds"] = 5
     made["ns"] = np.arange(count) + 50_000_000 * (np.arange(count) % 2)
     return _saved(made)
-
-
-def lengths(count: int) -> bytes:
-    """Records without a byte, each of a frame of its own length beyond 64 KiB."""
-    made = np.zeros(count, np.dtype([("seconds", "<u4"), ("ns", "<u4"), ("captured", "<u4"), ("original", "<u4")]))
-    made["ns"], made["original"] = np.arange(count) % 10**9, 70_000 + 3 * np.arange(count)
-    return _HEADER + made.tobytes()
 
 
 def sections(count: int) -> bytes:
@@ -80,27 +73,13 @@ def _data(count: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
 
 
 def handshakes(count: int) -> bytes:
-    """Connections that say who they are as MPI's do, and nothing else."""
-    greeting = struct.pack("<II", 1, 5) + b"OPAL-TCP-BTL" + bytes(4)
-    frame = ethernet(ipv4(tcp(payload=greeting)), pad=False)
+    """Connections with nothing but the handshake of Open MPI."""
+    signature = struct.pack("<II", 1, 5) + b"OPAL-TCP-BTL" + bytes(4)
+    frame = ethernet(ipv4(tcp(payload=signature)), pad=False)
     record = np.frombuffer(struct.pack("<IIII", 5, 0, len(frame), len(frame)) + frame, np.uint8)
     made, number = np.tile(record, (count, 1)), np.arange(count)
     made[:, 49], made[:, 50], made[:, 51] = number // 51_200 % 250 + 2, number % 200 + 20, number // 200 % 256
     return _HEADER + made.tobytes()
-
-
-def gaps_downwards(count: int) -> bytes:
-    """Each segment leaves a gap below all that were seen before."""
-    made = _data(count)
-    made["seq"] = (1 << 31) - 200 * np.arange(count)
-    return _saved(made)
-
-
-def repeated_behind_many(count: int) -> bytes:
-    """Thousands of segments that nobody acknowledges; then the newest of them again and again."""
-    made, number = _data(count), np.arange(count)
-    made["seq"] = 100 * np.where(number < 4096, number, 4095 - number % 2000)
-    return _saved(made)
 
 
 def host_scan(count: int) -> bytes:
@@ -236,10 +215,8 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     )
 }  # fmt: skip
 
-LARGE: Final[dict[str, Callable[[int], bytes]]] = {
-    made.__name__: made for made in (lengths, sections, options, handshakes, gaps_downwards, repeated_behind_many)
-}
-"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them beside those above."""
+LARGE: Final[dict[str, Callable[[int], bytes]]] = {made.__name__: made for made in (sections, options, handshakes)}
+"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them too."""
 
 
 def captures(count: int) -> Iterator[tuple[str, bytes]]:

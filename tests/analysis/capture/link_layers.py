@@ -1,4 +1,4 @@
-"""The same packets in frames of every link type that the native decoder reads, beside Ethernet: link type and wrapping function."""
+"""The same packets in frames of every link type that the native decoder reads except Ethernet: link type and wrapping function."""
 
 from __future__ import annotations
 

@@ -23,21 +23,21 @@ def frames(contents: list[bytes]) -> list[Frame]:
 
 
 def talk(number: int, size: int = 400) -> list[bytes]:
-    """A new connection, of which both ends say a rank, and a packet of it."""
+    """A new connection with handshakes of both ends, and a packet of it."""
     one = ("10.0.0.1", "10.0.0.2", 20_000 + number % 40_000, 5000 + number // 40_000)
-    said = [struct.pack("<II", 0x5A5A0001, rank) for rank in (0, 1)]
+    handshakes = [struct.pack("<II", 0x5A5A0001, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (0, 1)]
     source, destination, sport, dport = one
     return [
-        ethernet(ipv4(tcp(sport, dport, seq=1, payload=said[0]), source=source, destination=destination)),
-        ethernet(ipv4(tcp(dport, sport, seq=1, ack=9, payload=said[1]), source=destination, destination=source)),
-        ethernet(ipv4(tcp(sport, dport, seq=9, ack=9, payload=bytes(size)), source=source, destination=destination)),
+        ethernet(ipv4(tcp(sport, dport, seq=1, payload=handshakes[0]), source=source, destination=destination)),
+        ethernet(ipv4(tcp(dport, sport, seq=1, ack=25, payload=handshakes[1]), source=destination, destination=source)),
+        ethernet(ipv4(tcp(sport, dport, seq=25, ack=25, payload=bytes(size)), source=source, destination=destination)),
     ]
 
 
 MANY = [frame for number in range(3000) for frame in talk(number)]
 LONG = [bytes(size) for size in (60, 131_056, 131_072, 131_073, 200_000, 60, 262_128, 60)]
 KINDS = {
-    "more connections and greetings than the first tables hold": files.pcap(frames(MANY)),
+    "many connections and handshakes": files.pcap(frames(MANY)),
     "of a big-endian machine, in microseconds": files.pcap(frames(MANY[:5000]), nanoseconds=False, order=">"),
     "long records": files.pcap(frames([*MANY[:900], *LONG, *MANY[900:1800]])),
     "a whole number of buffers": files.pcap(frames([bytes(1008)] * (2 * BUFFER_BYTES // 1024)))[: 2 * BUFFER_BYTES],
@@ -57,8 +57,8 @@ def test_a_compressed_file_gives_the_same(tmp_path: Path, kind: str) -> None:
         np.testing.assert_array_equal(getattr(plain, name), getattr(packed, name), err_msg=name)
     assert plain.hosts == packed.hosts
     of_file = {"compression", "file_bytes"}
-    told = [{key: fact for key, fact in table.source.items() if key not in of_file} for table in (plain, packed)]
-    assert told[0] == told[1]
+    facts = [{key: fact for key, fact in table.source.items() if key not in of_file} for table in (plain, packed)]
+    assert facts[0] == facts[1]
 
 
 @pytest.mark.parametrize("buffer_bytes", [64, 1000, 131_073, BUFFER_BYTES])

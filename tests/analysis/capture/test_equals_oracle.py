@@ -86,7 +86,7 @@ def analysed(data: bytes, **options: Any) -> CaptureAnalysis:
 
 
 def numbers(result: CaptureAnalysis) -> str:
-    """Everything that the packets say, as text: equal means equal to the last bit."""
+    """Return all results as text: equal texts are equal to the last bit."""
     plain = result.to_dict()
     del plain["file"], plain["capture"]
     for name in ("captured", "received_by_filter", "dropped_by_kernel"):

@@ -33,8 +33,6 @@ def test_it_counts_every_packet_once_however_the_file_grows(tmp_path: Path, writ
         assert follower.poll().interval_packets == 0
     assert packets == len(FRAMES)
     assert follower.latest.wire_bytes == sum(frame.orig_len for frame in FRAMES)
-    assert follower.latest.first_time_s == 1e9
-    assert follower.latest.last_time_s == pytest.approx(1e9 + 0.099)
 
 
 def test_rates_are_those_between_two_looks(tmp_path: Path) -> None:
@@ -51,7 +49,7 @@ def test_rates_are_those_between_two_looks(tmp_path: Path) -> None:
     assert second.bps == pytest.approx(8 * sum(f.orig_len for f in FRAMES[40:]) / second.interval_s)
 
 
-def test_damage_stops_the_counting_and_is_said(tmp_path: Path) -> None:
+def test_damage_stops_the_counting_and_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "growing"
     path.write_bytes(files.pcap(FRAMES[:10]) + b"\xff" * 64)
     with analysis.follow(path) as follower:

@@ -55,6 +55,6 @@ def test_mutants_have_the_packets_that_capinfos_counts(tmp_path: Path) -> None:
     argv = [sys.executable, str(SCRIPT), "--capinfos", "--count", "100", "--seed", "3", "--keep", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=140)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert told["equal"] > 10
-    assert told["wrong silently"] == []
+    counts = json.loads(done.stdout)
+    assert counts["equal"] > 10
+    assert counts["wrong silently"] == []

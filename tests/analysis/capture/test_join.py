@@ -23,9 +23,9 @@ def joined(directory: Path, made: list[Recording]) -> tuple[Joined, Path]:
 
 def test_every_frame_counts_once(tmp_path: Path) -> None:
     sent = traffic()
-    told, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3))
+    result_of_join, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3))
     result = analysis.analyse(path, mtu=1500)
-    assert told.packets == result.metrics["packets"] == len(sent)
+    assert result_of_join.packets == result.metrics["packets"] == len(sent)
     assert result.metrics["wire_bytes"] == sum(max(len(s.data), 60) for s in sent)
     assert result.metrics["duplicated_packets"] == 0
     assert (result.trust.verdict, result.trust.reasons) == ("good", ())
@@ -46,12 +46,12 @@ def read_capture_of(sent: list[Sent], directory: Path) -> analysis.PacketTable:
 
 
 @pytest.mark.parametrize("offset_ns", [0, 38 * MS, -5 * 10**9])
-def test_clocks_that_are_apart_are_told_and_put_right(tmp_path: Path, offset_ns: int) -> None:
+def test_clock_offsets_are_reported_and_corrected(tmp_path: Path, offset_ns: int) -> None:
     sent = traffic()
     clocks = [exact, lambda _: float(offset_ns), lambda _: -2.0 * offset_ns]
-    told, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
+    result_of_join, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
     for host, truth in (("n2", offset_ns), ("n3", -2 * offset_ns)):
-        offset = told.clocks[host]
+        offset = result_of_join.clocks[host]
         assert abs(offset.ns - truth) <= offset.unsure_ns + 1
         assert offset.unsure_ns <= 1.01 * WAY_NS
     table = read_capture(path)
@@ -66,9 +66,9 @@ def test_clocks_that_are_apart_are_told_and_put_right(tmp_path: Path, offset_ns:
 def test_a_clock_that_runs_fast_is_followed(tmp_path: Path) -> None:
     sent = traffic(2000)
     clocks = [exact, lambda t: 0.01 * t, exact]
-    told, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
+    result_of_join, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
     span_ns = sent[-1].time_ns - sent[0].time_ns
-    assert told.clocks["n2"].change_ns == pytest.approx(0.01 * span_ns / 2, rel=0.15)
+    assert result_of_join.clocks["n2"].change_ns == pytest.approx(0.01 * span_ns / 2, rel=0.15)
     table = read_capture(path)
     n2 = table.hosts.index("10.0.0.2")
     n3 = table.hosts.index("10.0.0.3")
@@ -80,9 +80,9 @@ def test_a_clock_that_runs_fast_is_followed(tmp_path: Path) -> None:
 
 def test_a_host_that_was_not_recorded_is_seen_by_the_others(tmp_path: Path) -> None:
     sent = traffic()
-    told, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3, hosts=(0, 2)))
-    assert told.packets == len(sent)
-    assert told.hosts == ("n1", "n3")
+    result_of_join, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3, hosts=(0, 2)))
+    assert result_of_join.packets == len(sent)
+    assert result_of_join.hosts == ("n1", "n3")
     assert analysis.analyse(path, mtu=1500).metrics["packets"] == len(sent)
 
 

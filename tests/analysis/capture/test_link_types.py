@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture.tshark_table import read_with_tshark
 from analysis.packets import CUT, TCP
 from tests.analysis import capture_files as files
 from tests.analysis.capture.encapsulations import conversation
 from tests.analysis.capture.link_layers import LINKS, radiotap
-from tests.analysis.capture.same_tables import same_from_both
+from tests.analysis.capture.same_tables import read_with_tshark, same_from_both
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv6, tcp
 
@@ -77,12 +76,6 @@ def test_an_unsupported_link_type_is_refused_with_the_decoder_that_reads_it(tmp_
     assert (done.returncode, done.stderr) == (2, f"analysis: {path}: {UNSUPPORTED}\n")
     measured = analysis.analyse(path, decoder="pyshark")
     assert (measured.metrics["connections"], measured.metrics["payload_bytes"]) == (2, 2 * 700 + 30 + 90)
-
-
-def test_a_link_type_without_a_name_is_refused_by_its_number(tmp_path: Path) -> None:
-    path = written(tmp_path / "other.pcap", 400, [bytes(60)])
-    with pytest.raises(analysis.UnsupportedCapture, match="unsupported link type 400: use --decoder pyshark"):
-        analysis.read_capture(path)
 
 
 @pytest.mark.parametrize("at", [0, 35_000])

@@ -13,9 +13,9 @@ import analysis
 from analysis import addresses
 from analysis.capture import decoder
 from analysis.capture.export import write_packets
-from analysis.capture.sharding import Recording, _Seen
+from analysis.capture.sharding import Recording, _Observed
 from analysis.capture.stream import stream
-from analysis.packets import NO_FLOW, NO_HOST, REVERSE
+from analysis.packets import NO_FLOW, NO_HOST
 from analysis.traffic.flow_gaps import interarrival_by_connection
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
@@ -71,35 +71,6 @@ def test_hosts_and_their_traffic_are_those_that_plain_python_counts(
     assert len(named) <= 256 + 2 * len(measured.flows)  # those of the matrix, and of the connections that have a row
 
 
-def test_every_packet_keeps_its_hosts_and_flow_while_the_tables_grow(tmp_path: Path) -> None:
-    """All packets come a second time: by then the tables have grown, and what is remembered of recent packets is older than that."""
-    once = hostile.at_random(PACKETS, HOSTS)
-    path = tmp_path / "twice.pcap"
-    path.write_bytes(once + once[24:])
-    tables, at_the_time = [], []
-    for table in stream(path):
-        tables.append(table)
-        at_the_time.append(table.hosts.words(np.arange(len(table.hosts))))
-    assert len(at_the_time[0]) < len(at_the_time[1]) < len(at_the_time[-1])
-    for table, words in zip(tables, at_the_time, strict=True):
-        np.testing.assert_array_equal(table.hosts.words(np.arange(len(table.hosts))), words)
-        assert table.hosts == tables[-1].hosts[: len(words)]
-    joined = analysis.PacketTable.joined(tables, source={})
-    expected = ends_of(path.read_bytes())
-    for column, numbers in enumerate((joined.src, joined.dst)):
-        words = joined.hosts.words(numbers)
-        np.testing.assert_array_equal(words[:, 1], 0xFFFF00000000 | expected[:, column].astype(np.uint64))
-    np.testing.assert_array_equal(joined.flow[:PACKETS], joined.flow[PACKETS:])
-    forward = joined.kind & REVERSE == 0
-    ends = joined.flow_endpoints["hosts"][joined.flow]
-    np.testing.assert_array_equal(np.where(forward, ends[:, 0], ends[:, 1]), joined.src)
-    np.testing.assert_array_equal(np.where(forward, ends[:, 1], ends[:, 0]), joined.dst)
-    ports = joined.flow_endpoints["ports"][joined.flow]
-    np.testing.assert_array_equal(np.where(forward, ports[:, 0], ports[:, 1]), joined.sport)
-    pairs = np.unique(expected.astype(np.uint64) @ np.array([1 << 32, 1], np.uint64))
-    assert len(joined.flow_endpoints) == len(np.unique(joined.flow)) == len(pairs)
-
-
 def few_hosts(tmp_path: Path) -> Path:
     """Forty hosts of both versions that send to each other in turn, and back."""
     frames = []
@@ -119,7 +90,7 @@ def few_hosts(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 30, 1000])
-def test_hosts_without_room_are_nobody_in_both_decoders_and_in_what_is_exported(
+def test_hosts_without_room_have_no_number_in_decoders_and_exports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     path = few_hosts(tmp_path)
@@ -130,10 +101,10 @@ def test_hosts_without_room_are_nobody_in_both_decoders_and_in_what_is_exported(
     assert table.hosts == whole.hosts[:most]
     for ours, all_of_them in ((table.src, whole.src), (table.dst, whole.dst)):
         np.testing.assert_array_equal(ours, np.where(all_of_them < most, all_of_them, NO_HOST))
-    nobody = (table.src == NO_HOST) | (table.dst == NO_HOST)
-    assert (table.flow[nobody] == NO_FLOW).all()
-    assert (table.flow[~nobody] != NO_FLOW).all()
-    assert bool(nobody.any()) == (most < len(whole.hosts))
+    no_host = (table.src == NO_HOST) | (table.dst == NO_HOST)
+    assert (table.flow[no_host] == NO_FLOW).all()
+    assert (table.flow[~no_host] != NO_FLOW).all()
+    assert bool(no_host.any()) == (most < len(whole.hosts))
 
     write_packets(path, tmp_path / "few.parquet", decoder="native")
     written = pyarrow.parquet.read_table(tmp_path / "few.parquet")
@@ -161,18 +132,6 @@ def test_the_directions_of_a_connection_have_their_own_gaps(tmp_path: Path) -> N
     assert rows[0]["interarrival_mean_s_ba"] == pytest.approx(7e-6)
 
 
-def test_packets_under_other_vlans_are_counted_up_to_16_bits(tmp_path: Path) -> None:
-    frame = [ethernet(ipv4(tcp()), vlans=((0x8100, number),)) for number in (5, 6)]
-    path = tmp_path / "vlans.pcap"
-    path.write_bytes(files.pcap([Frame.whole(10**15 + 10_000_000 * k, frame[k > 0]) for k in range(66_000)]))
-    table = analysis.read_capture(path)
-    assert table.flow_strays.tolist() == [65_535]
-    reasons = analysis.analyse(path).trust.reasons
-    assert any(
-        reason.startswith("1 connection has packets of one direction under different VLANs") for reason in reasons
-    )
-
-
 def test_addresses_that_come_late_belong_to_their_host(tmp_path: Path) -> None:
     path = few_hosts(tmp_path)
     table = analysis.read_capture(path)
@@ -183,7 +142,7 @@ def test_addresses_that_come_late_belong_to_their_host(tmp_path: Path) -> None:
         for source, target in zip(table.src, table.dst, strict=True)
     ]
     for number in (0, 3, 17):
-        whole, pieces = _Seen(number, owners, sample=0), _Seen(number, owners, sample=0)
+        whole, pieces = _Observed(number, owners, sample=0), _Observed(number, owners, sample=0)
         whole.add(table)
         seen = 0
         for begin in range(0, len(table), 9):

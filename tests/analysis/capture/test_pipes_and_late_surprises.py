@@ -29,8 +29,8 @@ def frames(late: Frame | None = None) -> list[Frame]:
 
 
 def with_a_late_handshake() -> bytes:
-    greeting = ethernet(ipv4(tcp(seq=31, payload=HANDSHAKE)))
-    return files.pcap(frames(Frame.whole(10**15 + PACKETS * 1000, greeting)))
+    handshake = ethernet(ipv4(tcp(seq=31, payload=HANDSHAKE)))
+    return files.pcap(frames(Frame.whole(10**15 + PACKETS * 1000, handshake)))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_dash_is_standard_input(pack: Callable[[bytes], bytes], command: list[
     assert b'"verdict":"' in done.stdout
 
 
-def test_what_is_wrong_with_a_pipe_is_told_under_its_own_name() -> None:
+def test_errors_of_a_pipe_name_the_pipe() -> None:
     argv = [sys.executable, "-m", "analysis", "stats", "-"]
     done = subprocess.run(argv, input=b"nonsense", capture_output=True, timeout=100, text=False)
     assert done.returncode == 2

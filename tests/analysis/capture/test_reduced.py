@@ -1,4 +1,4 @@
-"""Captures cut to their headers say the same of everything but contents, with other addresses too."""
+"""Captures reduced to headers give the same results, also with replaced addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.analysis.oracles.tools import tshark_fields
 
 KEY = bytes(range(32))
 """Of another, one in some hundreds leaves a network as it was."""
-SECRET = b"a secret that nobody else may read"
+SECRET = b"a secret that no other user may read"
 ENDS = [ipaddress.ip_address(text) for text in ("10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2", "192.0.2.7")]
 HELLO = struct.pack("<II", 7, 3) + b"OPAL-TCP-BTL".ljust(16, b"\0")
 SYN = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
@@ -57,7 +57,7 @@ def packets() -> list[bytes]:
         ethernet(SECRET * 2, kind=0x88B5),
         arp(),
         *(wrap(ipv4(tcp(payload=SECRET)), 77) for wrap in KINDS.values()),
-        *(wrap(ipv6(udp(9, 10, SECRET), next_header=17), 5) for name, wrap in KINDS.items() if name != "mpls_in_udp"),
+        *(wrap(ipv6(udp(9, 10, SECRET), next_header=17), 5) for wrap in KINDS.values()),
     ]
 
 
@@ -130,15 +130,12 @@ def test_tshark_sees_the_same_lengths_and_other_addresses(tmp_path: Path) -> Non
     hide = Anonymiser(KEY)
     cut = reduced(path, hide)
     quoted = packets().index(ethernet(ipv4(b"\x03\x01\0\0\0\0\0\0" + ipv4(tcp(payload=SECRET)), protocol=1)))
-    contradiction = packets().index(KINDS["ah"](ipv6(udp(9, 10, SECRET), next_header=17), 5))
     seen, still = tshark_fields(path, *names), tshark_fields(cut, *names)
-    del seen[contradiction], still[contradiction]
     assert seen.pop(quoted)[3] == "500"
     assert still.pop(quoted)[3] == "", "what an error message quotes is content"
     assert seen == still
     before, after = tshark_fields(path, "ip.src", "ipv6.src"), tshark_fields(cut, "ip.src", "ipv6.src")
     assert len(before) == len(after) == len(packets())
-    del before[contradiction], after[contradiction]
     mapped = hide.text(repr(before).encode()).decode()
     assert mapped == repr(after), "one mapping, of tunnels too"
 
@@ -158,7 +155,7 @@ def test_a_recording_keeps_its_compression_counters_and_whether_it_is_verified(t
 def test_what_is_damaged_or_without_times_stays(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(ng(frames())[:-9])
-    with pytest.raises(CannotReduce, match="not whole"):
+    with pytest.raises(CannotReduce, match="incomplete"):
         write_reduced(path, BytesIO())
     path.write_bytes(section() + interface() + struct.pack("<IIIII", 3, 20, 4, 0, 20))
     with pytest.raises(CannotReduce, match="without a time"):
@@ -214,13 +211,13 @@ def test_texts_lose_the_same_addresses_and_keep_versions(tmp_path: Path) -> None
     reduced(path, hide)
     kept = b"version 4.1.2.7, at 12:34:56, 127.0.0.1, hash ab12:cd34"
     assert hide.text(kept) == kept
-    told = hide.text(b"from 198.51.7.1:80 and 198.51.7.9 to [fd00::2]:5 by 02:00:00:00:00:01, 10.0.0.2/24").decode()
+    replaced = hide.text(b"from 198.51.7.1:80 and 198.51.7.9 to [fd00::2]:5 by 02:00:00:00:00:01, 10.0.0.2/24").decode()
     for gone in ("198.51.7", "fd00::2", "02:00:00:00:00:01", "10.0.0.2"):
-        assert gone not in told
-    one, other = told.split()[1].split(":")[0], told.split()[3]
+        assert gone not in replaced
+    one, other = replaced.split()[1].split(":")[0], replaced.split()[3]
     assert one.rpartition(".")[0] == other.rpartition(".")[0], "neighbours stay neighbours"
-    assert ":80 " in told
-    assert told.endswith("/24")
+    assert ":80 " in replaced
+    assert replaced.endswith("/24")
 
 
 CARRIED = [*conversation(), ipv6(tcp(5, 6, seq=8, payload=SECRET)), ipv4(SECRET, protocol=250)]

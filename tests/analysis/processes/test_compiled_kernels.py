@@ -14,11 +14,11 @@ import pytest
 from analysis import kernels
 
 
-def test_they_lie_beside_the_sources_where_those_can_be_written() -> None:
+def test_kernels_are_cached_with_writable_sources() -> None:
     assert next(kernels._parents()) == Path(kernels.__file__).parent / "__pycache__"
 
 
-def test_beside_read_only_sources_they_lie_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_kernels_of_read_only_sources_are_in_the_users_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     chosen = kernels._cache_directory()

@@ -60,7 +60,7 @@ def recorded(directory: Path, packets: int) -> int:
 
 
 def test_what_was_recorded_is_never_in_memory(tmp_path: Path) -> None:
-    """Windows are (130 MB, however long the recordings), and of each packet its place, time, length and what tells of clocks (46 bytes)."""
+    """Windows are (130 MB, however long the recordings), and per packet offset, time, length and data for the clocks (46 bytes)."""
     recorded(tmp_path / "small", 1000)
     size_bytes = recorded(tmp_path / "large", PACKETS)
     gc.collect()

@@ -14,10 +14,10 @@ Event = tuple[int, str, int, int, int, int]
 
 
 def calls_of(events: Iterable[Event], left_out: Mapping[int, int] | None = None) -> Calls:
-    told = sorted(events, key=lambda event: (event[0], event[4]))
-    not_told = [-1] * (len(CALL.names) - 6)
-    rows = np.array([(r, PLACES[name], *rest, *not_told) for r, name, *rest in told], CALL)
-    return Calls(rows, left_out or dict.fromkeys({event[0] for event in told}, 0))
+    ordered = sorted(events, key=lambda event: (event[0], event[4]))
+    unset = [-1] * (len(CALL.names) - 6)
+    rows = np.array([(r, PLACES[name], *rest, *unset) for r, name, *rest in ordered], CALL)
+    return Calls(rows, left_out or dict.fromkeys({event[0] for event in ordered}, 0))
 
 
 def one_after_another(rank: int, *called: tuple[str, int, int]) -> list[Event]:

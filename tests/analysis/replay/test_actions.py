@@ -1,4 +1,4 @@
-"""Calls of a trial become the actions of a replay, or a sentence says beforehand why they cannot."""
+"""Calls of a trial become the actions of a replay, or a sentence is the reason against it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_requests_end_in_their_order_and_what_is_open_at_the_end_is_waited_for()
     ]  # fmt: skip
 
 
-def test_a_receive_from_anybody_takes_what_was_sent_first():
+def test_receive_from_any_source_takes_the_earliest_message():
     events = [
         one_after_another(0, ("Recv", -1, 0), ("Recv", -1, 0), ("Recv", -1, 0)),
         [(1, "Send", 0, 11, 500, 600)],
@@ -76,16 +76,16 @@ def test_collectives_carry_what_the_ranks_handed_over_from_the_root_that_did():
         if not line.startswith("compute")
     ]
     assert lines[1:-1] == ["bcast 1000 1", "allreduce 80 0", "alltoall 200 200", "allgatherv 8 8 16", "barrier"]
-    told = traces(calls_of(one_after_another(0, *called) + one_after_another(1, *root)))
-    assert told.assumed == ("Making a communicator is replayed as a barrier.",)
+    made = traces(calls_of(one_after_another(0, *called) + one_after_another(1, *root)))
+    assert made.assumed == ("Making a communicator is replayed as a barrier.",)
 
 
-def test_of_uneven_parts_the_sum_is_shared_out_and_said():
+def test_uneven_parts_are_replayed_as_equal_with_a_note():
     called = [("Alltoallv", -1, 100), ("Reduce_scatter", -1, 60), ("Scan", -1, 8)]
     events = one_after_another(0, *called) + one_after_another(1, ("Alltoallv", -1, 300), *called[1:])
-    told = traces(calls_of(events))
-    assert told.lines[1][1::2] == ("1 alltoall 100 100", "1 reducescatter 30 30 0", "1 allreduce 8 0")
-    assert len(told.assumed) == 2
+    made = traces(calls_of(events))
+    assert made.lines[1][1::2] == ("1 alltoall 100 100", "1 reducescatter 30 30 0", "1 allreduce 8 0")
+    assert len(made.assumed) == 2
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_of_uneven_parts_the_sum_is_shared_out_and_said():
     [
         ((one_after_another(0, ("Put", -1, 8)), one_after_another(1, ("Barrier", -1, 0))), "MPI_Put (1 call)"),
         ((one_after_another(0, ("Iprobe", 1, 0)), one_after_another(1, ("Test", -1, 0))), "MPI_Iprobe (1 call), MPI_Test"),
-        ((one_after_another(0, ("Recv", 1, 0)), one_after_another(1, ("Barrier", -1, 0))), "Rank 0 receives more from rank 1"),
+        ((one_after_another(0, ("Recv", 1, 0)), one_after_another(1, ("Barrier", -1, 0))), "Rank 0 receives more messages from rank 1"),
         ((one_after_another(0, ("Send", 1, 8)), one_after_another(1, ("Wait", -1, 0))), "no receive for 1 of the messages"),
         ((one_after_another(0, ("Barrier", -1, 0)), one_after_another(1, ("Wait", -1, 0))), "different collective operations"),
-        (([(0, "Barrier", -1, 0, 0, 10)], [(1, "Barrier", -1, 0, 9_000_000, 9_000_010)]), "left MPI_Barrier before another came"),
+        (([(0, "Barrier", -1, 0, 0, 10)], [(1, "Barrier", -1, 0, 9_000_000, 9_000_010)]), "returned from MPI_Barrier before another"),
         ((one_after_another(0, ("Barrier", -1, 0)),), "at least two ranks"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_replayed_is_said(calls, sentence):
+def test_unsupported_calls_are_refused_with_a_reason(calls, sentence):
     with pytest.raises(NotReplayable) as refused:
         traces(calls_of(itertools.chain(*calls)))
     assert sentence in str(refused.value)

@@ -68,7 +68,7 @@ def test_a_token_ring_costs_a_turn_and_its_bytes_at_every_host() -> None:
     assert metrics["chain_volume_s"] == pytest.approx(30 * 4 * 0.0012, rel=1e-9)
 
 
-def test_a_ring_in_which_all_send_at_once_costs_one_message_and_one_turn_per_step() -> None:
+def test_ring_of_simultaneous_senders_costs_one_message_and_one_turn_per_step() -> None:
     step_ns = 4 * FULL_NS + TURN
     sent = [
         segment
@@ -97,7 +97,7 @@ def test_queues_are_no_latency() -> None:
     assert metrics["chain_volume_s"] == pytest.approx(500 * 0.0012, rel=0.01)
 
 
-def test_a_host_that_computes_between_its_messages_waits_for_nobody() -> None:
+def test_host_that_computes_between_messages_does_not_wait() -> None:
     data = [Segment(BEGIN + k * 20 * MS, 0, 1 + k * 100, 1, ACK, 100) for k in range(50)]
     acks = [Segment(segment.time_ns + TURN, 1, 1, segment.seq + 100, ACK) for segment in data]
     assert measured([*data, *acks])["chain_latency_s"] == 0
@@ -140,7 +140,7 @@ def test_it_says_what_is_missing() -> None:
     chains.update(data)
     metrics, missing = chains.metrics()
     assert metrics == {"chain_retransmission_s": 0}
-    assert missing["chain_volume_s"] == "the rate of the links was not given"
+    assert missing["chain_volume_s"] == "the rate of the links is unknown"
     assert "no handshake" in missing["chain_latency_s"]
 
 

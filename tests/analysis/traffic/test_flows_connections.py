@@ -107,7 +107,7 @@ def test_flows_from_the_middle_are_followed_but_their_windows_are_not_known() ->
     assert flows.flows()[0]["window_mean_bytes_ab"] is None
 
 
-def test_the_losers_of_simultaneous_mpi_connects_are_counted_apart() -> None:
+def test_losers_of_simultaneous_mpi_connects_count_as_aborted() -> None:
     loser = [*opening(flow=1), Segment(60, 0, 101, 901, ACK, 24, flow=1), Segment(70, 1, 901, 125, ACK, flow=1)]
     loser += [Segment(80, 1, 901, 125, FIN | ACK, flow=1), Segment(90, 0, 125, 902, RST | ACK, flow=1)]
     kept = [*opening(100), Segment(160, 0, 101, 901, ACK, 24), Segment(170, 1, 901, 125, ACK, 24)]
@@ -125,8 +125,8 @@ def test_metrics_of_chosen_flows_leave_the_others_out() -> None:
     assert flows.metrics(second)[0]["goodput_bytes"] == 30
     assert [row["port_a"] for row in flows.flows(second)] == [4001]
     assert flows.metrics()[0]["goodput_bytes"] == 37
-    nobody, missing = flows.metrics(np.zeros(0, np.bool_))
-    assert nobody == {"connections": 0}
+    none, missing = flows.metrics(np.zeros(0, np.bool_))
+    assert none == {"connections": 0}
     assert set(missing.values()) == {"no TCP connection"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from tests.analysis.oracles.tools import tshark_fields
 from tests.analysis.segments import ACK, SYN, Segment, slices, table_of
 
 ENDPOINTS = ((0, 4000, 1, 20000), (2, 4001, 0, 20000))
-RankMap = dict[tuple[str, int], int]
 
 
 def followed(*tables: PacketTable) -> tuple[MatrixAccumulator, FlowSet]:
@@ -33,9 +31,9 @@ def followed(*tables: PacketTable) -> tuple[MatrixAccumulator, FlowSet]:
     return pairs, tcp.result()
 
 
-def captured(path: Path, **options: Any) -> dict[str, Any]:
+def captured(path: Path) -> dict[str, Any]:
     pairs, flows = followed(*stream(path))
-    return pairs.result(flows, **options)
+    return pairs.result(flows)
 
 
 def two_connections(handshakes: list[tuple[int, int, int]]) -> PacketTable:
@@ -97,17 +95,6 @@ def test_ranks_come_from_the_handshakes_whatever_the_chunks() -> None:
         assert "shared memory" in ranks["note"]
 
 
-@pytest.mark.parametrize(
-    ("handshakes", "source"), [([(0, 77, 5), (1, 77, 2)], "mixed"), ([], "launcher_map"), ([(0, 77, 5)], "mixed")]
-)
-def test_the_launchers_map_fills_what_the_handshakes_leave_open(handshakes: list[Any], source: str) -> None:
-    rank_map = {("10.0.0.10", 4000): 5, ("10.0.0.9", 20000): 2, ("fd00::1", 4001): 9, ("10.0.0.10", 20000): 5}
-    pairs, flows = followed(two_connections(handshakes))
-    ranks = pairs.result(flows, rank_map=rank_map)["ranks"]
-    assert (ranks["labels"], ranks["source"], ranks["connections_without_ranks"]) == ([2, 5, 9], source, 0)
-    assert ranks["payload_bytes"] == [[0, 24, 0], [176, 0, 0], [0, 24, 0]]
-
-
 def test_without_ranks_the_matrix_is_empty_and_names_no_source() -> None:
     pairs, flows = followed(two_connections([]))
     ranks = pairs.result(flows)["ranks"]
@@ -118,7 +105,6 @@ def test_one_of_several_jobs_is_shown_and_the_others_are_counted() -> None:
     pairs, flows = followed(two_connections([(0, 77, 5), (1, 77, 2), (5, 88, 1)]))
     assert pairs.result(flows)["ranks"]["jobid"] == 77
     assert pairs.result(flows)["ranks"]["jobs"] == 2
-    assert pairs.result(flows, jobid=88)["ranks"]["labels"] == []
 
 
 def test_the_largest_rows_stay_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,22 +148,3 @@ def test_an_mpi_run_gives_the_matrix_that_its_handshakes_and_tshark_give(mpi_cap
     assert ranks["payload_bytes"] == expected.tolist()
     assert (expected + np.eye(3, dtype=np.int64) > 0).all()
     json.dumps(ranks, allow_nan=False)
-
-
-def test_headers_alone_with_the_launchers_map_give_the_same_rank_matrix(mpi_pcap: Path, tmp_path: Path) -> None:
-    full = captured(mpi_pcap)["ranks"]
-    _, flows = followed(*stream(mpi_pcap))
-    rank_map: RankMap = {}
-    for row in flows.flows():
-        if row["rank_a"] is not None and row["rank_b"] is not None:
-            rank_map[row["host_a"], row["port_a"]] = row["rank_a"]
-            rank_map[row["host_b"], row["port_b"]] = row["rank_b"]
-    headers = tmp_path / "headers.pcap"
-    subprocess.run(["editcap", "-F", "nsecpcap", "-s", "66", str(mpi_pcap), str(headers)], check=True, timeout=90)
-    cut = captured(headers, rank_map=rank_map)["ranks"]
-    assert cut["source"] == "launcher_map"
-    assert captured(headers)["ranks"]["source"] is None
-    complete = [row for row in flows.flows() if None not in (row["rank_a"], row["rank_b"])]
-    assert (
-        np.sum(cut["payload_bytes"]) >= np.sum(full["payload_bytes"]) == sum(row["payload_bytes"] for row in complete)
-    )

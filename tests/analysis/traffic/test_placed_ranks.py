@@ -1,4 +1,4 @@
-"""Connections of MPI libraries that do not say who speaks have the ranks of their hosts, where those hold one each."""
+"""Connections of MPI libraries that name no ranks have the ranks of their hosts, if those have one each."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ def test_a_host_with_one_rank_gives_its_connections_that_rank(name: str) -> None
 
 
 @MPICH
-def test_a_host_with_several_ranks_stays_a_host_and_says_why(name: str) -> None:
+def test_host_with_several_ranks_stays_a_host_with_a_reason(name: str) -> None:
     result = measured(name, {FIRST: [0, 1], SECOND: [2]})
     ranks = result.matrices["ranks"]
     assert (ranks["labels"], ranks["source"]) == ([], None)
-    assert ranks["by_host_alone"].endswith(f"which rank speaks, and several ranks ran on {FIRST}")
+    assert ranks["by_host_alone"].endswith(f"the rank on a connection, and several ranks ran on {FIRST}")
     assert ranks["connections_without_ranks"] == len(result.flows) > 0
     for a, rank_a, b, rank_b in named(result):
         assert {a: rank_a, b: rank_b} == {FIRST: None, SECOND: 2}
 
 
 @MPICH
-def test_without_knowing_where_ranks_ran_it_says_so(name: str) -> None:
+def test_unknown_hosts_of_ranks_are_the_reason(name: str) -> None:
     ranks = measured(name, {}).matrices["ranks"]
-    assert ranks["by_host_alone"].endswith("and it is not known which ranks ran on which host")
+    assert ranks["by_host_alone"].endswith("and the hosts of the ranks are unknown")
     assert measured(name, {FIRST: [0]}).matrices["ranks"]["by_host_alone"] == ranks["by_host_alone"]
 
 
-def test_what_a_library_says_of_itself_goes_first() -> None:
+def test_ranks_of_a_handshake_take_precedence() -> None:
     before, after = (measured("open-mpi-5.pcap", ranks).matrices["ranks"] for ranks in ({}, {FIRST: [7], SECOND: [3]}))
     assert before == after
     assert (after["source"], after["by_host_alone"]) == ("btl_handshake", None)
 
 
 def test_other_traffic_between_those_hosts_has_no_rank(tmp_path: Path) -> None:
-    """Of a daemon on a port that is not MPI's; the connection of MPI beside it has one."""
+    """A daemon on another port has no rank; the MPI connection between the same hosts has one."""
     frames = [
         ethernet(ipv4(tcp(40_000, port, seq=1, ack=1, payload=bytes(10)), source=FIRST, destination=SECOND))
         for port in (22, 30_005)
     ]
-    path = tmp_path / "beside.pcap"
+    path = tmp_path / "daemon.pcap"
     path.write_bytes(pcap([Frame.whole(10**15 + number, frame) for number, frame in enumerate(frames)]))
     result = analysis.analyse(path, mpi_ports=(30_000, 30_099), host_ranks={FIRST: [0], SECOND: [1]})
     assert [(row["port_b"], row["rank_a"], row["rank_b"]) for row in result.flows] == [(22, None, None), (30_005, 0, 1)]

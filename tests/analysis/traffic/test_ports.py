@@ -1,4 +1,4 @@
-"""The fullest port: against a slow reader, and what it says where it cannot know."""
+"""The busiest port equals that of a slow reader, or has a reason for its absence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slow_peak_bps(rows: list[tuple[int, str, str, int]]) -> float:
 
 @st.composite
 def tables(draw: st.DrawFn) -> PacketTable:
-    """2 to 60 segments of three hosts, some at once, some longer apart than a window."""
+    """2 to 60 segments of three hosts, some simultaneous, some with gaps longer than a window."""
     segments, now = [], 0
     for _ in range(draw(st.integers(2, 60))):
         now += draw(st.sampled_from([0, 1, 40_000, MS, 3 * MS, 9 * MS, 10 * MS, 57 * MS]))

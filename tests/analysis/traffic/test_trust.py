@@ -48,12 +48,12 @@ def test_the_tools_own_report_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("unacknowledged", "reasons"), [(4096, ()), (4100, ("4 unacknowledged segments",))])
-def test_round_trips_that_are_missing_are_told(tmp_path: Path, unacknowledged: int, reasons: tuple[str, ...]) -> None:
+def test_missing_round_trips_lower_the_trust(tmp_path: Path, unacknowledged: int, reasons: tuple[str, ...]) -> None:
     sent = [data(k * MS, k, seq=1 + 10 * k, size=10) for k in range(unacknowledged)]
     answer = ipv4(tcp(20_000, 40_000, seq=1, ack=1 + 10 * unacknowledged), source="10.0.0.2", destination="10.0.0.1")
     result = analysed(tmp_path, [*sent, Frame.whole(10**15 + unacknowledged * MS, ethernet(answer))])
-    told = tuple(f"{forgotten} had to be forgotten, so round trips are missing" for forgotten in reasons)
-    assert (result.trust.verdict, result.trust.reasons) == ("degraded" if reasons else "good", told)
+    expected = tuple(f"{forgotten} that did not fit into memory: round trips are missing" for forgotten in reasons)
+    assert (result.trust.verdict, result.trust.reasons) == ("degraded" if reasons else "good", expected)
 
 
 def test_without_a_report_nothing_is_claimed_about_drops(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_many_drops_make_it_unusable(tmp_path: Path, dropped: int, verdict: str)
 def test_few_drops_degrade_it() -> None:
     facts = {"packets": 1000}
     trust = judge({"dropped_by_kernel": 3}, facts, packets=1000, longest_reversal_ns=0)
-    assert (trust.verdict, trust.reasons) == ("degraded", ("3 packets were dropped while capturing",))
+    assert (trust.verdict, trust.reasons) == ("degraded", ("3 packets dropped during capture",))
 
 
 def test_a_frame_seen_twice_counts_once_in_the_flow(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def _seen_twice(between: int) -> analysis.PacketTable:
 
 
 @pytest.mark.parametrize(("between", "repeated"), [(40, 1), (100, 0)])
-def test_frames_chosen_to_look_alike_are_compared_with_a_few_dozen_others(between: int, repeated: int) -> None:
+def test_crafted_similar_frames_are_compared_with_few_others(between: int, repeated: int) -> None:
     _, duplicate = TrustAccumulator().update(_seen_twice(between))
     assert np.count_nonzero(duplicate) == repeated
 
@@ -118,7 +118,7 @@ def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
 
 
 def test_resets_that_answer_late_segments_are_no_duplicates(tmp_path: Path) -> None:
-    """Each late segment gets one, and they are alike to the last bit; a capture that sees frames twice sees others twice."""
+    """Each late segment gets one, and they are equal to the last bit; a capture with duplicates has others, too."""
     reset = ethernet(ipv4(tcp(20_000, 40_000, seq=9, flags=0x04), source="10.0.0.2", destination="10.0.0.1"))
     resets = [Frame.whole(10**15 + 2 * MS + after, reset) for after in (10_000, 50_000, 90_000)]
     sent = [data(MS, 1), data(2 * MS, 2, seq=101)]

@@ -1,4 +1,4 @@
-"""Segments that offloads joined are split again, so that a capture with offloads tells of the same stream what one without does."""
+"""Joined segments are split again: captures of a stream with and without offloads have the same metrics."""
 
 from __future__ import annotations
 
@@ -44,21 +44,13 @@ def test_a_super_segment_counts_as_full_segments_and_a_rest(tmp_path: Path) -> N
     assert (flow["packets"], flow["data_segments"]) == (6, 4)
 
 
-def test_what_is_estimated_is_told_beside_what_else_is_wrong(tmp_path: Path) -> None:
-    rows = [frame(1000 * k, seq=1 + 2920 * k, size=2920) for k in range(1, 40)]
-    trust = analysed(tmp_path, *rows[::-1]).trust
-    assert trust.verdict == "degraded"
-    assert "stamped earlier" in trust.reasons[0]
-    assert "39 segments were joined by offloads and split again" in trust.reasons[-1]
-
-
 def test_options_take_their_room_in_a_segment(tmp_path: Path) -> None:
     """The MSS counts options as payload: with timestamps 1448 bytes are left (RFC 6691)."""
     result = analysed(tmp_path, frame(5, seq=1, size=2 * 1448, options=TIMES))
     assert result.metrics["packets"] == 2 + 2
 
 
-def test_it_says_that_it_is_an_estimate_and_leaves_single_times_out(tmp_path: Path) -> None:
+def test_estimated_capture_has_no_times_of_single_packets(tmp_path: Path) -> None:
     rows = [frame(1000 * k, seq=1 + 2920 * k, size=2920) for k in range(1, 40)]
     result = analysed(tmp_path, *rows)
     assert result.trust.verdict == "estimated"
@@ -80,9 +72,9 @@ def test_a_retransmitted_super_segment_is_as_many_retransmissions(tmp_path: Path
 
 def test_the_end_of_a_connection_ends_it_once(tmp_path: Path) -> None:
     whole = analysed(tmp_path, frame(5, seq=1, size=2920, flags=0x11))
-    apart = analysed(tmp_path, frame(5, seq=1, size=1460), frame(6, seq=1461, size=1460, flags=0x11))
+    separate = analysed(tmp_path, frame(5, seq=1, size=1460), frame(6, seq=1461, size=1460, flags=0x11))
     for name in ("packets", "wire_bytes", "connections"):
-        assert whole.metrics.get(name) == apart.metrics.get(name)
+        assert whole.metrics.get(name) == separate.metrics.get(name)
 
 
 def test_what_cannot_be_split_still_flags_the_capture(tmp_path: Path) -> None:
@@ -104,7 +96,7 @@ def data_packets(result: analysis.CaptureAnalysis) -> float:
 
 
 @pytest.mark.parametrize("device", ["v2", "v1"])
-def test_one_stream_is_told_alike_with_offloads_and_without(tmp_path: Path, device: str) -> None:
+def test_streams_with_and_without_offloads_have_equal_metrics(tmp_path: Path, device: str) -> None:
     """At the sender's end, where its card would cut, and at the receiver's."""
     sent = ("-n", "8M")
     plain, joined = (

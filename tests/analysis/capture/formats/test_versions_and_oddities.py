@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,59 +59,18 @@ def test_frames_longer_than_the_announced_snap_length_are_read(tmp_path: Path, o
 @pytest.mark.parametrize("version", [(0, 1), (1, 1), (2, 0)])
 def test_unknown_versions_of_pcapng_are_refused(tmp_path: Path, order: files.Order, version: tuple[int, int]) -> None:
     unknown = files.block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, *version, -1), order)
-    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not known"):
+    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not supported"):
         analysed(tmp_path, unknown + files.interface(order))
     later = analysed(tmp_path, files.pcapng(FRAMES) + unknown)
     assert later.metrics["packets"] == len(FRAMES)
     assert "damaged" in later.trust.reasons[0]
 
 
-def without_padding(block: bytes, padding: int, order: files.Order) -> bytes:
-    """Return the block with lengths that leave out what fills up its last four bytes."""
-    claimed = struct.pack(order + "I", len(block) - padding)
-    return block[:4] + claimed + block[8:-4] + claimed
-
-
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("write", [files.obsolete, files.enhanced])
-def test_blocks_whose_length_leaves_out_their_padding_are_read(
-    tmp_path: Path, write: Callable[[Frame, files.Order], bytes], order: files.Order
-) -> None:
-    padded = [Frame(f.time_ns, f.data[: 64 + k % 4], f.orig_len) for k, f in enumerate(FRAMES)]
-    blocks = b"".join(without_padding(write(f, order), -len(f.data) % 4, order) for f in padded)
-    unknown = without_padding(files.block(0x0BAD, bytes((17 << 20) + 1), order), 3, order)
-    begin = files.section(order) + files.interface(order)
-    measured = analysed(tmp_path, begin + unknown + blocks)
-    assert (measured.metrics["packets"], measured.metrics["truncated_tail"]) == (len(padded), 0)
-    assert measured.metrics["wire_bytes"] == sum(frame.orig_len for frame in padded)
-    assert analysed(tmp_path, begin + blocks[:-1]).metrics["truncated_tail"] == 1
-    broken = bytearray(blocks)
-    broken[4 if order == "<" else 7] += 1  # one of the two lengths alone
-    assert analysed(tmp_path, begin + bytes(broken)).capture["damaged"]
-
-
-def test_pcapng_1_2_means_the_same_as_1_0(tmp_path: Path) -> None:
-    written = bytearray(files.pcapng(FRAMES))
-    written[14:16] = struct.pack("<H", 2)
-    assert analysed(tmp_path, bytes(written)).trust.verdict == "good"
-
-
-def test_a_block_of_more_than_16_mib_is_passed_over(tmp_path: Path) -> None:
-    long = files.block(0x0BAD, bytes(17 << 20), "<")
-    blocks = [files.enhanced(frame) for frame in FRAMES]
-    begin = files.section() + files.interface()
-    measured = analysed(tmp_path, begin + blocks[0] + long + b"".join(blocks[1:]))
-    assert measured.metrics["packets"] == len(FRAMES)
-    assert measured.trust.verdict == "good"
-    cut = analysed(tmp_path, begin + blocks[0] + long[: 16 << 20])
-    assert cut.trust.reasons[0].startswith("the file ends inside a record")
-
-
 def test_packets_of_an_undefined_interface_are_never_good(tmp_path: Path) -> None:
     stray = files.enhanced(FRAMES[0], number=7)
     trust = analysed(tmp_path, files.pcapng(FRAMES) + stray).trust
     assert trust.verdict == "degraded"
-    assert trust.reasons == ("1 packet belongs to an interface that the file does not define",)
+    assert trust.reasons == ("1 packet of an interface that the file does not define",)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -132,9 +90,7 @@ def test_a_fraction_that_two_seconds_fit_in_is_never_good(
     data[last + 4 : last + 8] = struct.pack(order + "I", fraction)
     measured = analysed(tmp_path, bytes(data))
     assert measured.trust.verdict == verdict
-    assert len([reason for reason in measured.trust.reasons if "a time that cannot be" in reason]) == (
-        verdict != "good"
-    )
+    assert len([reason for reason in measured.trust.reasons if "impossible time" in reason]) == (verdict != "good")
     seconds = fraction / (10**9 if nanoseconds else 10**6)
     assert measured.metrics["duration_s"] == pytest.approx(seconds)
 
@@ -155,7 +111,7 @@ def test_a_packet_of_neither_version_where_only_ip_can_be_is_never_good(tmp_path
     odd[40] = 0x35
     trust = analysed(tmp_path, bytes(odd)).trust
     assert trust.verdict == "degraded"
-    assert trust.reasons[0].startswith("1 packet has headers that are cut short or contradict themselves")
+    assert trust.reasons[0].startswith("1 packet with truncated or contradictory headers")
 
 
 def test_a_snap_length_inside_of_the_tcp_header_is_never_good(tmp_path: Path) -> None:
@@ -163,7 +119,7 @@ def test_a_snap_length_inside_of_the_tcp_header_is_never_good(tmp_path: Path) ->
     assert analysed(tmp_path, files.pcap(short)).trust.verdict == "unusable"
     trust = analysed(tmp_path, files.pcap([*FRAMES[:-1], short[-1]])).trust
     assert trust.verdict == "degraded"
-    assert "1 packet has headers that are cut short" in trust.reasons[0]
+    assert "1 packet with truncated" in trust.reasons[0]
 
 
 def test_a_header_that_is_captured_to_its_window_is_enough(tmp_path: Path) -> None:
@@ -190,10 +146,10 @@ def test_nothing_is_read_behind_the_length_that_ip_gives(tmp_path: Path) -> None
 def test_a_packet_is_no_longer_than_its_frame(tmp_path: Path, packet: bytes) -> None:
     measured = analysed(tmp_path, [packet])
     assert measured.metrics["payload_bytes"] == 60
-    assert measured.trust.reasons == ("1 packet claims to be longer than the frame",)
+    assert measured.trust.reasons == ("1 packet with a length field beyond the end of the frame",)
 
 
-def test_fragments_are_told_and_not_called_packets_that_were_never_captured(tmp_path: Path) -> None:
+def test_fragments_are_no_missing_packets(tmp_path: Path) -> None:
     segment = tcp(seq=1, payload=b"f" * 1200)
     frames = [
         ethernet(ipv4(segment[:800], identity=3, fragment=0x2000)),
@@ -214,28 +170,27 @@ def test_a_filtered_file_is_not_called_a_tool_that_stopped_too_early(tmp_path: P
     assert "filtered" not in reported.trust.reasons[0]
 
 
-def test_datagrams_without_room_for_their_header_are_told(tmp_path: Path) -> None:
+def test_datagrams_without_room_for_their_header_lower_the_trust(tmp_path: Path) -> None:
     frames = [ethernet(ipv4(udp(5, 6, b"x" * 9), protocol=17, total_length=length)) for length in (25, 37)]
     trust = analysed(tmp_path, frames).trust
-    assert trust.reasons[0].startswith("1 packet has headers that are cut short")
+    assert trust.reasons[0].startswith("1 packet with truncated")
 
 
 def claiming(length: int, **ip: int) -> bytes:
-    """A datagram of 30 bytes that says it was so long."""
+    """Return a datagram of 30 bytes with this length field."""
     return ipv4(struct.pack("!HHHH", 5, 6, length, 0) + bytes(30), protocol=17, **ip)
 
 
-@pytest.mark.parametrize("decoder", ["native", "pyshark"])
 @pytest.mark.parametrize(
-    ("length", "payload_bytes", "told"),
-    [(38, 30, ""), (28, 20, ""), (8, 0, ""), (50, 30, "longer than the frame"), (65_535, 30, "longer than the frame"), (7, 0, "headers")],
+    ("length", "payload_bytes", "reason"),
+    [(38, 30, ""), (28, 20, ""), (8, 0, ""), (50, 30, "beyond the end"), (65_535, 30, "beyond the end"), (7, 0, "headers")],
 )  # fmt: skip
 def test_datagrams_are_as_long_as_they_say_but_no_longer_than_their_packet(
-    tmp_path: Path, length: int, payload_bytes: int, told: str, decoder: str
+    tmp_path: Path, length: int, payload_bytes: int, reason: str
 ) -> None:
-    measured = analysed(tmp_path, [ethernet(claiming(length)), ethernet(claiming(38))], decoder=decoder)
+    measured = analysed(tmp_path, [ethernet(claiming(length)), ethernet(claiming(38))])
     assert measured.metrics["payload_bytes"] == payload_bytes + 30
-    assert (told in measured.trust.reasons[0]) if told else not measured.trust.reasons
+    assert (reason in measured.trust.reasons[0]) if reason else not measured.trust.reasons
 
 
 def test_the_first_fragment_tells_the_length_of_all(tmp_path: Path) -> None:

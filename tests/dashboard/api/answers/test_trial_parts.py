@@ -145,8 +145,8 @@ def test_matrices_tell_packets_by_host_and_rank_and_messages_by_rank(
     ("host_ranks", "known", "why"),
     [
         ({"10.217.0.1": [7], "10.217.0.2": [3]}, ["3", "7"], None),
-        ({"10.217.0.1": [0, 1], "10.217.0.2": [2]}, None, "which rank speaks, and several ranks ran on 10.217.0.1."),
-        ({}, None, "which rank speaks, and it is not known which ranks ran on which host."),
+        ({"10.217.0.1": [0, 1], "10.217.0.2": [2]}, None, "and several ranks ran on 10.217.0.1."),
+        ({}, None, "and the hosts of the ranks are unknown."),
     ],
 )
 def test_it_says_why_mpich_is_known_by_host_alone(
@@ -156,7 +156,9 @@ def test_it_says_why_mpich_is_known_by_host_alone(
     keep(trial, ANALYSIS_NAME, every, Artifact.Kind.ANALYSIS)
     answer = told(client, trial, "matrices/")
     assert (answer["ranks"] or {}).get("labels") == known
-    assert answer["ranks_missing"] == (None if why is None else f"The MPI library does not say on a connection {why}")
+    assert answer["ranks_missing"] == (
+        None if why is None else f"The MPI library does not name the rank on a connection, {why}"
+    )
 
 
 def test_ranks_of_a_capture_without_mpi_are_none(client: Client, trial: Trial) -> None:

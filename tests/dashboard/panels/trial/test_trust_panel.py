@@ -28,9 +28,9 @@ def test_it_tells_values_and_why_others_are_missing() -> None:
     assert rows["Unread bytes"].value == "17\u202fB"
     assert rows["Tail lost"].missing == "the capture tool's own report was not given"
     assert rows["ACKs for unseen data"].missing == "not counted"
-    assert rows["Observer effect"].missing == "no run without capture"
+    assert rows["Capture overhead"].missing == "no run without capture"
 
 
 def test_it_tells_the_observer_effect_where_a_control_ran() -> None:
     rows = trust_rows(judged(), {}, {}, {"difference": "+2.1 %"})
-    assert rows[-1] == TrustRow("observer_effect", "Observer effect", "+2.1 %")
+    assert rows[-1] == TrustRow("observer_effect", "Capture overhead", "+2.1 %")
