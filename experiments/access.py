@@ -107,34 +107,30 @@ def visible_experiments(
     ``by_keys`` asks for the projects at once: with their keys PostgreSQL knows how many rows follow, of a subquery it guesses half.
     """
     experiments = Experiment.objects.all() if among is None else among
+    projects: Any = visible_projects(user)  # a subquery: a join to the members would repeat rows
+    if by_keys and not sees_everything(user):
+        projects = list(projects.values_list("pk", flat=True))
+    own = Q(published=True) | Q(project__in=projects)
+    return _visible(user, experiments, Q(pk__in=getattr(user, "shared", ())), own)
+
+
+def _visible(user: Any, rows: QuerySet[Any], shared: Q, own: Q) -> QuerySet[Any]:
     if sees_everything(user):
-        return experiments
-    shared = Q(pk__in=getattr(user, "shared", ()))
-    if _is_visitor(user):
-        return experiments.filter(shared)
-    # A subquery, because a join to the members would repeat rows.
-    projects = visible_projects(user)
-    own = Q(project__in=list(projects.values_list("pk", flat=True)) if by_keys else projects)
-    return experiments.filter(Q(published=True) | own | shared)
+        return rows
+    return rows.filter(shared if _is_visitor(user) else own | shared)
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
     """Return the trials of the experiments that ``user`` may see."""
     trials = Trial.objects.all() if among is None else among
-    if sees_everything(user):
-        return trials
-    shared = Q(experiment__in=getattr(user, "shared", ()))
-    if _is_visitor(user):
-        return trials.filter(shared)
-    return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)) | shared)
+    own = Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user))
+    return _visible(user, trials, Q(experiment__in=getattr(user, "shared", ())), own)
 
 
 def visible_reports(user: Any) -> QuerySet[Report]:
     """Return the reports that ``user`` may read."""
-    if sees_everything(user):
-        return Report.objects.all()
     shared = Q(pk=getattr(user, "shared_report", None))
-    return Report.objects.filter(shared if _is_visitor(user) else shared | Q(project__in=visible_projects(user)))
+    return _visible(user, Report.objects.all(), shared, Q(project__in=visible_projects(user)))
 
 
 def visible_events(user: Any, among: QuerySet[Event] | None = None) -> QuerySet[Event]:
@@ -152,15 +148,17 @@ def may_write_reports(user: Any, project: Project) -> bool:
 
 def may_delete_report(user: Any, report: Report) -> bool:
     """Return whether ``user`` may delete a report: maintainers, and the submitter whose it is."""
-    role = role_in(user, report.project)
-    return role == Role.MAINTAINER or (role == Role.SUBMITTER and report.owner_id == user.pk)
+    return _owns(user, report)
 
 
 def report_projects(user: Any) -> list[Project]:
     """Return the projects that ``user`` may write reports in, the default one first."""
-    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
-    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return [project for project in projects if may_write_reports(user, project)]
+    return [project for project in _own_projects(user) if may_write_reports(user, project)]
+
+
+def _own_projects(user: Any) -> list[Project]:
+    projects = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
+    return sorted(projects, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
 
 
 def role_in(user: Any, project: Project) -> str | None:
@@ -196,11 +194,6 @@ def may_submit_somewhere(user: Any) -> bool:
     return bool(user.is_superuser) or own.exists()
 
 
-def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None = None) -> Project | None:
-    """Return the first of `projects_for`, or None."""
-    return next(iter(projects_for(user, workload, parameters)), None)
-
-
 def may_see_people(user: Any) -> bool:
     """Return whether ``user`` sees who has an account: superusers, with a token that is held back in nothing."""
     return bool(user.is_superuser) and not _is_held_back(user)
@@ -223,9 +216,7 @@ def may_share(user: Any, experiment: Experiment) -> bool:
 
 def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str, Any] | None = None) -> list[Project]:
     """Return the projects that ``user`` may start this workload (None: any) with these constants in, the default one first."""
-    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
-    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return [project for project in projects if may_submit(user, project, workload, parameters)]
+    return [project for project in _own_projects(user) if may_submit(user, project, workload, parameters)]
 
 
 def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> bool:
@@ -297,7 +288,7 @@ def may_cancel(user: Any, experiment: Experiment, role: str | None = None) -> bo
     return _owns(user, experiment, role)
 
 
-def _owns(user: Any, thing: Experiment | Deleted, role: str | None = None) -> bool:
+def _owns(user: Any, thing: Experiment | Deleted | Report, role: str | None = None) -> bool:
     role = role or role_in(user, thing.project)
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and thing.owner_id == user.pk)
 

@@ -20,14 +20,10 @@ else:
 class ReadOnlyAdmin(ModelAdmin):
     """For rows that only named methods may change: a field poked here would bypass the state machine."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def _refuse(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = _refuse
 
 
 class MembershipInline(MembershipRows):

@@ -20,7 +20,7 @@ from django.db.models import CASCADE, Model, Sum
 from django.db.models.functions import Now
 
 from experiments import store
-from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial, StoreAway
+from experiments.errors import NotBroughtBack, StaleTrial, StoreAway
 from experiments.models import Artifact, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
 from experiments.models.changes import note
 
@@ -36,12 +36,7 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
 
     Raise ReadOnly for published results, StaleTrial while trials wait or run or a task in the background works on it.
     """
-    if experiment.published:
-        raise ReadOnly(f"{experiment.name} holds published results, which stay where they are")
-    with transaction.atomic():
-        experiment.wait_for_others()
-        if experiment.trials.unfinished().exists():
-            raise StaleTrial(f"Trials of {experiment.name} wait or run: cancel them first.")
+    with experiment.while_idle("cancel them first"):
         for task in experiment.background_tasks.all():
             if not task.is_over:
                 raise StaleTrial(f"A task in the background works on {experiment.name}: wait for it, or forget it.")

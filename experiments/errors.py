@@ -1,29 +1,4 @@
-"""What can be wrong with a request to the repository.
-
-RepositoryError
-├── InvalidSpec        a specification with one or more errors, each at its field
-├── InvalidSettings    the settings of a cluster are not what its kind takes
-├── ClusterInUse       a cluster was to be removed that trials name
-├── ProjectInUse       a project was to be deleted that holds something
-├── ProjectInUse       a project was to be removed that holds something
-├── ReadOnly           a published or imported experiment was to be changed
-├── CannotExport       nothing of what was chosen can leave, or not as it is wanted
-├── CannotCompare      what was chosen cannot be laid side by side
-├── CannotExplore      a question to the explorer has no meaning
-├── LastMaintainer     nobody would be left who can give roles in a project
-├── LastSuperuser      nobody would be left who can administer the installation
-├── AccountAsItIs      an account as it is cannot be changed like this
-├── TooMuchAtOnce      a person has as many tasks in the background as may be
-├── KeyOfAnother       an idempotency key was used for something else
-├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
-├── NotBroughtBack     a deleted experiment cannot be put back
-├── ReportChanged      somebody saved a newer version of a report in between
-├── StaleTrial         the trial is no longer in the state that the caller believes
-├── OutputError        a workload's output does not hold what its parser needs
-├── NotPlain           what lies in the place of a trial's file is none that may be read
-├── Tampered           a stored file is not the one that its trial left
-└── StoreAway          the store of files does not answer, or has no room for it here (an OSError too)
-"""
+"""Expected errors of the repository, each with a sentence for the reader."""
 
 from __future__ import annotations
 

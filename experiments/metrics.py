@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
-from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
@@ -17,98 +18,13 @@ FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 """What the database adds to a trial when a twin of it on an ideal network ends (``experiments_split_by_twins``)."""
 _SHOWN_CHOICES: Final = 8
 
-_MONARC: Final = "MONARC collaboration, about 1999"
-_EADLINE: Final = "Eadline and Layton 2006"
-_YORK: Final = "White Rose Grid e-Science Centre"
 
-_STUDIES: Final = {
-    metric.id: metric
-    for metric in (
-        Metric(
-            "concurrent-readers.client_cpu_max_share",
-            "Client CPU, largest",
-            SHARE,
-            "lower",
-            "Largest share of the clients' processor time, user and system.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.server_cpu_max_share",
-            "Server CPU, largest",
-            SHARE,
-            "lower",
-            "Largest share of the server's processor time, user and system.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.server_throughput_bps",
-            "Server throughput",
-            "bit/s",
-            "higher",
-            "Rate at which the server sends data to all clients.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.job_wall_s",
-            "Wall time of a job",
-            "s",
-            "lower",
-            "Mean wall time of one reading job.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "peak_percent",
-            "Share of theoretical peak",
-            "%",
-            "higher",
-            "Measured rate / (clock x processors x operations per cycle).",
-            _EADLINE,
-            "run",
-        ),
-        Metric("price_usd", "Price", "US$", "lower", "Price of the whole cluster.", _EADLINE, "run"),
-        Metric(
-            "price_per_gflops_usd",
-            "Price per rate",
-            "US$/(GFLOP/s)",
-            "lower",
-            "Price of the cluster / best measured rate.",
-            _EADLINE,
-            "run",
-        ),
-        Metric("power_w", "Power", "W", "lower", "Electrical power of the whole cluster under load.", _EADLINE, "run"),
-        Metric(
-            "mflops_per_watt",
-            "Rate per power",
-            "MFLOP/s/W",
-            "higher",
-            "Best measured rate / power under load.",
-            _EADLINE,
-            "run",
-        ),
-        Metric(
-            "data-staging.speedup",
-            "Speed-up over pull",
-            "1",
-            "higher",
-            "Run time with every node reading from the server at once / run time with this staging.",
-            _YORK,
-            "run",
-        ),
-        Metric(
-            "data-staging.aggregate_bandwidth_gain_percent",
-            "Aggregate bandwidth gained",
-            "%",
-            "higher",
-            "Aggregate bandwidth of all nodes / that of pull - 1.",
-            _YORK,
-            "run",
-        ),
-    )
-}
+def _printed() -> dict[str, Metric]:
+    rows: Iterable[Any] = csv.DictReader((Path(__file__).parent / "library/published_metrics.csv").open(newline=""))
+    return {row["id"]: Metric(**row, section="run") for row in rows}
+
+
+_STUDIES: Final = _printed()
 """What published studies printed and no workload or capture gives. A workload that comes to give one has the last word."""
 
 

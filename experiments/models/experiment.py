@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -129,11 +130,13 @@ class Experiment(models.Model):
         )
         with transaction.atomic():
             experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")
-            experiment.versions.create(
-                number=1, specification=experiment.specification, hash=experiment.specification_hash, author=owner
-            )
+            experiment._store_version(owner)
             experiment.add_design(plan)
         return experiment
+
+    def _store_version(self, author: Any) -> None:
+        current = {"specification": self.specification, "hash": self.specification_hash}
+        self.versions.create(number=self.version, author=author, **current)
 
     def _save_under_free_slug(self, wanted: str) -> None:
         """Insert the row; when somebody else took the slug in the meantime, with the next one."""
@@ -169,9 +172,7 @@ class Experiment(models.Model):
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
             self.hold = Hold.NONE
             self.save()
-            self.versions.create(
-                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
-            )
+            self._store_version(author)
             further = self._waiting_beyond(old.repetitions)
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
@@ -258,10 +259,10 @@ class Experiment(models.Model):
     def _runs_new_program(self, trial: Any) -> bool:
         """Return whether a trial runs a program of the user of which no trial has finished."""
         parameters = trial.configuration.parameters
-        known = workloads.find(self.workload, parameters)
-        if known is None or not known.brought:
+        workload = workloads.find(self.workload, parameters)
+        if workload is None or not workload.brought:
             return False
-        same = {f"configuration__parameters__{name}": parameters.get(name) for name in known.brought}
+        same = {f"configuration__parameters__{name}": parameters.get(name) for name in workload.brought}
         finished = type(trial).objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
         return not finished.exists()
 
@@ -320,39 +321,31 @@ class Experiment(models.Model):
 
     def _add_configurations(self, plan: design.Design) -> dict[str, int]:
         model = self.configurations.model
-        asked = {point.hash: position for position, point in enumerate(plan.configurations)}
-        known = {row.hash: row for row in self.configurations.all()}
-        points = {point.hash: dict(point.parameters) for point in plan.configurations}
-        new = [
-            model(
-                experiment=self,
-                hash=point.hash,
-                parameters=dict(point.parameters),
-                hosts=point.hosts,
-                ranks=point.ranks,
-                position=asked[point.hash],
-            )
-            for point in plan.configurations
-            if point.hash not in known
-        ]
-        for digest, row in known.items():
-            row.in_design, row.position = digest in asked, asked.get(digest, row.position)
-        model.objects.bulk_update(known.values(), ["in_design", "position"], batch_size=2000)
-        # Equal hashes, other parameters: the output of the same runs is to be read in another way.
-        other = [row for digest, row in known.items() if points.get(digest, row.parameters) != row.parameters]
+        points = {
+            point.hash: {
+                "parameters": dict(point.parameters), "hosts": point.hosts, "ranks": point.ranks, "position": position
+            }
+            for position, point in enumerate(plan.configurations)
+        }  # fmt: skip
+        stored = {row.hash: row for row in self.configurations.all()}
+        for digest, row in stored.items():
+            point = points.get(digest, {})
+            row.in_design, row.position = bool(point), point.get("position", row.position)
+        model.objects.bulk_update(stored.values(), ["in_design", "position"], batch_size=2000)
+        # Equal hashes, other parameters: the new version parses the same output differently.
+        other = [row for row in stored.values() if row.in_design and row.parameters != points[row.hash]["parameters"]]
         for row in other:
-            row.parameters = points[row.hash]
+            row.parameters = points[row.hash]["parameters"]
         model.objects.bulk_update(other, ["parameters"], batch_size=2000)
+        new = [model(experiment=self, hash=digest, **point) for digest, point in points.items() if digest not in stored]
         model.objects.bulk_create(new, batch_size=2000)
         return dict(self.configurations.values_list("hash", "pk"))
 
     def _queued_trials(self, plan: design.Design, from_hash: dict[str, int]) -> list[Any]:
         key = ("configuration_id", "kind", "repetition")
         known = set(self.trials.filter(superseded=False).values_list(*key))
-        attempts = {
-            tuple(row[:3]): row[3]
-            for row in self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
-        }
+        rows = self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
+        attempts = {tuple(row): attempt for *row, attempt in rows}
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         # One value of the database's clock instead of the column's default: without expressions in its rows Django
         # inserts ten thousand of them as a handful of arrays, three times as fast.
@@ -386,16 +379,22 @@ class Experiment(models.Model):
         if self.is_imported:
             raise ReadOnly(f"{self.name} was measured elsewhere and imported; clone it to run your own")
 
-    def move_to(self, project: Project) -> None:
-        """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
-        they were let in by the quotas of the project that it is in.
-        """
+    @contextmanager
+    def while_idle(self, advice: str) -> Iterator[None]:
+        """Change the experiment as a whole in a transaction. Raise ReadOnly for published results, StaleTrial while trials wait or run."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results, which stay where they are")
         with transaction.atomic():
             self.wait_for_others()
             if self.trials.unfinished().exists():
-                raise StaleTrial("Trials of this experiment wait or run: it can be moved when they are over.")
+                raise StaleTrial(f"Trials of {self.name} wait or run: {advice}.")
+            yield
+
+    def move_to(self, project: Project) -> None:
+        """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
+        they were let in by the quotas of the project that it is in.
+        """
+        with self.while_idle("it can be moved when they are over"):
             self.project = project
             self.save(update_fields=["project"])
 
@@ -404,12 +403,7 @@ class Experiment(models.Model):
 
         Raise ReadOnly for published results, StaleTrial while trials wait or run.
         """
-        if self.published:
-            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
-        with transaction.atomic():
-            self.wait_for_others()
-            if self.trials.unfinished().exists():
-                raise StaleTrial(f"Trials of {self.name} wait or run: it can be archived when they are over.")
+        with self.while_idle("it can be archived when they are over"):
             self.archived_at = timezone.now()
             self.save(update_fields=["archived_at"])
 
@@ -435,9 +429,7 @@ class Experiment(models.Model):
             self.specification = {**self.specification, "tags": tags}
             self.specification_hash = specification_hash(spec)
             self.save(update_fields=["tags", "version", "specification", "specification_hash"])
-            self.versions.create(
-                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
-            )
+            self._store_version(author)
             return True
 
     def cancel(self) -> int:

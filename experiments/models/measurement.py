@@ -11,8 +11,7 @@ from django.db import connection, models
 from django.db.models import Q
 
 from analysis.trust_level import FLAGGED
-from experiments.models.disturbed import excluded_as_disturbed
-from experiments.models.states import Kind, counted
+from experiments.models.states import Kind, counted, excluded_as_disturbed
 from experiments.traffic import TRAFFIC
 
 

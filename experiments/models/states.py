@@ -5,8 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from django.apps import apps
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+
+from analysis.trust_level import FLAGGED
 
 
 class Tone(StrEnum):
@@ -80,6 +83,23 @@ def measured(trial: str = "", *kinds: Kind) -> Q:
 def counted(trial: str = "", *kinds: Kind) -> Q:
     """Return the condition of a trial that statistics are made of: ``measured``, and the current version asks for its point."""
     return measured(trial, *kinds) & Q(**{f"{trial}configuration__in_design": True})
+
+
+DISTURBANCES: Final = "disturbances"
+"""In the conditions of a trial: one sentence for each."""
+
+
+def disturbed(trial: str = "") -> Q:
+    """Return the condition of a trial that something else on its machines slowed."""
+    # Trust first: it decides for most trials, and costs less to read.
+    return Q(**{f"{trial}trust__in": FLAGGED, f"{trial}conditions__has_key": DISTURBANCES})
+
+
+def excluded_as_disturbed(trial: str = "") -> Q:
+    """Return the condition of a disturbed trial that is excluded, because another counted one of its configuration is clean."""
+    others = apps.get_model("experiments", "Trial")._default_manager
+    clean = others.filter(measured() & ~disturbed(), configuration=OuterRef(f"{trial}configuration"))
+    return disturbed(trial) & counted(trial) & Q(Exists(clean))
 
 
 class Status(StrEnum):

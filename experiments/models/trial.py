@@ -16,19 +16,31 @@ from analysis.trust_level import FLAGGED
 from experiments.common.storable import storable
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
-from experiments.models.disturbed import DISTURBANCES, disturbed, excluded_as_disturbed
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.fair_share import in_turn
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
-from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted, measured
+from experiments.models.states import (
+    ACTIVE,
+    DISTURBANCES,
+    UNFINISHED,
+    WITHOUT_RESULT,
+    Hold,
+    Kind,
+    State,
+    counted,
+    disturbed,
+    excluded_as_disturbed,
+    measured,
+)
 from experiments.models.usage import Usage
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
+_REPETITION: Final = ("configuration_id", "kind", "repetition")
+_REPEATED: Final = (*_REPETITION, "experiment_id", "cluster_id", "position")
 _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.RUNNING: (State.PREPARING,),
     State.ANALYSING: (State.RUNNING,),
@@ -107,11 +119,20 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def queue_attempts(self) -> int:
         """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
-        ended = list(self.order_by().values_list("pk", flat=True))
-        over = Trial.objects.filter(pk__in=ended, superseded=False).exclude(state__in=UNFINISHED)
-        if over.update(superseded=True) != len(ended):
+        ended = list(self.order_by().values(*_REPEATED, "pk", "attempt", current_version=F("experiment__version")))
+        over = Trial.objects.filter(pk__in=[row["pk"] for row in ended], superseded=False)
+        if over.exclude(state__in=UNFINISHED).update(superseded=True) != len(ended):
             raise StaleTrial("Some of these trials were started again in the meantime")
-        insert_attempts(Trial, ended)
+        again = Trial.objects.filter(configuration__in={row["configuration_id"] for row in ended}).order_by()
+        last = {tuple(key): n for *key, n in again.values_list(*_REPETITION).annotate(last=models.Max("attempt"))}
+        attempts = []
+        # A disturbed trial and its repeat are two attempts, and can be queued again together.
+        for row in sorted(ended, key=lambda row: row["attempt"]):
+            key = tuple(row[name] for name in _REPETITION)
+            last[key] += 1
+            same = {name: row[name] for name in _REPEATED}
+            attempts.append(Trial(**same, version=row["current_version"], attempt=last[key]))
+        Trial.objects.bulk_create(attempts, batch_size=2000)
         return len(ended)
 
     def cancel(self) -> int:
@@ -213,15 +234,10 @@ class Trial(models.Model):
         later = [trial for trial in trials if trial.attempt > 1]
         if not later:
             return set()
-        configurations = {trial.configuration_id for trial in later}
-        earlier = cls.objects.filter(measured() & disturbed(), configuration__in=configurations)
-        columns = ("configuration_id", "kind", "repetition")
-        first = {tuple(key): attempt for *key, attempt in earlier.order_by("-attempt").values_list(*columns, "attempt")}
-        return {
-            trial.pk
-            for trial in later
-            if first.get((trial.configuration_id, trial.kind, trial.repetition), trial.attempt) < trial.attempt
-        }
+        earlier = cls.objects.filter(measured() & disturbed(), configuration__in={t.configuration_id for t in later})
+        rows = earlier.order_by("-attempt").values_list(*_REPETITION, "attempt")
+        first = {tuple(key): attempt for *key, attempt in rows}
+        return {t.pk for t in later if first.get((t.configuration_id, t.kind, t.repetition), t.attempt) < t.attempt}
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
@@ -279,21 +295,13 @@ class Trial(models.Model):
 
         If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
-        rows, not_finite = Measurement.rows(self.pk, result.measurements)
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
                 # Cancelling and revising lock the experiment first, too: they see the repeat, or the repeat is not queued.
                 self.experiment.wait_for_others()
-            self._end(
-                State.FINISHED,
-                trust=result.trust,
-                trust_reasons=list(result.trust_reasons),
-                not_available={**result.not_available, **not_finite},
-                tables=dict(result.tables),
-                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
-                conditions={**self.conditions, **result.conditions},
-            )
+            rows, fields = self._columns(result)
+            self._end(State.FINISHED, **fields)
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
             repeat = self._queue_repeat() if repeats else None
@@ -302,22 +310,26 @@ class Trial(models.Model):
 
     def finish_after_all(self, result: TrialResult) -> None:
         """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
-        rows, not_finite = Measurement.rows(self.pk, result.measurements)
         with transaction.atomic():
+            rows, fields = self._columns(result)
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
-            if not failed.update(
-                state=State.FINISHED,
-                message=f"Its output was parsed later; at first: {self.message}",
-                trust=result.trust,
-                trust_reasons=list(result.trust_reasons),
-                not_available={**result.not_available, **not_finite},
-                tables=storable(dict(result.tables)),
-                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
-                conditions=storable({**self.conditions, **result.conditions}),
-            ):
+            message = f"Its output was parsed later; at first: {self.message}"
+            if not failed.update(state=State.FINISHED, message=message, **fields):
                 raise StaleTrial(f"{self} did not fail, or was finished by somebody else")
             Measurement.objects.bulk_create(rows)
         self.refresh_from_db()
+
+    def _columns(self, result: TrialResult) -> tuple[list[Measurement], dict[str, Any]]:
+        """Return the measurements and the fields that store a result."""
+        rows, not_finite = Measurement.rows(self.pk, result.measurements)
+        return rows, {
+            "trust": result.trust,
+            "trust_reasons": list(result.trust_reasons),
+            "not_available": {**result.not_available, **not_finite},
+            "tables": storable(dict(result.tables)),
+            "environment": Environment.store(storable(result.environment)) if result.environment else self.environment,
+            "conditions": storable({**self.conditions, **result.conditions}),
+        }
 
     def fail_after_all(self, message: str, measured: Artifact) -> None:
         """A finished trial whose output is not that of a good run, by patterns or limits that came later: it no longer counts.
@@ -336,27 +348,23 @@ class Trial(models.Model):
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
         """An expected failure, in a sentence for the reader."""
-        with transaction.atomic():
-            self._end(State.FAILED, message=message)
-            Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_remaining(self)
-            self._note_failure()
-            self.experiment.note_end()
+        self._end_without_result(State.FAILED, artifacts, message=message)
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
         """A surprise: the traceback is kept for whoever mends it."""
-        with transaction.atomic():
-            self._end(State.ERRORED, message=message, traceback=traceback)
-            Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_remaining(self)
-            self._note_failure()
-            self.experiment.note_end()
+        self._end_without_result(State.ERRORED, artifacts, message=message, traceback=traceback)
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
         """The worker stopped this trial because somebody asked for it."""
+        self._end_without_result(State.CANCELLED, artifacts, message="Cancelled while it ran.")
+
+    def _end_without_result(self, state: State, artifacts: Sequence[Artifact], **fields: Any) -> None:
         with transaction.atomic():
-            self._end(State.CANCELLED, message="Cancelled while it ran.")
+            self._end(state, **fields)
             Artifact.objects.bulk_create(artifacts)
+            if state != State.CANCELLED:
+                self.experiment.hold_remaining(self)
+                self._note_failure()
             self.experiment.note_end()
 
     def cancel(self) -> int:
@@ -403,18 +411,18 @@ class Trial(models.Model):
         The ``reason`` is its message until it is claimed again. Return False, and change nothing, if it is over, claimed
         by another worker, or to be cancelled.
         """
-        untaken: dict[str, Any] = {"preparing_at": None, "running_at": None, "analysing_at": None, "worker": ""}
-        unknown: dict[str, Any] = {
+        fresh: dict[str, Any] = {
+            **dict.fromkeys(("preparing_at", "running_at", "analysing_at", "certificate", "environment")),
             "command": [],
             "conditions": {},
-            "certificate": None,
-            "environment": None,
             "progress": {},
             "message": reason,
+            "worker": "",
+            "reaper_rounds": 0,
         }
         with transaction.atomic():
             mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE, cancel_requested_at=None)
-            if not mine.update(state=State.QUEUED, **untaken, **unknown, beats=F("beats") + 1, reaper_rounds=0):
+            if not mine.update(state=State.QUEUED, beats=F("beats") + 1, **fresh):
                 return False
             self.leases.all().delete()
         self.refresh_from_db()
@@ -428,35 +436,24 @@ class Trial(models.Model):
         """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""
         if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
             return False
-        same = {name: getattr(self, name) for name in ("configuration_id", "kind", "repetition", "cluster_id")}
-        lost = type(self).objects.filter(**same, state=State.LOST).count()
+        lost = self._same_repetition().filter(cluster=self.cluster_id, state=State.LOST).count()
         return lost <= int(self.experiment.specification.get("retries", 1))
 
     def next_attempt(self) -> Trial:
         """Return an unsaved row for this trial once more."""
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        last = type(self).objects.filter(**same).aggregate(last=models.Max("attempt"))["last"] or self.attempt
-        return type(self)(
-            experiment_id=self.experiment_id,
-            configuration_id=self.configuration_id,
-            cluster_id=self.cluster_id,
-            kind=self.kind,
-            repetition=self.repetition,
-            version=self.experiment.version,
-            attempt=last + 1,
-            position=self.position,
-        )
+        last = self._same_repetition().aggregate(last=models.Max("attempt"))["last"] or self.attempt
+        same = {name: getattr(self, name) for name in _REPEATED}
+        return type(self)(**same, version=self.experiment.version, attempt=last + 1)
+
+    def _same_repetition(self) -> TrialQuerySet:
+        return type(self).objects.filter(**{name: getattr(self, name) for name in _REPETITION})
 
     def queue_attempt(self) -> Trial:
         """Queue this trial once more; the new attempt replaces it from now on."""
         self.experiment.require_editable()
         with transaction.atomic():
-            if (
-                not type(self)
-                .objects.filter(pk=self.pk, superseded=False)
-                .exclude(state__in=UNFINISHED)
-                .update(superseded=True)
-            ):
+            current = type(self).objects.filter(pk=self.pk, superseded=False)
+            if not current.exclude(state__in=UNFINISHED).update(superseded=True):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
             attempt = self.next_attempt()
             try:
@@ -478,8 +475,7 @@ class Trial(models.Model):
         if self.kind != Kind.MEASURED or not is_wanted or is_outdated:
             return None
         trials = self.experiment.trials
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        if trials.filter(**same, superseded=False).exclude(pk=self.pk).exists():
+        if self._same_repetition().filter(superseded=False).exclude(pk=self.pk).exists():
             return None
         repeat = self.next_attempt()
         repeat.position = 1 + (trials.aggregate(last=models.Max("position"))["last"] or 0)

@@ -15,19 +15,3 @@ from experiments.selectors.experiments import (
     swept_parameters,
     waiting,
 )
-
-__all__ = [
-    "ConfigurationRow",
-    "Progress",
-    "TrialMark",
-    "apart",
-    "apart_of",
-    "configuration_rows",
-    "neighbours",
-    "progress_of",
-    "published_like",
-    "repetitions_of",
-    "running_trials",
-    "swept_parameters",
-    "waiting",
-]

@@ -13,7 +13,7 @@ from analysis.trust_level import FLAGGED
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Kind, State, Trial
-from experiments.models.disturbed import excluded_as_disturbed
+from experiments.models.states import excluded_as_disturbed
 
 FEWEST: Final = 2
 MOST: Final = 8

@@ -7,7 +7,6 @@ completes. It is computed and kept in this one place; every face takes its words
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +24,6 @@ from analysis.conclusions import (
     Answer,
     Diagnosis,
     Fact,
-    Report,
     Together,
     answer,
     diagnose,
@@ -41,7 +39,7 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 30
+_FORM: Final = 31
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
@@ -61,26 +59,6 @@ class ObservedPoint:
         return {"parameters": self.parameters, **self.effect.to_dict()}
 
 
-class KeptReport:
-    """A report that is unpickled when it is asked for, whatever it is kept with."""
-
-    def __init__(self, report: Report | None = None, packed: bytes = b"") -> None:
-        self._report, self._packed = report, packed or pickle.dumps(report)
-
-    def get(self) -> Report:
-        report: Report = self._report or pickle.loads(self._packed)  # noqa: S301 - from our own cache, as what holds it
-        self._report = report
-        return report
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (None, self._packed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeptReport) and self.get() == other.get()
-
-    __hash__ = None  # type: ignore[assignment]  # as a report, which holds mappings
-
-
 @dataclass(frozen=True, slots=True)
 class KeptDiagnosis:
     """The diagnosis of an experiment's results as they were when its stamp was taken."""
@@ -92,9 +70,6 @@ class KeptDiagnosis:
     key_figures: tuple[tuple[str, str], ...]
     """The answer's numbers as names and words."""
     study: Diagnosis
-    """Its report is brief: pages take the facts, and the thousands of findings of hundreds of slices cost each of them 50 ms."""
-    report: KeptReport
-    """The whole one."""
     next_queued: int
     """Trials that queueing the suggested points would add."""
     observer: tuple[ObservedPoint, ...]
@@ -110,7 +85,7 @@ class KeptDiagnosis:
     def findings(self) -> dict[str, Any]:
         """JSON-ready, without the numbers behind the findings."""
         told = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
-        return told | self.report.get().to_dict()
+        return told | self.study.report.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, as REST answers."""
@@ -118,7 +93,7 @@ class KeptDiagnosis:
             "stamp": self.stamp,
             "answer": self.answer.to_dict(),
             "facts": [fact.to_dict() for fact in self.facts],
-            **replace(self.study, report=self.report.get()).to_dict(),
+            **self.study.to_dict(),
             "next_queued": self.next_queued,
             "observer": [point.to_dict() for point in self.observer],
         }
@@ -248,8 +223,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
         answer=answered,
         facts=facts(asked, answered, diagnosis.report),
         key_figures=key_figures(answered, asked.factors),
-        study=replace(diagnosis, report=diagnosis.report.brief()),
-        report=KeptReport(diagnosis.report),
+        study=diagnosis,
         next_queued=0,
         observer=tuple(_observed(experiment, study)),
     )

@@ -13,8 +13,8 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
-from experiments.models.disturbed import excluded_as_disturbed
 from experiments.models.fair_share import standings
+from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics, is_traffic

@@ -63,5 +63,5 @@ def test_it_lets_only_maintainers_submit_what_says_itself_what_is_executed() -> 
     assert access.may_submit(submitter, project, "imb", {"benchmark": "Bcast"})
     assert not access.may_submit(submitter, project, "imb", own)
     assert access.may_submit(maintainer, project, "imb", own)
-    assert access.project_for(submitter, "imb", own) is None
-    assert access.project_for(submitter, "imb") == project
+    assert access.projects_for(submitter, "imb", own) == []
+    assert access.projects_for(submitter, "imb") == [project]

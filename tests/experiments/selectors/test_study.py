@@ -69,7 +69,7 @@ def test_a_link_is_certified_by_every_counted_trial_that_uses_one(measured: Expe
 
 
 def test_it_finds_where_scaling_stops(measured: Experiment) -> None:
-    report = diagnosis_of(measured).report.get()
+    report = diagnosis_of(measured).study.report
     assert report.verdict.verdict == "limited"
     assert report.verdict.best_size == 2
 
