@@ -74,68 +74,29 @@ def _printed(number: float) -> str:
         return "an unbounded number"
 
 
-def _decimals(units: dict[str, str]) -> dict[str, Decimal]:
-    return {unit: Decimal(factor) for unit, factor in units.items()}
+def _units(text: str) -> dict[str, Decimal]:
+    """Return unit -> factor of ``unit=factor`` words."""
+    return {unit: Decimal(factor) for unit, _, factor in (word.partition("=") for word in text.split())}
 
 
 BANDWIDTH: Final = Dimension(
     "bandwidth",
     "bit/s",
-    _decimals(
-        {
-            "Gbit/s": "1e9",
-            "Mbit/s": "1e6",
-            "kbit/s": "1e3",
-            "bit/s": "1",
-            "gbit/s": "1e9",
-            "mbit/s": "1e6",
-            "Gb/s": "1e9",
-            "Mb/s": "1e6",
-            "kb/s": "1e3",
-            "Gbps": "1e9",
-            "Mbps": "1e6",
-            "kbps": "1e3",
-            "gbit": "1e9",
-            "mbit": "1e6",
-            "kbit": "1e3",
-            "GB/s": "8e9",
-            "MB/s": "8e6",
-            "kB/s": "8e3",
-        }
+    _units(
+        "Gbit/s=1e9 Mbit/s=1e6 kbit/s=1e3 bit/s=1 gbit/s=1e9 mbit/s=1e6 Gb/s=1e9 Mb/s=1e6 kb/s=1e3 "
+        "Gbps=1e9 Mbps=1e6 kbps=1e3 gbit=1e9 mbit=1e6 kbit=1e3 GB/s=8e9 MB/s=8e6 kB/s=8e3"
     ),
     ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
 )
-DURATION: Final = Dimension(
-    "time",
-    "s",
-    _decimals({"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "ns": "1e-9", "min": "60", "h": "3600"}),
-    ("s", "ms", "us"),
-)
-FRACTION: Final = Dimension("share", "", _decimals({"%": "0.01", "": "1"}), ("%",))
+DURATION: Final = Dimension("time", "s", _units("s=1 ms=1e-3 us=1e-6 µs=1e-6 ns=1e-9 min=60 h=3600"), ("s", "ms", "us"))
+FRACTION: Final = Dimension("share", "", _units("%=0.01 =1"), ("%",))
 SIZE: Final = Dimension(
-    "size",
-    "bytes",
-    _decimals(
-        {
-            "GiB": str(1024**3),
-            "MiB": str(1024**2),
-            "KiB": "1024",
-            "GB": "1e9",
-            "MB": "1e6",
-            "kB": "1e3",
-            "B": "1",
-            "bytes": "1",
-        }
-    ),
-    ("B",),
+    "size", "bytes", _units(f"GiB={1 << 30} MiB={1 << 20} KiB=1024 GB=1e9 MB=1e6 kB=1e3 B=1 bytes=1"), ("B",)
 )
 CLOCK: Final = Dimension(
-    "clock rate",
-    "Hz",
-    _decimals({"GHz": "1e9", "MHz": "1e6", "kHz": "1e3", "Hz": "1", "ghz": "1e9", "mhz": "1e6"}),
-    ("GHz", "MHz", "Hz"),
+    "clock rate", "Hz", _units("GHz=1e9 MHz=1e6 kHz=1e3 Hz=1 ghz=1e9 mhz=1e6"), ("GHz", "MHz", "Hz")
 )
-POWER: Final = Dimension("power", "W", _decimals({"kW": "1e3", "W": "1", "kw": "1e3", "w": "1"}), ("kW", "W"))
+POWER: Final = Dimension("power", "W", _units("kW=1e3 W=1 kw=1e3 w=1"), ("kW", "W"))
 BYTE_RATE: Final = Dimension(
     "rate", "B/s", {"B/s": Decimal(1), **{unit: factor / 8 for unit, factor in BANDWIDTH.units.items()}}, ("B/s",)
 )

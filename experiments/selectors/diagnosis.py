@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
-from django.contrib.postgres.aggregates import StringAgg
 from django.core.cache import cache
-from django.db.models import Count, TextField, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Count
 from redis.exceptions import RedisError
 
 from analysis.conclusions import (
@@ -102,7 +100,7 @@ class KeptDiagnosis:
 def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
     """Return the latest diagnosis (None: there is none yet), and whether it is that of the results as they are."""
     try:
-        kept: KeptDiagnosis | None = cache.get(_key(experiment))
+        kept: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
     except RedisError as error:  # the page stands without what it remembers
         log.warning("diagnosis_not_read", experiment=experiment.pk, reason=str(error))
         return None, False
@@ -115,11 +113,8 @@ def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
     if kept is not None and fresh:
         return kept
     made = _diagnose(experiment, _stamp(experiment))
-    try:
-        cache.set(_key(experiment), made, _KEPT_S)
-    except RedisError as error:
-        log.warning("diagnosis_not_kept", experiment=experiment.pk, reason=str(error))
-    _keep_answer(experiment, _counted([experiment]).get(experiment.pk, 0), made.answer)
+    _keep(_key("diagnosis", experiment), made)
+    _keep(_key("answer", experiment), (_counted([experiment]).get(experiment.pk, 0), made.answer))
     return made
 
 
@@ -136,7 +131,7 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
             made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
-            _keep_answer(experiment, count, made)
+            _keep(_key("answer", experiment), (count, made))
             answers[experiment.pk] = made
     return answers
 
@@ -145,16 +140,20 @@ def together_of(experiment: Experiment) -> Together:
     """Return the intervals that the answer of the results as they are tells, of any of its points."""
     count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
-        kept: tuple[int, Together] | None = cache.get(_together_key(experiment))
+        kept: tuple[int, Together] | None = cache.get(_key("together", experiment))
         if kept is not None and kept[0] == count:
             return kept[1]
     return _keep_together(experiment, count, together(asked_of(experiment, study_of(experiment, with_traffic=False))))
 
 
 def _keep_together(experiment: Experiment, count: int, made: Together) -> Together:
-    with suppress(RedisError):
-        cache.set(_together_key(experiment), (count, made), _KEPT_S)
+    _keep(_key("together", experiment), (count, made))
     return made
+
+
+def _keep(key: str, made: Any) -> None:
+    with suppress(RedisError):
+        cache.set(key, made, _KEPT_S)
 
 
 def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
@@ -164,33 +163,20 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
 
 
 def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
-    keys = {_answer_key(experiment): experiment.pk for experiment in experiments}
+    keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
         return {keys[key]: told for key, told in cache.get_many(keys).items()}
     except RedisError:
         return {}
 
 
-def _keep_answer(experiment: Experiment, count: int, told: Answer) -> None:
-    with suppress(RedisError):
-        cache.set(_answer_key(experiment), (count, told), _KEPT_S)
-
-
 def forget_diagnosis(experiment: Experiment) -> None:
     """Drop what is kept: the values of trials that had ended have changed."""
-    cache.delete_many([_key(experiment), _answer_key(experiment), _together_key(experiment)])
+    cache.delete_many([_key(kind, experiment) for kind in ("diagnosis", "answer", "together")])
 
 
-def _key(experiment: Experiment) -> str:
-    return f"diagnosis:{_FORM}:{experiment.pk}"
-
-
-def _answer_key(experiment: Experiment) -> str:
-    return f"answer:{_FORM}:{experiment.pk}"
-
-
-def _together_key(experiment: Experiment) -> str:
-    return f"together:{_FORM}:{experiment.pk}"
+def _key(kind: str, experiment: Experiment) -> str:
+    return f"{kind}:{_FORM}:{experiment.pk}"
 
 
 def _stamp(experiment: Experiment) -> str:
@@ -200,11 +186,8 @@ def _stamp(experiment: Experiment) -> str:
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
     open_ones = rows.filter(state__in=UNFINISHED).values("configuration_id")
-    # Of ten thousand trials one text, and not as many rows.
-    columns = [Cast(name, TextField()) for name in ("configuration_id", "pk", "state")]
-    between = Value(" ", output_field=TextField())
-    each = Concat(columns[0], between, columns[1], between, columns[2], output_field=TextField())
-    ended = rows.exclude(configuration__in=open_ones).aggregate(all=StringAgg(each, ",", order_by="pk"))["all"]
+    columns = ("configuration_id", "pk", "state")
+    ended = list(rows.exclude(configuration__in=open_ones).order_by("pk").values_list(*columns))
     cluster = experiment.cluster
     has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()

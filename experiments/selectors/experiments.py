@@ -16,7 +16,6 @@ from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, 
 from experiments.models.fair_share import standings
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.counted_values import CountedValues, counted_values
-from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics, is_traffic
 
 
@@ -186,11 +185,6 @@ def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
     """Return the newest of those, the newest first."""
     columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
     return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
-
-
-def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
-    """Return the names of the parameters that differ between configurations, ``hosts`` first."""
-    return varying(rows)
 
 
 def published_like(experiment: Experiment) -> QuerySet[Experiment]:

@@ -6,6 +6,7 @@ them once, by its median, since trials of one configuration are no independent a
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,11 +34,10 @@ from django.db.models.fields.json import KeyTransform
 
 from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
-from experiments.aggregates import Median
+from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
-from experiments.selectors.explorer_query import Query, check
 from experiments.specification import budget
 from experiments.traffic import is_traffic
 
@@ -52,6 +52,35 @@ COLUMNS: Final = {
     "project": "experiment__project__name",
 }
 """Dimensions that are columns of tables; every other one is a parameter."""
+
+
+_NAME: Final = re.compile(r"[A-Za-z][\w.\-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A metric over a parameter or another metric. Empty means: no colour, no panels."""
+
+    y: str = "elapsed_s"
+    x: str = "hosts"
+    colour: str = ""
+    facet: str = ""
+    scope: str = "all"
+    pooled: bool = True
+    """Whether configurations of one place and colour make one cell, however they differ otherwise."""
+
+
+def check(query: Query) -> None:
+    """Raise CannotExplore where a name could not be one."""
+    for place in ("x", "y", "colour", "facet"):
+        name = getattr(query, place)
+        if name and not _NAME.fullmatch(name):
+            raise CannotExplore(f"{name[:80]!r} is not the name of a parameter or metric.", field=place)
+    if not is_metric(query.y):
+        raise CannotExplore(f"{query.y!r} is not a metric; the vertical axis needs one.", field="y")
+    for place in ("colour", "facet"):
+        if (name := getattr(query, place)) and is_metric(name):
+            raise CannotExplore(f"{name} is a metric; colour and panels need a parameter.", field=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +129,14 @@ class Pivot:
     cells: list[Cell]
     cut: bool
     is_scatter: bool = False
+
+
+class Median(Aggregate):
+    """The continuous median: between the middle two of an even number of values."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
 
 
 class Some(Aggregate):
@@ -184,15 +221,9 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
     """One cell per configuration, the newest ones."""
     columns = {each: F(COLUMNS[name]) for each in ("x", "colour", "facet") if (name := getattr(query, each)) in COLUMNS}
     asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
-    fields = ("median", "minimum", "maximum", "samples")
-    newest = asked.values_list(
-        "pk",
-        "experiment_id",
-        "parameters",
-        *(f"summaries__{name}" for name in fields),
-        *(f"by_{each}" for each in columns),
-    )[: MOST_CELLS + 1]
-    given = list(newest)
+    fields = (f"summaries__{name}" for name in ("median", "minimum", "maximum", "samples"))
+    newest = asked.values_list("pk", "experiment_id", "parameters", *fields, *(f"by_{each}" for each in columns))
+    given = list(newest[: MOST_CELLS + 1])
     follows = _FOLLOW.get(query.x, (query.x,))
     cells = []
     for pk, experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
@@ -200,22 +231,11 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
         own |= dict(zip(columns, by, strict=True))
         if own["x"] is None:
             continue
+        colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
+        line = repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows)))
+        dots = tuple(samples)
         cells.append(
-            Cell(
-                own["x"],
-                own.get("colour"),
-                own.get("facet"),
-                1,
-                len(samples),
-                middle,
-                low,
-                high,
-                tuple(samples),
-                None,
-                repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
-                pk,
-                _same(parameters, query, own.get("colour")),
-            )
+            Cell(own["x"], colour, own.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
         )
     return Pivot(cells, len(given) > MOST_CELLS)
 
@@ -237,15 +257,8 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     }
     other = Q(summaries__metric=query.x, summaries__scope=query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
-    columns = (
-        "pk",
-        "parameters",
-        "across__median",
-        "summaries__n",
-        "summaries__median",
-        "summaries__minimum",
-        "summaries__maximum",
-    )
+    own_summary = (f"summaries__{name}" for name in ("n", "median", "minimum", "maximum"))
+    columns = ("pk", "parameters", "across__median", *own_summary)
     asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
     dots = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
     cells = []

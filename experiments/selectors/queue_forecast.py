@@ -46,11 +46,14 @@ class _Lengths:
 
         One that began in the future, by a clock that was set back since, has as much left as a new one.
         """
-        cluster_id = trial.cluster_id or 0
-        length_s = self.same.get((cluster_id, trial.configuration.hash))
-        if length_s is None:
-            length_s = self.alike.get((cluster_id, trial.experiment.workload))
+        length_s = self.of(trial)
         return None if length_s is None else max(length_s - max(_seconds(trial.preparing_at, now), 0.0), 0.0)
+
+    def of(self, trial: Trial) -> float | None:
+        """Return the median for trials like this one."""
+        cluster_id = trial.cluster_id or 0
+        alike_s = self.alike.get((cluster_id, trial.experiment.workload))
+        return self.same.get((cluster_id, trial.configuration.hash), alike_s)
 
     def total_s(self, row: Mapping[str, Any], known: Mapping[str, int]) -> float | None:
         """All waiting trials of an experiment; ``known`` counts those of configurations that ended here before."""
@@ -74,9 +77,7 @@ class _Queue:
         """Of one of these experiments; ``lasting`` has the seconds of all waiting trials by experiment."""
         own = self.projects[row["project_id"]]
         before = own[: own.index(row)]
-        first_s: float | None = 0.0
-        for other in before:
-            first_s = _sum(first_s, lasting[other["experiment_id"]])
+        first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
         ahead = {other["experiment_id"]: other["count"] for other in before}
         ahead |= {each["experiment_id"]: _trials_before(row, each, lasting) for each in self._served_before(row)}
         for experiment_id, count in self.running.items():
@@ -100,9 +101,7 @@ class _Queue:
             share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
             if project_id == row["project_id"] or (share_s is not None and share_s <= 0):
                 continue
-            asked: float | None = 0.0
-            for other in rows:
-                asked = _sum(asked, lasting[other["experiment_id"]])
+            asked = _sum(*(lasting[other["experiment_id"]] for other in rows))
             reached = _sum(reached, None if asked is None or share_s is None else min(asked, share_s))
         return reached
 
@@ -137,24 +136,25 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
         queue.running[trial.experiment_id] = 1
         by_experiment[trial.experiment_id] = Outlook(left_s=left_s)
     for row in rows:
-        if row["cluster_enabled"] and row["used_s"] is not None:
+        if _starts(row):
             queue = queues.setdefault(_place(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
     lasting = {row["experiment_id"]: lengths.total_s(row, known.get(row["experiment_id"], {})) for row in rows}
     for row in rows:
-        starts = row["cluster_enabled"] and row["used_s"] is not None
         place = _place(clusters, row["cluster_id"])
-        by_experiment[row["experiment_id"]] = queues[place].outlook(row, lasting) if starts else Outlook()
+        by_experiment[row["experiment_id"]] = queues[place].outlook(row, lasting) if _starts(row) else Outlook()
     return by_experiment
+
+
+def _starts(row: Mapping[str, Any]) -> bool:
+    return row["cluster_enabled"] and row["used_s"] is not None
 
 
 def length_of(trial: Trial) -> float | None:
     """Median seconds that trials like this one held their hosts lately; None where nothing tells."""
     if trial.cluster is None:
         return None
-    lengths = _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id})
-    same = lengths.same.get((trial.cluster.pk, trial.configuration.hash))
-    return lengths.alike.get((trial.cluster.pk, trial.experiment.workload)) if same is None else same
+    return _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id}).of(trial)
 
 
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
@@ -196,5 +196,7 @@ def _seconds(begin: datetime | None, end: datetime | None) -> float:
     return (end - begin).total_seconds() if begin is not None and end is not None else 0.0
 
 
-def _sum(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first + second
+def _sum(*seconds: float | None) -> float | None:
+    """Return the sum; None if one of them is unknown."""
+    known = [each for each in seconds if each is not None]
+    return sum(known) if len(known) == len(seconds) else None

@@ -10,14 +10,13 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.conf import settings
 
 from experiments.errors import StoreAway, Tampered
-from experiments.store.base import TRIALS, Kept, Store, Upload
+from experiments.store.base import TRIALS, Kept, Store
 from experiments.store.cache import Cache
 from experiments.store.digest import changed, require_unchanged
 
@@ -33,6 +32,7 @@ class Bucket(Store):
     def __init__(self, storage: S3, cache: Cache) -> None:
         self._storage = storage
         self._cache = cache
+        self.below, self.unfinished, self.end = storage.below, storage.unfinished, storage.end
 
     @classmethod
     def of(cls, storage: Any) -> Self:
@@ -101,15 +101,3 @@ class Bucket(Store):
         for piece in self.pieces(path):
             digest.update(piece)
         return digest.hexdigest()
-
-    def unfinished(self) -> Iterator[Upload]:
-        """Yield uploads that have not ended."""
-        return self._storage.unfinished()
-
-    def end(self, upload: Upload) -> None:
-        """Let the bucket forget the parts of an upload."""
-        self._storage.end(upload)
-
-    def below(self, path: str) -> Iterator[tuple[str, int, datetime]]:
-        """Yield (path, length, when it was stored) of all files below a path, in the order of the bytes of their paths."""
-        return self._storage.below(path)

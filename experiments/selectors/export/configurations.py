@@ -126,26 +126,22 @@ def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[b
 
 
 def _kind(name: str) -> pl.DataType:
-    if name.startswith("parameter."):
-        return pl.Int64() if name in ("parameter.hosts", "parameter.ranks") else pl.String()
     if name == "link_kept":
         return pl.Boolean()
-    if name == "trust":
-        return pl.String()
-    if name in _FIXED:
-        return pl.Int64() if name == "configuration" else pl.String()
-    return pl.Int64() if name.endswith(".n") else pl.Float64()
+    if name == "configuration" or name.startswith("parameter.") or name.endswith(".n"):
+        return pl.String() if _is_text(name) else pl.Int64()
+    return pl.String() if name in ("trust", *_FIXED) else pl.Float64()
 
 
 def _typed(row: Row) -> Row:
     return {
-        name: value
-        if value is None or not name.startswith("parameter.") or name in ("parameter.hosts", "parameter.ranks")
-        else value
-        if isinstance(value, str)
-        else json.dumps(value)
+        name: value if value is None or isinstance(value, str) or not _is_text(name) else json.dumps(value)
         for name, value in row.items()
     }
+
+
+def _is_text(name: str) -> bool:
+    return name.startswith("parameter.") and name not in ("parameter.hosts", "parameter.ranks")
 
 
 FORMATS: Final[dict[str, tuple[str, Callable[[Iterator[list[Row]], Sequence[str]], Iterator[bytes]]]]] = {

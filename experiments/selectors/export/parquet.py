@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Full, Queue
@@ -12,12 +14,36 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from experiments.selectors.export.columns import Column
-from experiments.selectors.export.sink import Sink
 
 _GROUP_CELLS: Final = 500_000
 """Cells of a row group: the writer keeps the statistics of every group until the end."""
 _FRAMES_AHEAD: Final = 2
 _POLL_S: Final = 0.5
+
+
+class Sink(io.RawIOBase):
+    """A file that holds what was written since it was last taken; one thread writes, another takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: deque[bytes] = deque()
+        self._at = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._at += len(part)
+        return len(part)
+
+    def parts(self) -> list[bytes]:
+        """Return what was written, without another copy: the end of a Parquet file describes every part of it, and is long."""
+        return [self._parts.popleft() for _ in range(len(self._parts))]
 
 
 def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Iterator[bytes]:
@@ -33,7 +59,7 @@ def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Ite
         try:
             for frame in frames:
                 _put(queue, frame.select(pl.col(name).cast(kind) for name, kind in schema.items()), writing)
-                yield sink.taken()
+                yield b"".join(sink.parts())
         finally:
             _put(queue, None, writing)
         writing.result()

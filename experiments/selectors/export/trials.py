@@ -17,8 +17,7 @@ from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
-from experiments.selectors.export.arrays import Arrays, Numbers
-from experiments.selectors.export.chosen import Chosen
+from experiments.selectors.export.arrays import Arrays, Chosen, Numbers
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
@@ -69,24 +68,19 @@ _SIZE: Final = (
     _column("parameter.hosts", _WHOLE, "Hosts of the trial."),
     _column("parameter.ranks", _WHOLE, "Ranks of the trial."),
 )
-_BRIEF: Final = tuple(
-    column
-    for column in (*_FIXED, *_SIZE)
-    if column.name
-    in {
-        "experiment",
-        "workload",
-        "cluster",
-        "trial",
-        "configuration",
-        "kind",
-        "repetition",
-        "counts",
-        "trust",
-        "link_kept",
-    }
-    or column in _SIZE
-)
+_NAMES: Final = [
+    "experiment",
+    "workload",
+    "cluster",
+    "trial",
+    "configuration",
+    "kind",
+    "repetition",
+    "counts",
+    "trust",
+    "link_kept",
+]
+_BRIEF: Final = (*(column for column in _FIXED if column.name in _NAMES), *_SIZE)
 """Beside a single measurement; the rest stands in the table of trials."""
 _LONG: Final = (
     _column("metric", _TEXT, "What was measured."),
