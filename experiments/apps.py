@@ -22,8 +22,6 @@ def _brought() -> dict[str, WorkloadDefinition]:
 
 
 class ExperimentsConfig(AppConfig):
-    """Models, specification, workloads and selectors."""
-
     name = "experiments"
     default_auto_field = "django.db.models.BigAutoField"
 

@@ -22,8 +22,6 @@ log = structlog.get_logger()
 
 
 class _Kept:
-    """The programs that this process read. ``state`` None: none yet."""
-
     workloads: Mapping[str, WorkloadDefinition] = {}
     state: list[tuple[Any, ...]] | None = None
     looked_at = float("-inf")

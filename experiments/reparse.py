@@ -121,7 +121,6 @@ def _refuse(trial: Trial, message: str) -> None:
 
 
 def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.WorkloadDefinition) -> TrialResult:
-    """Return what was measured together with what the output says."""
     before = measured.measurements.get("all", {})
     of_all = {**before, **workload.outside_its_work(before.get("elapsed_s", 0.0), parsed.figures), **parsed.figures}
     return replace(measured, measurements={**measured.measurements, "all": of_all}, tables=parsed.tables)

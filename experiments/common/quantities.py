@@ -63,7 +63,6 @@ class Dimension:
 
     @property
     def example(self) -> str:
-        """A value as people write it."""
         return f"10 {self.shown[0]}"
 
 

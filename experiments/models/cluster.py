@@ -45,7 +45,6 @@ class Cluster(models.Model):
             raise ValidationError({"settings": [f"{error.path or 'settings'}: {error.message}" for error in errors]})
 
     def set_up(self, *, name: str, settings: Mapping[str, Any], enabled: bool) -> None:
-        """Replace name, settings and whether it takes experiments; the settings are those that its kind's form gave."""
         self.name, self.settings, self.enabled = name, dict(settings), enabled
         self.save(update_fields=["name", "settings", "enabled"])
 

@@ -242,7 +242,6 @@ class Experiment(models.Model):
             return queued
 
     def prioritise(self, priority: Priority) -> None:
-        """Let the waiting trials start before or after those of other experiments of the project."""
         self.require_editable()
         type(self).objects.filter(pk=self.pk).update(priority=priority)
         self.priority = priority
@@ -408,7 +407,6 @@ class Experiment(models.Model):
             self.save(update_fields=["archived_at"])
 
     def unarchive(self) -> None:
-        """Return the experiment to the lists."""
         self.archived_at = None
         self.save(update_fields=["archived_at"])
 

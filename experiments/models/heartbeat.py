@@ -58,7 +58,6 @@ class LastSeen:
 
     @property
     def is_alive(self) -> bool:
-        """Whether a process of the role runs."""
         return self.age_s is not None and self.age_s <= ALIVE_S
 
     @classmethod

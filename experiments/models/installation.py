@@ -24,5 +24,4 @@ class Installation(models.Model):
 
     @property
     def name(self) -> str:
-        """What people call it."""
         return str(settings.INSTALLATION_NAME)

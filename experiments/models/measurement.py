@@ -16,8 +16,6 @@ from experiments.traffic import TRAFFIC
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
-    """Values by what they are for."""
-
     def counted(self, *kinds: Kind) -> MeasurementQuerySet:
         """The values of the trials that statistics are made of (of trials of ``kinds``, where they are not the measured ones)."""
         return self.filter(counted("trial__", *kinds) & ~excluded_as_disturbed("trial__"))

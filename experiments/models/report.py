@@ -84,7 +84,6 @@ class Report(models.Model):
 
     @property
     def current(self) -> ReportVersion:
-        """The newest version."""
         return self.versions.select_related("author").get(number=self.version)
 
 

@@ -68,8 +68,6 @@ class TrialResult:
 
 
 class TrialQuerySet(models.QuerySet["Trial"]):
-    """Sets of trials by what they mean to the reader."""
-
     def unfinished(self) -> TrialQuerySet:
         return self.filter(state__in=UNFINISHED)
 
@@ -429,11 +427,9 @@ class Trial(models.Model):
         return True
 
     def _note_failure(self) -> None:
-        """Store the event of a failure: only the first of an experiment is stored."""
         Event.note(Event.Kind.FAILED, str(self.experiment_id), experiment_id=self.experiment_id, trial=self)
 
     def _deserves_another_attempt(self) -> bool:
-        """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""
         if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
             return False
         lost = self._same_repetition().filter(cluster=self.cluster_id, state=State.LOST).count()
@@ -499,7 +495,6 @@ class Trial(models.Model):
         self._charge()
 
     def _charge(self) -> None:
-        """Count the machine time of a trial that ended; one that never held its hosts used none."""
         if self.preparing_at is None or self.ended_at is None:
             return
         # A clock that was set back meanwhile gives nothing back.

@@ -94,7 +94,6 @@ class Compared:
         return _is_constant(self.series[metric])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {
             "members": [
                 {
@@ -225,7 +224,6 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, lis
 
 
 def _drawn(series: Series, base: int) -> Iterator[str]:
-    """Metrics that the baseline and another have at a common point, and that are not one number everywhere."""
     for metric, own in series.items():
         if any(_beside(values, base) for values in own.values()) and not _is_constant(own):
             yield metric

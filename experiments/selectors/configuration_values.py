@@ -43,8 +43,6 @@ class Computed(Func):
 
 
 class Negated(Func):
-    """``-operand``."""
-
     template = "(- %(expressions)s)"
     output_field = FloatField()
 
@@ -55,7 +53,6 @@ class _Type(Func):
 
 
 def parameter(name: str) -> Any:
-    """A parameter as it is stored."""
     return KeyTransform(name, "parameters")
 
 
@@ -80,7 +77,6 @@ def number(name: str, scope: str, *, is_metric: bool) -> Any:
 
 
 def constant(value: float | None) -> Any:
-    """A number of the expression itself."""
     return Cast(Value(None if value is None else float(value)), FloatField())
 
 

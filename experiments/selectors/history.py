@@ -45,7 +45,6 @@ class ConfigurationHistory:
     cut: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {
             "configuration": self.configuration.hash,
             "parameters": self.configuration.parameters,

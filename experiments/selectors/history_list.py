@@ -55,7 +55,6 @@ class Kept:
     """The trial that the last step begins with; None where no step was found."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         history, changes = self.history, self.history.changes
         return {
             "configuration": self.configuration.hash,

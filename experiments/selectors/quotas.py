@@ -90,7 +90,6 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
 
 
 def waiting_trials(project: Project) -> int:
-    """Return how many trials of a project wait."""
     return Trial.objects.filter(state=State.QUEUED, experiment__project=project).count()
 
 

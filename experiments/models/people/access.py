@@ -93,7 +93,6 @@ class TokensEndWithThePassword:
         """Nothing is asked of the password itself."""
 
     def password_changed(self, password: str, user: Any = None) -> None:
-        """Who changes a password because it is known to others does not want to leave them the tokens."""
         if user is not None:
             ApiToken.objects.filter(user=user).delete()
 

@@ -18,7 +18,6 @@ DAYS: Final = 7
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> InvitationQuerySet:
-        """Those that can still be taken."""
         return self.filter(taken_at=None, expires_at__gt=timezone.now())
 
 

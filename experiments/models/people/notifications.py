@@ -83,7 +83,6 @@ class Webhook(models.Model):
         return self.url
 
     def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
         return {"project": self.project_id}
 
     @property
@@ -101,7 +100,6 @@ class Webhook(models.Model):
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def due(self) -> DeliveryQuerySet:
-        """Those to be sent now, by the clock of the database."""
         return self.filter(state=Delivery.State.WAITING, due_at__lte=Now())
 
 
@@ -182,5 +180,4 @@ class Delivery(models.Model):
         self.refresh_from_db()
 
     def _mine(self) -> DeliveryQuerySet:
-        """The row while nobody else has claimed it since."""
         return Delivery.objects.filter(pk=self.pk, state=self.State.WAITING, attempts=self.attempts)

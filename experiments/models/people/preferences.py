@@ -55,7 +55,6 @@ class Preferences(models.Model):
 
     @classmethod
     def keep_theme(cls, user: Any, theme: str) -> None:
-        """``user`` chose a theme, one of `Theme`."""
         cls.objects.update_or_create(user=user, defaults={"theme": cls.Theme(theme)})
 
     @classmethod

@@ -37,7 +37,6 @@ class Project(models.Model):
         return self.name
 
     def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
         return {"project": self.pk}
 
     @classmethod
