@@ -23,7 +23,7 @@ from experiments.models.cluster import Cluster
 from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
-from experiments.models.people.project import DEFAULT_PROJECT, Project
+from experiments.models.people.project import DEFAULT_PROJECT, OfProject, Project
 from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.specification import ExperimentSpec, design, parse, restore
 
@@ -59,7 +59,7 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     return cluster
 
 
-class Experiment(models.Model):
+class Experiment(OfProject, models.Model):
     """What is asked. ``specification`` is the current version; earlier ones are in ``versions``."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="experiments")
@@ -97,9 +97,6 @@ class Experiment(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("experiment", args=[self.slug])
-
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}
 
     @property
     def spec(self) -> ExperimentSpec:
@@ -320,7 +317,7 @@ class Experiment(models.Model):
 
     def _add_configurations(self, plan: design.Design) -> dict[str, int]:
         model = self.configurations.model
-        points = {
+        points: dict[str, dict[str, Any]] = {
             point.hash: {
                 "parameters": dict(point.parameters), "hosts": point.hosts, "ranks": point.ranks, "position": position
             }

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from experiments.errors import ReportChanged
 from experiments.models.people.event import Event
-from experiments.models.people.project import Project
+from experiments.models.people.project import OfProject, Project
 
 LONGEST_TITLE: Final = 200
 LONGEST_TEXT: Final = 200_000
 
 
-class Report(models.Model):
+class Report(OfProject, models.Model):
     """A page that members of its project read, and its submitters and maintainers write. ``version`` is the number of the newest."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="reports")
@@ -36,10 +36,6 @@ class Report(models.Model):
 
     def get_absolute_url(self) -> str:
         return f"/reports/{self.pk}/"
-
-    def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
-        return {"project": self.project_id}
 
     @classmethod
     def write(

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from analysis.trust_level import worst
-from experiments.models import Experiment, Trial
+from experiments.models import Trial
 
 QUANTITIES: Final = {
     "link.bandwidth": "bandwidth",
@@ -48,15 +48,6 @@ def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
     certificates = [certificate for _, certificate in rows if certificate]
     kept = all(certificate["kept"] for certificate in certificates) if certificates else None
     return Standing(worst(*(trust for trust, _ in rows)), kept, achieved_link(certificates))
-
-
-def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:
-    """Return, per configuration, link parameter -> achieved value in its base unit: median over the counted trials. One query."""
-    by_configuration: dict[int, list[Mapping[str, float]]] = defaultdict(list)
-    trials = Trial.objects.counted().filter(experiment=experiment).exclude(certificate=None)
-    for configuration, certificate in trials.values_list("configuration_id", "certificate"):
-        by_configuration[configuration].append(achieved(certificate))
-    return {configuration: _medians(links) for configuration, links in by_configuration.items()}
 
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -35,16 +35,8 @@ from experiments.specification.tree import (
 
 MOST_OPERATIONS: Final = 50
 """Calculations are done for every configuration there is."""
-_OPPOSITE: Final = {
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "==": "!=",
-    "!=": "==",
-    "in": "not in",
-    "not in": "in",
-}
+_NEGATED: Final = {"<": ">=", ">": "<=", "==": "!=", "in": "not in"}
+_OPPOSITE: Final = {**_NEGATED, **{negated: sign for sign, negated in _NEGATED.items()}}
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDER: Final = {"<": LessThan, "<=": LessThanOrEqual, ">": GreaterThan, ">=": GreaterThanOrEqual}
 _LOOKUP: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}

@@ -57,9 +57,14 @@ class CountedValues:
 
 
 def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict[str, Numbers]]:
-    """Return the trials that have values, by number, and the values of each metric that any of them has, NaN where there is none.
-    One query.
-    """
+    """Return the sorted trials with values, and metric -> values (NaN: none). One query."""
+    there, values = named_values(trials)
+    prefix = f"{scope} "
+    return there, {name.removeprefix(prefix): own for name, own in values.items() if name.startswith(prefix)}
+
+
+def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
+    """Return the same with the scope before each metric, separated by a blank."""
     with connection.cursor() as cursor:
         cursor.execute(_WHOLE, [list(trials)])
         groups = [
@@ -71,9 +76,7 @@ def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict
     for names, keys, numbers in groups:
         rows = np.searchsorted(there, keys)
         for name, column in zip(names, numbers.T, strict=True):
-            its_scope, _, metric = name.partition(" ")
-            if its_scope == scope:
-                values.setdefault(metric, np.full(len(there), np.nan))[rows] = column
+            values.setdefault(name, np.full(len(there), np.nan))[rows] = column
     return there.tolist(), values
 
 

@@ -32,17 +32,8 @@ from experiments.specification.design import threads_of
 from experiments.traffic import is_traffic
 
 _READ: Final = (
-    "configuration",
-    "state",
-    "kind",
-    "repetition",
-    "attempt",
-    "trust",
-    "trust_reasons",
-    "conditions",
-    "certificate",
-    "environment",
-    "running_at",
+    *("configuration", "state", "kind", "repetition", "attempt", "trust", "trust_reasons", "conditions"),
+    *("certificate", "environment", "running_at"),
 )
 """Columns of a trial; its command, tables and progress are long, and nothing here asks for them."""
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}

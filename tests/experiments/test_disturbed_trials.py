@@ -42,17 +42,9 @@ def test_a_disturbed_trial_is_repeated_last_in_the_order_and_stays() -> None:
     experiment = factories.experiment()
     trial, repeat = end_next(9.0, disturbed=True)
     assert repeat is not None
-    assert (repeat.configuration_id, repeat.kind, repeat.repetition) == (
-        trial.configuration_id,
-        trial.kind,
-        trial.repetition,
-    )
-    assert (repeat.state, repeat.attempt, repeat.position, repeat.cluster_id) == (
-        State.QUEUED,
-        2,
-        5,
-        trial.cluster_id,
-    )
+    for name in ("configuration_id", "kind", "repetition", "cluster_id"):
+        assert getattr(repeat, name) == getattr(trial, name)
+    assert (repeat.state, repeat.attempt, repeat.position) == (State.QUEUED, 2, 5)
     assert (trial.state, trial.superseded) == (State.FINISHED, False)
     assert (bool(Trial.repeats_among([trial])), bool(Trial.repeats_among([repeat]))) == (False, True)
     assert experiment.trials.current().count() == 5

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from experiments import selectors
-from experiments.errors import InvalidSpec, ReadOnly
-from experiments.library import load_defaults, load_published
+from experiments.errors import InvalidSpec
+from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, State, Trial
 from experiments.revision import add_points, plan_configuration, preview_of
 from experiments.specification import parse
@@ -123,15 +123,6 @@ def test_it_runs_only_the_failed_and_missing_trials_again(experiment: Experiment
     assert experiment.rerun_failed() == 0
     failed.refresh_from_db()
     assert (failed.state, failed.superseded) == (State.FAILED, True)
-
-
-def test_it_leaves_published_results_alone(db: None) -> None:
-    load_published()
-    published = Experiment.objects.filter(published=True).first()
-    assert published is not None
-    for change in (lambda: published.revise(parse(BASE)), published.rerun_failed):
-        with pytest.raises(ReadOnly):
-            change()
 
 
 def test_it_adds_one_configuration_and_no_other_combination(db: None) -> None:

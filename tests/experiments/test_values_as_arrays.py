@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 
 from experiments.models import Artifact, Measurement, Trial, TrialValues
 from tests.experiments import factories
@@ -34,11 +34,6 @@ def measured(trial: Trial) -> dict[str, float]:
 def test_a_trial_that_finishes_has_its_array(trial: Trial) -> None:
     assert told(trial) == measured(trial)
     assert len(told(trial)) >= 2
-
-
-def test_trials_with_the_same_metrics_share_their_names(trial: Trial) -> None:
-    another = factories.finished()
-    assert TrialValues.objects.get(trial=trial).names_id == TrialValues.objects.get(trial=another).names_id
 
 
 def test_it_follows_what_is_added_changed_moved_and_removed(trial: Trial) -> None:
@@ -87,11 +82,3 @@ def test_the_check_finds_and_mends_what_somebody_changed_by_hand(trial: Trial) -
     assert f"values written anew: trial {trial.pk}" in out.getvalue()
     assert (TrialValues.wrong(), told(trial)) == ([], measured(trial))
     call_command("store", "check", "--values", stdout=StringIO())
-
-
-def test_measurements_of_old_trials_get_their_arrays(trial: Trial) -> None:
-    """As the migration meets them: rows, and no arrays."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM experiments_trialvalues")
-    TrialValues.gather([trial.pk])
-    assert TrialValues.wrong() == []

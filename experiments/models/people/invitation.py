@@ -11,7 +11,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from experiments.models.people.access import digest_of
-from experiments.models.people.project import Membership, Project
+from experiments.models.people.project import Membership, OfProject, Project
 
 DAYS: Final = 7
 
@@ -21,7 +21,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(taken_at=None, expires_at__gt=timezone.now())
 
 
-class Invitation(models.Model):
+class Invitation(OfProject, models.Model):
     """A role in a project for whoever comes with the key first. Taken ones stay, to tell who came by whom."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
@@ -40,9 +40,6 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} of {self.project}, for {self.whom or 'anybody with the link'}"
-
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}
 
     @classmethod
     def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:

@@ -13,7 +13,7 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 
 from experiments.models.people.event import NOTICES, Event
-from experiments.models.people.project import Project
+from experiments.models.people.project import OfProject, Project
 
 MOST_WEBHOOKS: Final = 10
 """Of one project."""
@@ -64,7 +64,7 @@ class NoticeChoices(models.Model):
         return self.of == self.Of.ALL or self.projects.filter(pk=experiment.project_id).exists()
 
 
-class Webhook(models.Model):
+class Webhook(OfProject, models.Model):
     """An address that is told of the events of a project, set up by its maintainers."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
@@ -81,9 +81,6 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
-
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}
 
     @property
     def secret(self) -> str:

@@ -22,6 +22,15 @@ def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
     )
 
 
+class OfProject:
+    """A row whose changes its project's maintainers see in the log of changes."""
+
+    project_id: int
+
+    def get_additional_data(self) -> dict[str, int]:
+        return {"project": self.project_id}
+
+
 class Project(models.Model):
     """A group of experiments with its members."""
 
@@ -106,7 +115,7 @@ class Project(models.Model):
         return own
 
 
-class Membership(models.Model):
+class Membership(OfProject, models.Model):
     """The role of a person in a project."""
 
     class Role(models.TextChoices):
@@ -125,6 +134,3 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.project}"
-
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}

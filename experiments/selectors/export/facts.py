@@ -36,21 +36,8 @@ _SCHEMA: Final = {
     **{f"achieved.{name}": _NUMBER for name in QUANTITIES},
 }
 _READ: Final = (
-    "pk",
-    "experiment_id",
-    "configuration_id",
-    "cluster__slug",
-    "kind",
-    "repetition",
-    "attempt",
-    "version",
-    "state",
-    "superseded",
-    "queued_at",
-    "running_at",
-    "ended_at",
-    "trust",
-    "certificate",
+    *("pk", "experiment_id", "configuration_id", "cluster__slug", "kind", "repetition", "attempt", "version", "state"),
+    *("superseded", "queued_at", "running_at", "ended_at", "trust", "certificate"),
 )
 _SIZE: Final = {"hosts", "ranks"}
 _LARGEST: Final = 9e15

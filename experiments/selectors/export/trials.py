@@ -23,10 +23,8 @@ from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
 
 PIECE: Final = 1000
-LONG_PIECE: Final = 100
-"""Trials in memory at once; of those, where each measurement is a row, so many in a frame."""
-_LONG_PIECES: Final = 5
-"""Frames that are read together there."""
+LONG_PIECE: Final = 250
+"""Trials in a frame, and if each measurement is a row."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
@@ -116,21 +114,12 @@ class TrialTable:
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of so many trials at a time. Raise TooLarge where a request has used up its processor time."""
         schema = {column.name: column.kind for column in self.columns}
-        step = _LONG_PIECES * LONG_PIECE if self._long else PIECE
+        step, frame = (LONG_PIECE, self._below) if self._long else (PIECE, self._beside)
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
             values = self._arrays.of(trials["trial"].to_numpy())
-            for rows in self._rows(trials, values):
-                yield rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
-
-    def _rows(self, trials: pl.DataFrame, values: Numbers) -> Iterator[pl.DataFrame]:
-        if not self._long:
-            yield self._beside(trials, values)
-            return
-        for first in range(0, len(trials), LONG_PIECE):
-            own = slice(first, first + LONG_PIECE)
-            yield self._below(trials[own], values[:, own])
+            yield frame(trials, values).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
     def _below(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """A row for each measurement."""

@@ -66,16 +66,6 @@ def values_of(slug, metric, *names):
     return {tuple(p.parameters[n] for n in names): p.values[metric] for p in points if metric in p.values}
 
 
-def test_it_holds_the_five_studies():
-    assert list(STUDIES) == [
-        "eadline-2006-hpl",
-        "guster-2007-water",
-        "monarc-1999-readers",
-        "pinning-2007-wan",
-        "york-staging",
-    ]
-
-
 def test_it_holds_water_as_printed():
     (_, *hosts), *rows = cells(WATER)
     for metric, *values in rows:
@@ -109,15 +99,6 @@ def test_it_holds_transfer_times_as_printed():
     assert len(times) == 40 + 24
 
 
-def test_it_holds_transfer_times_rising_with_delay_and_loss():
-    times = values_of(
-        "pinning-2007-wan", "pingpong.transfer_time_s", "message_bytes", "link.loss", "link.delay", "link.jitter"
-    )
-    without = {key[:3]: value for key, value in times.items() if not key[3]}
-    for (size, loss, delay), time_s in without.items():
-        assert all(time_s <= t for (s, x, d), t in without.items() if s == size and x >= loss and d >= delay)
-
-
 def readers(metric):
     values = values_of("monarc-1999-readers", f"concurrent-readers.{metric}", "link.bandwidth", "jobs")
     return {(bandwidth / 1e6, jobs): value for (bandwidth, jobs), value in values.items()}
@@ -149,13 +130,6 @@ def test_it_holds_readers_ranges_as_conditions():
     printed = {words for p in points for table in p.conditions.values() for words in table.values()}
     assert {"100 % at >= 5 jobs", "10 % (constant) at 1-20 jobs", "at <= 30 jobs"} <= printed
     assert all(point.hosts == point.ranks == 0 for point in points), "the publication prints no host count"
-
-
-def test_it_gives_the_tenfold_rule_at_ten_jobs():
-    wall = readers("job_wall_s")
-    ratios = {link: wall[link, 10] / wall[link, 1] for link in (1000, 100, 10, 2)}
-    assert ratios == {1000: 6.0, 100: 3.125, 10: 5.0, 2: 6.0}
-    assert all(ratio < 10 for ratio in ratios.values()), "acceptable on every link"
 
 
 def test_it_holds_hpl_as_printed():
@@ -226,16 +200,10 @@ def test_it_stores_all_points_once_with_their_conditions():
     assert load_published() == 0
     for study in STUDIES.values():
         trials = Trial.objects.filter(experiment__slug=study.slug, experiment__published=True).order_by("position")
-        stored = [
-            (
-                t.configuration.parameters,
-                t.configuration.hosts,
-                t.conditions,
-                dict(t.measurements.values_list("metric", "value")),
-            )
-            for t in trials
-        ]
-        assert stored == [(p.parameters, p.hosts, p.conditions, p.values) for p in study.points()]
+        for trial, point in zip(trials, study.points(), strict=True):
+            own = trial.configuration
+            assert (own.parameters, own.hosts, trial.conditions) == (point.parameters, point.hosts, point.conditions)
+            assert dict(trial.measurements.values_list("metric", "value")) == point.values
 
 
 def written(tmp_path, change):

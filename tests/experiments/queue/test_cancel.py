@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.errors import ReadOnly
-from experiments.library import load_published
 from experiments.models import Cluster, Experiment, State, Trial
 from tests.experiments import factories
 
@@ -51,9 +49,3 @@ def test_it_cancels_one_trial_and_leaves_the_others() -> None:
     first.refresh_from_db()
     assert (first.state, first.message) == (State.CANCELLED, "Cancelled before it started.")
     assert states(experiment) == ["cancelled", "queued", "queued", "queued"]
-
-
-def test_it_refuses_published_results() -> None:
-    load_published()
-    with pytest.raises(ReadOnly):
-        Experiment.objects.get(slug="guster-2007-water").cancel()

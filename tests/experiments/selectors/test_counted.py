@@ -38,13 +38,6 @@ def test_it_counts_values_and_trials_alike(experiment: Experiment) -> None:
     assert {(t.kind, t.superseded) for t in Trial.objects.filter(pk__in=trials)} == {("measured", False)}
 
 
-def test_it_counts_no_trial_that_has_not_finished(experiment: Experiment) -> None:
-    again = experiment.trials.filter(attempt=2).get()
-    Trial.objects.filter(pk=again.pk).update(state="failed")
-    assert again.pk not in trials_of_counted_values()
-    assert not Trial.objects.counted().filter(pk=again.pk).exists()
-
-
 def test_it_counts_no_point_that_a_revision_dropped(experiment: Experiment) -> None:
     experiment.revise(specification(warmups=1, control=True, order="sequential", sweep={"hosts": [2]}))
     assert set(Trial.objects.counted().values_list("configuration__hosts", flat=True)) == {2}

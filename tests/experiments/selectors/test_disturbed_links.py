@@ -39,7 +39,6 @@ def test_a_disturbed_trial_of_each_link_changes_no_model(study: Experiment) -> N
     assert len(found.fits[0].fit.runs.elapsed) == len(before.runs.elapsed) - len(disturbed)
     assert max(found.fits[0].fit.runs.elapsed) < 1.05 * max(before.runs.elapsed)
     assert not {trial.pk for trial in disturbed} & set(foretell(study, LINK).evidence)
-    assert f"Other load slowed {len(disturbed)} of" in found.answer.sentence
 
 
 def test_a_disturbed_link_is_excluded_where_clean_ones_have_its_levels(study: Experiment) -> None:
@@ -53,7 +52,6 @@ def test_a_disturbed_link_is_excluded_where_clean_ones_have_its_levels(study: Ex
     assert known[inner] not in {
         (p.parameters["link.delay"], p.parameters["link.bandwidth"]) for p in found.fits[0].points
     }
-    assert f"Other load slowed {inner.trials.count()} of" in found.answer.sentence
 
 
 def test_a_disturbed_link_with_a_level_of_its_own_counts_and_weakens_the_answer(study: Experiment) -> None:
