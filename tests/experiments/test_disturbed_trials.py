@@ -132,16 +132,6 @@ def test_no_repeat_of_what_is_no_longer_asked_for() -> None:
     assert trial.finish(result(9.0, disturbed=True), may_repeat=True) is None
 
 
-@pytest.mark.django_db
-def test_cancelling_the_experiment_cancels_the_repeat() -> None:
-    experiment = one_point()
-    _, repeat = end_next(9.0, disturbed=True)
-    assert experiment.cancel() == 1
-    assert repeat is not None
-    repeat.refresh_from_db()
-    assert repeat.state == State.CANCELLED
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_cancellation_that_comes_while_the_repeat_is_queued_cancels_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = one_point()

@@ -133,16 +133,6 @@ def test_it_reads_a_stored_specification_even_when_the_limit_was_lowered() -> No
     assert experiment.spec == large  # 20 000 trials, twice what parse() allows by default
 
 
-@pytest.mark.django_db
-def test_it_adds_only_what_is_missing() -> None:
-    experiment = factories.experiment()
-    experiment.add_design(design.expand(specification(sweep={"hosts": [1, 2, 4]}, repetitions=3)))
-    trials = experiment.trials.values_list("configuration__hosts", "repetition")
-    assert sorted(trials) == [(hosts, k) for hosts in (1, 2, 4) for k in (1, 2, 3)]
-    positions = list(experiment.trials.values_list("position", flat=True))
-    assert len(set(positions)) == len(positions)
-
-
 def test_it_keeps_the_order_in_which_a_sweep_was_written(db: None) -> None:
     sweep = {"temperature": [300, 310], "hosts": [2, 1], "link.mtu": [9000, 1500]}
     asked = {"workload": "water", "name": "Order", "sweep": sweep}

@@ -37,11 +37,16 @@ def test_it_is_found_by_its_key_alone() -> None:
         assert ApiToken.find(wrong) is None
 
 
-def test_it_is_worth_nothing_while_its_user_is_inactive() -> None:
+def test_find_returns_no_token_that_expired_or_whose_user_is_inactive() -> None:
     user = factories.person("ada")
-    _, key = ApiToken.issue(user, "laptop")
+    token, key = ApiToken.issue(user, "laptop", days=30)
+    assert ApiToken.find(key) == token
     user.is_active = False
     user.save()
+    assert ApiToken.find(key) is None
+    user.is_active = True
+    user.save()
+    ApiToken.objects.update(expires_at=timezone.now())
     assert ApiToken.find(key) is None
 
 
@@ -59,13 +64,6 @@ def test_it_notes_its_use_once_a_day() -> None:
     token.refresh_from_db()
     assert token.last_used_at is not None
     assert token.last_used_at >= first
-
-
-def test_it_is_worth_nothing_after_its_time() -> None:
-    token, key = ApiToken.issue(factories.person("ada"), "laptop", days=30)
-    assert ApiToken.find(key) == token
-    ApiToken.objects.update(expires_at=timezone.now())
-    assert ApiToken.find(key) is None
 
 
 def test_it_ends_with_the_password_of_its_owner_alone() -> None:

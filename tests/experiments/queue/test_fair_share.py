@@ -57,7 +57,7 @@ def test_who_used_the_machine_lately_lets_others_catch_up(crowd: Experiment, gue
     assert served(1) == [crowd.pk]
 
 
-def test_what_was_used_days_ago_counts_for_less_than_what_was_used_today(crowd: Experiment, guests: Experiment) -> None:
+def test_what_was_used_days_ago_counts_for_less(crowd: Experiment, guests: Experiment) -> None:
     used(crowd.project, 1000, days_ago=4)
     used(guests.project, 100)
     assert served(1) == [crowd.pk]

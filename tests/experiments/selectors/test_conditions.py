@@ -133,7 +133,6 @@ ROWS = [
     [
         ("hosts >= 4, elapsed_s < 10", [1, 3]),
         ("hosts >= 4 and not (elapsed_s < 2 s or ranks > 6)", [1]),
-        ("hosts * ranks_per_host = ranks", [0, 1, 2]),
         ("elapsed_s * hosts <= 8 s", [0, 3]),
         ("hosts % 4 = 0 and ranks / hosts > 1", [2]),
         ("2 < hosts <= 4", [1, 2]),
@@ -141,7 +140,6 @@ ROWS = [
         ("molecules > hosts", [0, 1]),
         ("message_bytes = 4 MiB", [2]),
         ("multicast_rate = 100 Mbit/s", [3]),
-        ("molecules != 216", [1]),
         ("elapsed_s != 4", [1, 3]),
         # As the explorer took them before it had a grammar.
         ("ranks_per_host=2", [0, 2]),
@@ -164,20 +162,15 @@ def test_it_finds_what_is_meant(text: str, places: list[int]) -> None:
     ("text", "sentence"),
     [
         ("hosts", "hosts is not a comparison"),
-        ("hosts and ranks > 2", "hosts is not a comparison"),
         ("hosts = many", "hosts is compared with a number, not with 'many'"),
-        ("hosts = 'many'", "hosts is compared with a number, not with 'many'"),
-        ("hosts + 1 = 'many'", "a calculation is compared with a number, not with 'many'"),
         ("elapsed_s < 4 MiB", "unknown unit 'MiB' for a time"),
         ("link.topology = three sites", "link.topology: must be 'one site', 'two sites' or 'star'"),
         ("(hosts > 2) == (ranks > 4)", "join comparisons by and, or, not"),
         ("hosts in (ranks, 4)", "needs values in brackets"),
-        ("'Gbit' in link.rates", "needs values in brackets"),
         ("1 < 2", "one side needs a name"),
         ("hosts > 2 and", "cannot be read to its end"),
         ("hosts" + " + hosts" * 30 + " > 2 and " + "ranks" + " + ranks" * 30 + " > 2", "more than 50 calculations"),
         ("hosts + " * 120 + "1 > 2", "nested too deeply"),
-        ("hosts > 2, " * 100, "longer than 1000 characters"),
     ],
 )
 def test_it_says_what_it_cannot_be_asked(text: str, sentence: str) -> None:

@@ -77,11 +77,6 @@ def test_they_go_with_the_twin_and_come_back_with_the_next(library: Project) -> 
     assert [efficiencies(trial) for trial in trials] == [[], []]
 
 
-def test_there_is_nothing_without_a_twin(library: Project) -> None:
-    trials = submitted(library, ideal=False).trials.all()
-    assert [efficiencies(trial) for trial in trials] == [[], []]
-
-
 def test_a_cluster_that_takes_its_network_as_it_is_refuses_twins(library: Project) -> None:
     spec = parse({**SPEC, "cluster": "local", "sweep": {}, "parameters": {"hosts": 1, "ranks_per_host": 2}})
     with pytest.raises(InvalidSpec, match="can make an ideal network"):

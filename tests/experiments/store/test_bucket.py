@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -147,31 +146,3 @@ def test_only_the_first_of_many_questions_waits_for_a_bucket_that_is_away_and_it
         bucket.size(file.path)
     bucket._storage._away_until = 0.0  # some seconds later
     assert bucket.size(file.path) == 1
-
-
-def test_memory_stays_bounded_while_a_large_file_is_sent_and_read(bucket: store.Bucket) -> None:
-    """Four times the length takes no more memory."""
-    file = Path(settings.VAR) / "large"
-
-    def peak(size: int) -> int:
-        with file.open("wb") as stream:
-            stream.truncate(size)
-        most, done = 0, threading.Event()
-
-        def watch() -> None:
-            nonlocal most
-            while not done.wait(0.005):
-                most = max(most, int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
-
-        watcher = threading.Thread(target=watch)
-        before = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-        watcher.start()
-        path = f"{bucket.place_of(7)}/large"
-        bucket.put(file, path)
-        assert sum(map(len, bucket.pieces(path))) == size
-        done.set()
-        watcher.join()
-        return most - before
-
-    peak(16 << 20)
-    assert peak(128 << 20) < 64 << 20
