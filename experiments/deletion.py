@@ -1,8 +1,7 @@
-"""Deleting an experiment, bringing it back, and forgetting it for good.
+"""Trash: delete an experiment, restore it, or remove it permanently.
 
-Its rows leave their tables at once and are kept beside them in the form in which PostgreSQL copies them: nothing that lists, counts,
-compares or exports has to know that something can be deleted. They go back under the same keys. The files of its trials stay in their
-places until it is forgotten.
+Its rows leave their tables at once and are stored as PostgreSQL's COPY writes them, so that lists, counts, comparisons and exports need
+no filter. Restored rows have the same keys. The files of its trials stay in place until permanent removal.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _PIECE_BYTES: Final = 4 << 20
 
 
 def delete(experiment: Experiment, *, by: Any) -> Deleted:
-    """Take an experiment with everything measured in it out of the repository; it can be brought back until it is forgotten.
+    """Move an experiment with all its results to the trash.
 
-    Raise ReadOnly for published results, StaleTrial while trials wait or run or a task in the background works on it.
+    Raise ReadOnly for published results, StaleTrial while trials or a background task are unfinished.
     """
     with experiment.while_idle("cancel them first"):
         for task in experiment.background_tasks.all():
@@ -64,10 +63,7 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
 
 
 def bring_back(kept: Deleted) -> Experiment:
-    """Put a deleted experiment back as it was.
-
-    Raise NotBroughtBack where it was forgotten or brought back meanwhile, or what it refers to is no longer there.
-    """
+    """Restore a deleted experiment. Raise NotBroughtBack."""
     gone = NotBroughtBack(f"{kept.name} was brought back or forgotten in the meantime.")
     try:
         with transaction.atomic():
@@ -84,7 +80,7 @@ def bring_back(kept: Deleted) -> Experiment:
 
 
 def forget_old() -> int:
-    """Forget what was deleted longer ago than the setting says, with the files of its trials; return how many. 0 days keeps all."""
+    """Remove experiments that were in the trash long enough; return the count."""
     if not settings.DELETED_DAYS:
         return 0
     old = Deleted.objects.filter(at__lt=Now() - timedelta(days=settings.DELETED_DAYS))
@@ -108,7 +104,7 @@ def _forget(pk: int) -> bool:
 
 
 def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
-    """Keep every row that goes with the experiment; return how many of each model."""
+    """Store every row of the experiment; return the count per model."""
     stored = {}
     for model, where in _with_it(experiment).items():
         columns = [_column(field) for field in model._meta.concrete_fields]
@@ -126,7 +122,10 @@ def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
 
 
 def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
-    """Which rows go with an experiment: model -> condition, parents first. What triggers write anew is not among them."""
+    """Return model -> condition of the rows that cascade, parents first.
+
+    Rows that triggers write again are left out.
+    """
     found: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
     waiting: list[type[Model]] = [Experiment]
     while waiting:
@@ -149,7 +148,7 @@ def _column(field: Any) -> str:
 
 
 def _pieces(query: str) -> Iterator[bytes]:
-    """What a COPY gives, in pieces of whole rows."""
+    """Yield the output of a COPY in pieces of whole rows."""
     piece = bytearray()
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         for row in copy:
@@ -176,6 +175,6 @@ def _restore(kept: Deleted) -> None:
 
 
 def _data(kept: Deleted, table: str) -> list[bytes]:
-    """The pieces of a table, all of them: while it copies, the connection answers nothing else."""
+    """Return all pieces of a table: the connection is busy during the COPY."""
     rows = DeletedRows.objects.filter(experiment=kept, table=table).order_by("pk")
     return [bytes(data) for data in rows.values_list("data", flat=True)]

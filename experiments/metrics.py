@@ -1,4 +1,4 @@
-"""Every metric that a trial can have: the catalogue's and the workloads' own figures of merit, under one roof."""
+"""Metrics of trials: the catalogue's and the workloads' figures of merit."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ _STUDIES: Final = _printed()
 
 
 def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Metric:
-    """Return the description of a metric or figure of merit. Raise KeyError for an unknown one.
+    """Return the description of a metric or figure of merit. Raise KeyError.
 
-    ``specification`` is the experiment's: the figures of the workload ``command`` are defined in it. Without one such a figure is
-    known by its name alone: no unit, and neither direction is better.
+    ``specification`` defines the figures of the workload ``command``; without it such a figure has no unit and no better direction.
     """
     if identifier in METRICS:
         return METRICS[identifier]
@@ -57,7 +56,7 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
 
 
 def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
-    """A figure that another tool named: whether less or more of it is better, the tool does not say."""
+    """Return a figure of another tool, which does not state a better direction."""
     tool = external_figures.TOOLS[figure.tool]
     label = figure.name.replace("_", " ")
     return Metric(
@@ -72,7 +71,7 @@ def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
 
 
 def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
-    """Return the metric by which configurations are better or worse: what the specification says, or the workload's own."""
+    """Return the deciding metric: the specification's, or the workload's own."""
     stated = specification.get("deciding")
     if stated:
         return str(stated)
@@ -81,7 +80,7 @@ def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
 
 
 def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
-    """Return by identifier what can decide between configurations: every number with a better direction, the workload's first."""
+    """Return the possible deciding metrics by identifier, the workload's first."""
     figures = [
         Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures
     ]
@@ -90,7 +89,7 @@ def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
 
 
 def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
-    """Return why a metric cannot decide between configurations of ``workload``; empty where it can."""
+    """Return why a metric cannot decide for ``workload``; empty if it can."""
     choices = deciding_choices(workload)
     if identifier in choices:
         return ""
@@ -112,7 +111,7 @@ def is_metric(name: str) -> bool:
 
 
 def described(identifier: str) -> Metric:
-    """Return the description of a metric; one that no catalogue knows any more keeps its name and has no direction."""
+    """Return the description of a metric; an unknown one keeps its name, without unit."""
     try:
         return find(identifier)
     except KeyError:
@@ -120,7 +119,7 @@ def described(identifier: str) -> Metric:
 
 
 def in_order(identifiers: Iterable[str]) -> list[str]:
-    """Return metrics as readers expect them: the published table's six, the workloads' own, then the catalogue's order."""
+    """Return metrics in display order: headline, workload, catalogue."""
     shown = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
     order = {name: number for number, name in enumerate(shown)}
     own = order[""]
@@ -128,7 +127,7 @@ def in_order(identifiers: Iterable[str]) -> list[str]:
 
 
 def still_absent(not_available: Mapping[str, str], measured: Container[str]) -> dict[str, str]:
-    """Return why metrics are absent, without those that a twin on an ideal network has given since the trial ended."""
+    """Return reasons of absent metrics, without those that ideal-network runs add."""
     return {
         metric: reason for metric, reason in not_available.items() if metric not in FROM_TWINS or metric not in measured
     }

@@ -1,6 +1,6 @@
-"""The registered programs as a source of the registry of workloads.
+"""Registered programs as a source of the registry of workloads.
 
-Every value of a sweep asks for its workload, so a process keeps the programs that it read, and asks once a second whether they changed.
+A process caches them and checks once a second for changes, because every value of a sweep looks its workload up.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def programs() -> Mapping[str, WorkloadDefinition]:
 
 
 def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, ProgramDefinition]]:
-    """Leave out definitions that a newer Rankwire no longer accepts: one program must not take all others with it."""
+    """Skip definitions that this version of Rankwire does not accept."""
     for version, definition in rows:
         try:
             yield version, ProgramDefinition.model_validate(definition)
@@ -51,5 +51,5 @@ def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[i
 
 
 def forget() -> None:
-    """Read the programs again when they are next asked for."""
+    """Read the programs again at the next use."""
     _Kept.state, _Kept.looked_at = None, float("-inf")

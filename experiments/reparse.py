@@ -1,6 +1,7 @@
-"""Old outputs parsed again, after a parser was improved: figures of merit and tables change, everything that was measured stays.
+"""Parsing stored outputs again, after a parser was improved.
 
-A trial that FAILED because its parser refused the output is FINISHED when the parser reads it now.
+Figures of merit and tables change, measurements stay. A trial that failed because its parser refused the output is finished when the
+parser reads it now.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from experiments.workloads import Parsed
 
 @dataclass(slots=True)
 class Reparsed:
-    """What became of the trials: counts, and the sentence of each that the parser refuses (by trial)."""
+    """Counts of the trials, and the sentence of each refused one (by trial)."""
 
     changed: int = 0
     finished: int = 0
@@ -47,16 +48,15 @@ class Reparsed:
 
 
 def candidates() -> QuerySet[Trial]:
-    """Return the trials whose output a parser has read or refused. Published and imported results are never touched."""
+    """Return trials with a parsed or refused output, neither published nor imported."""
     refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=MEASURED_NAME))
     return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False, experiment__origin={})
 
 
 def reparse(trials: Iterable[Trial]) -> Reparsed:
-    """Parse the kept outputs of ``candidates()`` again, one transaction per trial; others are passed over.
+    """Parse the outputs of ``candidates()`` again, one transaction per trial.
 
-    A trial whose output the parser refuses now keeps what it had; but where people's own patterns and limits say that the run was
-    none, it no longer counts.
+    A trial whose output is refused now keeps its results, unless a user's own patterns or limits reject the run.
     """
     counts = Reparsed()
     for trial in trials:
@@ -94,7 +94,7 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
 
 
 def _refuse(trial: Trial, message: str) -> None:
-    """Fail a finished trial, and keep what was measured besides its figures beside its output."""
+    """Fail a finished trial; store its measurements with its output."""
     measurements: dict[str, dict[str, float]] = {}
     for scope, metric, value in trial.measurements.values_list("scope", "metric", "value"):
         if not metric.startswith((f"{trial.experiment.workload}.", "start_end_")):
@@ -131,7 +131,7 @@ def _workload(trial: Trial) -> workloads.WorkloadDefinition:
 
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
-    """Return standard output and the files that the run wrote; None where one of those that were kept is gone or was changed."""
+    """Return the output texts; None if a stored file is missing or changed."""
     kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
         texts = {a.name: a.content().decode(errors="replace") for a in kept if a.removed_at is None}

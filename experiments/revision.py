@@ -1,4 +1,4 @@
-"""Before an experiment changes: what a new version would do, what differs between versions, and how to ask for more points."""
+"""Revisions: previews of new versions, differences, and plans of further points."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITTEN: Final = {"link.bandwidth": BANDWIDTH, "link.delay": DURATION, "link.lo
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What making a specification the current version would do."""
+    """The effect of making a specification the current version."""
 
     version: int
     queued: int
@@ -44,7 +44,7 @@ class Revision:
 
 
 def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design) -> Revision:
-    """Return what ``experiment.revise(spec)`` would do, without doing it; ``plan`` is its design. Four queries."""
+    """Return the effect of ``experiment.revise(spec)`` in four queries."""
     old = experiment.spec
     moved = (spec.cluster, spec.capture) != (old.cluster, old.capture)
     trials = list(
@@ -74,7 +74,7 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[FieldChange]:
-    """Yield the fields that differ between two specifications, nested ones by their path."""
+    """Yield the fields that differ between two specifications, nested ones by path."""
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
@@ -87,7 +87,7 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any], prefix: 
 
 @dataclass(frozen=True, slots=True)
 class MorePoints:
-    """How to run points that were suggested: a specification with the new sizes (None: none is new), and further repetitions."""
+    """A specification with new points (None: none is new), and further repetitions."""
 
     spec: ExperimentSpec | None
     repetitions: Mapping[str, int]
@@ -96,10 +96,9 @@ class MorePoints:
 
 
 def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any], int]]) -> MorePoints | None:
-    """Return how to run ``points`` (parameters, repetitions); None where the sweep cannot take a new number of hosts alone,
-    or the design has grown too large for its cluster.
+    """Return how to run ``points`` (parameters, repetitions); None if impossible.
 
-    Repetitions belong to the specification as a whole, so single points get theirs as further trials of their configuration.
+    The sweep must accept new numbers of hosts, and the design must fit the cluster. Single points get repetitions as further trials.
     """
     spec = experiment.spec
     known = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
@@ -140,10 +139,9 @@ def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -
 
 
 def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], repetitions: int) -> MorePoints | None:
-    """Return how to run ``repetitions`` trials of one configuration, whichever parameters differ from those of the design;
-    None where its specification cannot say so.
+    """Return how to run trials of one configuration, or None.
 
-    The sweep becomes the list of its own points and the new one, so that no other combination is added.
+    The sweep becomes the list of its points and the new one, without other combinations.
     """
     spec = experiment.spec
     wanted = design.configuration_hash(experiment.workload, parameters)
@@ -161,7 +159,7 @@ def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], re
 
 
 def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> ExperimentSpec | None:
-    """The specification whose sweep lists ``rows``, of which the last one is new."""
+    """Return the specification whose sweep lists ``rows``, the last of them new."""
     *measured, new = rows
     swept = experiment.specification.get("sweep", {})
     added = [name for name in new if name not in swept and any(row.get(name) != new[name] for row in measured)]
@@ -176,16 +174,13 @@ def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> Expe
 
 
 def _written(name: str, value: Any) -> Any:
-    """A value as people write it, without loss."""
+    """Return a value as users write it, without loss."""
     dimension = _WRITTEN.get(name)
     return value if dimension is None or value is None else dimension.format(value)
 
 
 def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) -> int:
-    """Do what ``plan_points`` planned, in one transaction; return how many trials were queued.
-
-    Raise InvalidSpec, and queue nothing, when the cluster has too few hosts.
-    """
+    """Queue a plan in one transaction; return the count. Raise InvalidSpec."""
     experiment.require_editable()
     with transaction.atomic():
         experiment.wait_for_others()

@@ -1,7 +1,7 @@
-"""Figures that another tool measured and named: ``reframe.latency_s`` is ReFrame's ``latency``, in seconds. Pure.
+"""Figures of merit of other tools, such as ``reframe.latency_s``. Pure.
 
-Such a name must say its unit by itself, because no workload here defines the figure. Times, sizes and rates are brought to their base unit
-and end in it; any other unit follows ``_in_``, as in ``reframe.throughput_in_steps_per_day``.
+The name states the unit, because no workload defines the figure. Times, sizes and rates are converted to their base unit and end in it;
+any other unit follows ``_in_``, as in ``reframe.throughput_in_steps_per_day``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LONGEST: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class ForeignFigure:
-    """What the name of such a figure says."""
+    """Tool, name and unit of an external figure."""
 
     tool: str
     name: str
@@ -49,7 +49,7 @@ class ForeignFigure:
 
 
 def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
-    """Return the identifier of a figure and its value in the unit that the identifier says. Raise ValueError for a unit that none can."""
+    """Return the identifier and the converted value. Raise ValueError."""
     ending, factor = _unit(unit.strip())
     word = _word(name)
     if ending and len(short := word.removesuffix(f"_{_word(unit)}")) < len(word):
@@ -68,7 +68,7 @@ def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
 
 
 def described(identifier: str) -> ForeignFigure | None:
-    """Return what ``identifier`` says, or None where it is not of a tool that is known."""
+    """Return the figure that ``identifier`` names; None if its tool is unknown."""
     tool, _, name = identifier.partition(".")
     if tool not in TOOLS or not re.fullmatch(r"[A-Za-z0-9_]+", name):
         return None
@@ -86,7 +86,7 @@ def _word(text: str) -> str:
 
 
 def _unit(unit: str) -> tuple[str, float]:
-    """The end of the name and what a value is multiplied by."""
+    """Return the suffix of the name and the factor of the value."""
     if unit in ("", "1"):
         return "", 1.0
     if unit in _TIMES:

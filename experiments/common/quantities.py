@@ -1,4 +1,4 @@
-"""Quantities with units: what people write (``300 Mbit/s``, ``4 ms``, ``0.1 %``) to SI base values and back. Pure."""
+"""Quantities with units: text (``300 Mbit/s``) to base values and back. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A kind of quantity: the units people may write, each with its factor to the base unit."""
+    """A kind of quantity and the factor of each unit to its base unit."""
 
     name: str
     base: str
@@ -25,7 +25,7 @@ class Dimension:
     """Units used for output, largest first."""
 
     def parse(self, text: str | int | float) -> float:
-        """Return the value in the base unit. A bare number is in the base unit. Raise ValueError with a reader's sentence."""
+        """Return the value in the base unit; a bare number has it. Raise ValueError."""
         if not isinstance(text, str):
             # float() first: an int of thousands of digits cannot even be printed.
             text = _printed(text)
@@ -46,16 +46,16 @@ class Dimension:
 
     @property
     def pattern(self) -> str:
-        """What text looks like that ``parse`` reads, as a regular expression for JSON schemas; it may still be out of bounds."""
+        """Return a regular expression of the text that ``parse`` reads, for JSON schemas."""
         units = "|".join(map(re.escape, sorted(filter(None, self.units), key=len, reverse=True)))
         return rf"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{{1,2}})? ?({units})?$"
 
     def factor(self, unit: str) -> Decimal | None:
-        """Return how many base units one ``unit`` is; None for a unit of another kind."""
+        """Return the base units per ``unit``; None for a unit of another kind."""
         return self.units.get(unit, self.units.get(unit.lower()))
 
     def format(self, value: float) -> str:
-        """Return the value in the largest unit that keeps it at or above one, without loss."""
+        """Return the value in the largest unit that keeps it at or above one, exactly."""
         exact = Decimal(repr(value))
         unit = next((u for u in self.shown if abs(exact) >= self.units[u]), self.shown[-1])
         number = (exact / self.units[unit]).normalize()
@@ -104,7 +104,7 @@ DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
 
 
 def common_dimension(units: Iterable[str]) -> Dimension:
-    """Return the kind of quantity that has all of these units. Raise ValueError with a reader's sentence."""
+    """Return the kind of quantity with all of these units. Raise ValueError."""
     wanted = list(dict.fromkeys(units))
     for unit in wanted:
         if all(dimension.factor(unit) is None for dimension in DIMENSIONS):

@@ -1,4 +1,4 @@
-"""Arrays of numbers as PostgreSQL sends them in binary. Pure."""
+"""Arrays of numbers in PostgreSQL's binary format. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _LENGTH_BYTES: Final = 4
 
 
 def numbers_of(sent: bytes, count: int) -> npt.NDArray[np.float64]:
-    """Return the elements of ``count`` arrays of float8, of one length and without NULL, an array a row."""
+    """Return the elements of ``count`` equally long float8 arrays, one per row."""
     elements = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, _HEAD_BYTES:].reshape(count, -1, _ELEMENT_BYTES)
     return np.ascontiguousarray(elements[:, :, _LENGTH_BYTES:]).view(">f8")[:, :, 0].astype(np.float64)

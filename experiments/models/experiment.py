@@ -1,4 +1,4 @@
-"""Experiments: a versioned specification and the trials that answer it."""
+"""Experiments: a versioned specification and its trials."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ def specification_hash(spec: ExperimentSpec) -> str:
 
 
 def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
-    """Return the cluster that a specification asks for, which expands to ``plan``.
+    """Return the cluster of a specification that expands to ``plan``.
 
-    Raise InvalidSpec at its field when the cluster is unknown, switched off, set up wrong, has too few hosts, may not run so
-    many ranks or for so long, or cannot make the link.
+    Raise InvalidSpec if it is unknown, disabled or misconfigured, or cannot provide the hosts, ranks, time or link.
     """
     cluster = Cluster.require(spec.cluster)
     cluster.require_settings()
@@ -60,7 +59,7 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
 
 
 class Experiment(OfProject, models.Model):
-    """What is asked. ``specification`` is the current version; earlier ones are in ``versions``."""
+    """An experiment; ``specification`` is current, earlier ones are in ``versions``."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="experiments")
     slug = models.SlugField(max_length=100, unique=True)
@@ -100,17 +99,16 @@ class Experiment(OfProject, models.Model):
 
     @property
     def spec(self) -> ExperimentSpec:
-        """The current version as a checked specification. Published experiments have none."""
+        """Return the checked current specification. Published experiments have none."""
         return restore(self.specification)
 
     @classmethod
     def submit(
         cls, spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None
     ) -> Experiment:
-        """Store a checked specification with all its configurations and queued trials, in one transaction.
+        """Store a specification with its configurations and queued trials.
 
-        ``slug`` is a wish: it is made fit for an address, and numbered when it is taken in the project.
-        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
+        ``slug`` is normalised, and numbered if taken. One transaction. Raise InvalidSpec.
         """
         spec = design.pinned(spec)
         plan = design.expand(spec)
@@ -136,7 +134,7 @@ class Experiment(OfProject, models.Model):
         self.versions.create(number=self.version, author=author, **current)
 
     def _save_under_free_slug(self, wanted: str) -> None:
-        """Insert the row; when somebody else took the slug in the meantime, with the next one."""
+        """Insert the row; retry with the next slug if another user took it."""
         for attempt in range(1, _SLUG_ATTEMPTS + 1):
             self.slug = free_slug(wanted, self.project)
             try:
@@ -148,11 +146,10 @@ class Experiment(OfProject, models.Model):
                     raise
 
     def revise(self, spec: ExperimentSpec, *, author: Any = None) -> int:
-        """Make ``spec`` the current version and queue what it asks for beyond what was run; return how many trials that is.
+        """Make ``spec`` the current version and queue its new trials; return their count.
 
-        Nothing that was measured is lost: points that are no longer asked for stay, out of the design; when the cluster
-        or the capture changes, earlier trials stay as superseded attempts. Waiting trials make room for the new order.
-        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
+        Results stay: removed points leave the design, and a changed cluster or capture supersedes earlier trials. Waiting trials are
+        replaced in the new order. Raise InvalidSpec.
         """
         self.require_editable()
         spec = design.pinned(spec)
@@ -180,15 +177,15 @@ class Experiment(OfProject, models.Model):
             return queued
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
-        """By hash of the configuration: waiting repetitions that were asked for beyond those of the specification."""
+        """Return waiting further repetitions by configuration hash."""
         waiting = self.trials.filter(state=State.QUEUED, kind=Kind.MEASURED, repetition__gt=repetitions)
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
     def queue_further(self, repetitions: Mapping[str, int]) -> int:
-        """Queue so many repetitions more, by hash of the configuration, of those in the design; return how many that is.
+        """Queue further repetitions by configuration hash; return the count.
 
-        Raise InvalidSpec when the cluster has too few hosts.
+        Raise InvalidSpec if the cluster has too few hosts.
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
@@ -214,21 +211,21 @@ class Experiment(OfProject, models.Model):
         return queued
 
     def add_repetitions(self, count: int, *, author: Any = None) -> int:
-        """Ask for ``count`` more repetitions of every configuration, as a new version; return how many trials were queued."""
+        """Add ``count`` repetitions of every configuration; return the queued trials."""
         with transaction.atomic():
             self.wait_for_others()
             changed = {**self.specification, "repetitions": self.spec.repetitions + count}
             return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
-        """Begin a change, inside a transaction: others of this experiment wait until it is committed, and it starts from theirs."""
+        """Lock and reload the row inside a transaction."""
         # No key: workers store new attempts meanwhile, which refer to this row.
         self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
 
     def rerun_failed(self) -> int:
-        """Queue a new attempt for every trial of the design that ended without a result; return how many there were.
+        """Queue a new attempt of every trial without a result; return the count.
 
-        Raise StaleTrial when somebody else started one of them again in the meantime.
+        Raise StaleTrial if another user did so in the meantime.
         """
         self.require_editable()
         with transaction.atomic():
@@ -244,8 +241,9 @@ class Experiment(OfProject, models.Model):
         self.priority = priority
 
     def hold_remaining(self, trial: Any) -> None:
-        """Keep the waiting trials from starting after ``trial`` has failed, if all of them are likely to fail for the same reason: no trial
-        of its program has ever finished, or the last ones failed with the same message. Part of the caller's transaction.
+        """Hold the waiting trials after a failure that is likely to repeat.
+
+        That is: no trial of the program has finished, or the last ones failed with one message. Part of the caller's transaction.
         """
         if not self.trials.filter(state=State.QUEUED).exists():
             return
@@ -253,7 +251,7 @@ class Experiment(OfProject, models.Model):
             type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
 
     def _runs_new_program(self, trial: Any) -> bool:
-        """Return whether a trial runs a program of the user of which no trial has finished."""
+        """Return whether a trial runs a user's program of which no trial has finished."""
         parameters = trial.configuration.parameters
         workload = workloads.find(self.workload, parameters)
         if workload is None or not workload.brought:
@@ -263,7 +261,7 @@ class Experiment(OfProject, models.Model):
         return not finished.exists()
 
     def _fails_repeatedly(self) -> bool:
-        """Return whether the last trials failed with one message, and not because of their configuration.
+        """Return whether the last trials failed with one message, whatever configuration.
 
         That is: their program did not start, they had several configurations, or no trial of the experiment has finished.
         """
@@ -281,7 +279,7 @@ class Experiment(OfProject, models.Model):
         type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
 
     def go_on(self) -> int:
-        """Let the waiting trials start whatever the first ones do; return how many wait."""
+        """Let the waiting trials start despite failures; return their count."""
         self.require_editable()
         type(self).objects.filter(pk=self.pk).update(hold=Hold.RELEASED)
         self.hold = Hold.RELEASED
@@ -289,14 +287,14 @@ class Experiment(OfProject, models.Model):
 
     @property
     def why_held(self) -> str:
-        """Why the waiting trials do not start, as the trial that failed says; empty when they do."""
+        """Return the message of the failed trial that holds the others; empty if none."""
         if self.hold != Hold.HELD:
             return ""
         failed = self.trials.filter(state__in=FAILED).order_by("-ended_at").first()
         return failed.message if failed is not None else "Its first trial failed."
 
     def hold_back_all_but_first(self) -> int:
-        """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""
+        """Cancel all waiting trials but the first measured one; return the count."""
         self.require_editable()
         first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]
         waiting = self.trials.filter(state=State.QUEUED).exclude(pk__in=first)
@@ -305,10 +303,7 @@ class Experiment(OfProject, models.Model):
         )
 
     def add_design(self, plan: design.Design) -> int:
-        """Bring configurations and trials in line with ``plan``: add what is missing, mark what it no longer asks for.
-
-        Return how many trials were queued.
-        """
+        """Apply ``plan`` to configurations and trials; return the queued trials."""
         self.require_editable()
         from_hash = self._add_configurations(plan)
         trials = self._queued_trials(plan, from_hash)
@@ -365,11 +360,11 @@ class Experiment(OfProject, models.Model):
 
     @property
     def is_imported(self) -> bool:
-        """Whether it came from another installation or from files: its trials were not run here, and none ever are."""
+        """Return whether it was imported: its trials did not run here."""
         return bool(self.origin)
 
     def require_editable(self) -> None:
-        """Raise ReadOnly for published and for imported results."""
+        """Raise ReadOnly for published and imported results."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results; clone it to run your own")
         if self.is_imported:
@@ -377,7 +372,7 @@ class Experiment(OfProject, models.Model):
 
     @contextmanager
     def while_idle(self, advice: str) -> Iterator[None]:
-        """Change the experiment as a whole in a transaction. Raise ReadOnly for published results, StaleTrial while trials wait or run."""
+        """Change an idle experiment in a transaction. Raise ReadOnly, StaleTrial."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results, which stay where they are")
         with transaction.atomic():
@@ -387,18 +382,16 @@ class Experiment(OfProject, models.Model):
             yield
 
     def move_to(self, project: Project) -> None:
-        """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
-        they were let in by the quotas of the project that it is in.
+        """Move to another project. Raise StaleTrial while trials are unfinished.
+
+        The quotas of the current project admitted them.
         """
         with self.while_idle("it can be moved when they are over"):
             self.project = project
             self.save(update_fields=["project"])
 
     def archive(self) -> None:
-        """Take the experiment out of the lists; it stays under its address, and its trials count.
-
-        Raise ReadOnly for published results, StaleTrial while trials wait or run.
-        """
+        """Hide the experiment from lists. Raise ReadOnly, StaleTrial."""
         with self.while_idle("it can be archived when they are over"):
             self.archived_at = timezone.now()
             self.save(update_fields=["archived_at"])
@@ -408,10 +401,7 @@ class Experiment(OfProject, models.Model):
         self.save(update_fields=["archived_at"])
 
     def retag(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, author: Any = None) -> bool:
-        """Add and remove tags, as a new version that queues no trial; return whether any tag changed.
-
-        Raise ReadOnly for published and imported results.
-        """
+        """Change tags as a new version; return whether any changed. Raise ReadOnly."""
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
@@ -428,7 +418,7 @@ class Experiment(OfProject, models.Model):
             return True
 
     def cancel(self) -> int:
-        """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
+        """Cancel all unfinished trials, running ones within seconds; return the count."""
         self.require_editable()
         self.release_hold()
         with transaction.atomic():
@@ -440,9 +430,9 @@ class Experiment(OfProject, models.Model):
         return cancelled
 
     def note_end(self) -> None:
-        """Store the event that the experiment ended, if no trial is left, as the last statement of a transaction that ended some.
+        """Store the end event, as the last statement of a transaction that ended trials.
 
-        Trials that run later make it end once more. An experiment of which all trials were cancelled stores no event.
+        Trials that run later end it again. An experiment of cancelled trials alone stores no event.
         """
         # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
         with connection.cursor() as cursor:
@@ -455,16 +445,16 @@ class Experiment(OfProject, models.Model):
             Event.note(Event.Kind.ENDED, f"{self.pk}:{newest}", experiment=self)
 
     def note_imported(self) -> None:
-        """Store the event that the experiment, or trials of it, were imported."""
+        """Store the event of an import."""
         newest = self.trials.aggregate(pk=models.Max("pk"))["pk"]
         Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
 
 
 def free_slug(wanted: str, project: Project) -> str:
-    """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has.
+    """Return ``wanted``, or the first free of ``wanted-2``, ``wanted-3`` ...
 
-    Outside of the default project the project's name stands before it, with two hyphens, which no wish has: a number tells that a
-    name is taken, and only to people who may see by which experiment.
+    Outside the default project the project's name precedes it with two hyphens, so that a number reveals no experiment of another
+    project.
     """
     if project.slug != DEFAULT_PROJECT:
         wanted = f"{project.slug}--{wanted}"

@@ -1,4 +1,4 @@
-"""Whose turn it is: projects by what they used lately, the experiments of a project by their priority and age."""
+"""Fair share: projects by recent use, then experiments by priority and age."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from experiments.models.usage import machine_hours, used_lately
 
 
 def in_turn(cluster_id: int, held: Iterable[tuple[int, float]]) -> list[int]:
-    """Return the experiments (keys) whose trials may start on a cluster now, the next one first.
+    """Return the keys of experiments that may start on a cluster, the next one first.
 
-    Those of a project that has used up its machine-hours of the month wait. ``held`` is as in `standings`.
+    Projects that used up their monthly machine-hours wait. ``held`` is as in `standings`.
     """
     waiting = apps.get_model("experiments", "Trial")._default_manager.filter(cluster=cluster_id, state=State.QUEUED)
     experiments = Experiment.objects.filter(pk__in=waiting.values("experiment")).exclude(hold=Hold.HELD)
@@ -26,10 +26,9 @@ def in_turn(cluster_id: int, held: Iterable[tuple[int, float]]) -> list[int]:
 
 
 def standings(projects: Iterable[int], held: Iterable[tuple[int, float]]) -> Mapping[int, float]:
-    """Return what each of these projects (keys) used lately, in machine-seconds, without those whose month is used up.
+    """Return the recent machine-seconds of projects within their monthly quota.
 
-    ``held`` are the projects of the active trials, each with the machine-seconds that its trial has held; it is iterated
-    only if several projects compete.
+    ``held`` has the project and held machine-seconds of each active trial; it is read only if several projects compete.
     """
     today = timezone.now().date()
     hours = machine_hours(list(projects), today)

@@ -1,4 +1,4 @@
-"""Measurements: the values of catalogued metrics and figures of merit, as rows, and once more as one array for each trial."""
+"""Measurements: values of metrics and figures of merit, as rows and as arrays."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from experiments.traffic import TRAFFIC
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
     def counted(self, *kinds: Kind) -> MeasurementQuerySet:
-        """The values of the trials that statistics are made of (of trials of ``kinds``, where they are not the measured ones)."""
+        """Return the values of counted trials (of ``kinds``, if given)."""
         return self.filter(counted("trial__", *kinds) & ~excluded_as_disturbed("trial__"))
 
     def in_statistics(self) -> MeasurementQuerySet:
-        """What enters statistics: without the traffic of flagged captures, of which only the times count."""
+        """Leave out the traffic of flagged captures, of which only the times count."""
         about_traffic = Q(metric__in=TRAFFIC) | Q(scope=Measurement.Scope.MPI)
         return self.exclude(Q(trial__trust__in=FLAGGED) & about_traffic)
 
 
 class Measurement(models.Model):
-    """The value of one metric for one trial, over all traffic or over MPI traffic only."""
+    """The value of one metric of one trial, over all traffic or MPI traffic."""
 
     class Scope(models.TextChoices):
         ALL = "all", "All traffic"
@@ -54,7 +54,7 @@ class Measurement(models.Model):
 
     @classmethod
     def rows(cls, trial_id: int, values: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
-        """Return the rows of ``values`` (by scope and metric) of a trial, and the reason for each that is not a finite number."""
+        """Return unsaved rows of ``values``, and the reasons of non-finite ones."""
         rows: list[Measurement] = []
         not_finite: dict[str, str] = {}
         for scope, by_metric in values.items():
@@ -67,7 +67,7 @@ class Measurement(models.Model):
 
 
 class ValueNames(models.Model):
-    """What stands in the arrays of many trials, in this order: each a scope, a blank and a metric."""
+    """The names of array elements: scope, blank, metric."""
 
     # Not unique: two trials that are the first of their kind at the same moment both store it, and neither waits.
     digest = models.CharField(max_length=32, db_index=True)
@@ -78,10 +78,9 @@ class ValueNames(models.Model):
 
 
 class TrialValues(models.Model):
-    """Every measurement of a trial in one row, which who reads all of many trials reads.
+    """All measurements of a trial in one row, for bulk reads.
 
-    Triggers of PostgreSQL (migration 0026) write it with every change of measurements, so that no path of the program can forget
-    it. It is never written from Python.
+    Triggers (migration 0026) write it with every change of measurements; Python never does.
     """
 
     trial = models.OneToOneField(
@@ -98,14 +97,14 @@ class TrialValues(models.Model):
 
     @classmethod
     def wrong(cls) -> list[int]:
-        """Return the trials whose array is not what their measurements say: none, unless somebody changed tables by hand."""
+        """Return the trials whose array differs from their measurements."""
         with connection.cursor() as cursor:
             cursor.execute(_WRONG)
             return [number for (number,) in cursor.fetchall()]
 
     @classmethod
     def gather(cls, trials: Sequence[int]) -> None:
-        """Write the arrays of these trials anew, where triggers were off."""
+        """Write the arrays of these trials again, after changes without triggers."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT experiments_gather_values(%s)", [list(trials)])
 

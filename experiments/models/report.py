@@ -1,4 +1,4 @@
-"""Reports: pages of Markdown with pinned parts of experiments, each version kept."""
+"""Reports: Markdown pages with parts of experiments, in versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_TEXT: Final = 200_000
 
 
 class Report(OfProject, models.Model):
-    """A page that members of its project read, and its submitters and maintainers write. ``version`` is the number of the newest."""
+    """A page of a project; ``version`` is the number of the newest."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="reports")
     title = models.CharField(max_length=LONGEST_TITLE)
@@ -41,7 +41,7 @@ class Report(OfProject, models.Model):
     def write(
         cls, project: Project, title: str, text: str, frozen: dict[str, Any], *, by: Any, note: str = ""
     ) -> Report:
-        """Store a report with its first version. ``frozen`` holds the data of its frozen parts."""
+        """Store a report with its first version; ``frozen`` is the data of frozen parts."""
         with transaction.atomic():
             report = cls.objects.create(project=project, title=title, owner=by)
             report.versions.create(number=1, title=title, text=text, frozen=frozen, author=by, note=note)
@@ -51,7 +51,7 @@ class Report(OfProject, models.Model):
     def revise(
         self, title: str, text: str, frozen: dict[str, Any], *, by: Any, base: int, note: str = ""
     ) -> ReportVersion:
-        """Store a version that was written from version ``base``. Raise ReportChanged where a newer one came in between."""
+        """Store a version based on version ``base``. Raise ReportChanged for a newer one."""
         with transaction.atomic():
             # Two who save at once take turns: the second finds the version of the first.
             current = Report.objects.select_for_update().get(pk=self.pk)
@@ -69,7 +69,7 @@ class Report(OfProject, models.Model):
         return version
 
     def restore(self, number: int, *, by: Any) -> ReportVersion:
-        """Make an earlier version the newest one, as a version of its own, with the data that was frozen with it."""
+        """Make an earlier version the newest, with its frozen data."""
         earlier = self.versions.get(number=number)
         note = f"Version {number} again"
         return self.revise(earlier.title, earlier.text, earlier.frozen, by=by, base=self.version, note=note)
@@ -84,7 +84,7 @@ class Report(OfProject, models.Model):
 
 
 class ReportVersion(models.Model):
-    """A report as somebody saved it. It never changes."""
+    """A saved version of a report. It never changes."""
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Trials: the state machine of one run. Every change of state is a named method, and every one is a conditional UPDATE."""
+"""Trials: the state machine of one run. Every transition is a conditional UPDATE."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FROM: Final[dict[State, tuple[State, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """Everything that a finished trial adds to the repository. ``measurements`` maps scope -> metric id -> value."""
+    """The result of a finished trial; ``measurements``: scope -> metric id -> value."""
 
     measurements: Mapping[str, Mapping[str, float]]
     not_available: Mapping[str, str]
@@ -75,29 +75,29 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         return self.filter(state__in=ACTIVE)
 
     def startable(self) -> TrialQuerySet:
-        """The waiting ones that nothing holds."""
+        """Return the waiting trials that are not on hold."""
         return self.filter(state=State.QUEUED, cluster__enabled=True).exclude(experiment__hold=Hold.HELD)
 
     def current(self) -> TrialQuerySet:
-        """What the current version asks for, without the attempts that a newer attempt replaced."""
+        """Return the trials of the current design, without replaced attempts."""
         return self.filter(superseded=False, configuration__in_design=True)
 
     def counted(self) -> TrialQuerySet:
-        """The trials that statistics are made of."""
+        """Return the trials in statistics."""
         return self.filter(counted() & ~excluded_as_disturbed())
 
     def flagged(self) -> TrialQuerySet:
-        """The counted trials whose traffic enters no statistics."""
+        """Return the counted trials whose traffic is not in statistics."""
         return self.counted().filter(trust__in=FLAGGED)
 
     def without_result(self) -> TrialQuerySet:
-        """The trials that ended and measured nothing."""
+        """Return the trials that ended without a result."""
         return self.current().filter(state__in=WITHOUT_RESULT)
 
     def next_waiting(self, cluster_id: int, rather: int | None = None) -> Trial | None:
-        """Lock and return, inside a transaction, the next trial of a cluster, past those that others have locked.
+        """Lock and return the next unlocked trial of a cluster, or None.
 
-        One of the experiment with the key ``rather`` comes first: hosts are held for it.
+        The experiment with the key ``rather`` comes first: hosts are allocated to it.
         """
         startable = self.startable().filter(cluster=cluster_id)
         for experiment_id in sorted(in_turn(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather):
@@ -107,7 +107,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         return None
 
     def held_machine_s(self) -> Iterator[tuple[int, float]]:
-        """Yield the project (key) of each active trial and the machine-seconds that the trial has held."""
+        """Yield the project (key) and held machine-seconds of each active trial."""
         now = timezone.now()
         for trial in self.active().select_related("experiment", "cluster", "configuration"):
             if trial.preparing_at is not None:
@@ -116,7 +116,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
                 yield trial.experiment.project_id, trial.machines * held_s
 
     def queue_attempts(self) -> int:
-        """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
+        """Queue new attempts in this transaction; return the count. Raise StaleTrial."""
         ended = list(self.order_by().values(*_REPEATED, "pk", "attempt", current_version=F("experiment__version")))
         over = Trial.objects.filter(pk__in=[row["pk"] for row in ended], superseded=False)
         if over.exclude(state__in=UNFINISHED).update(superseded=True) != len(ended):
@@ -134,7 +134,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         return len(ended)
 
     def cancel(self) -> int:
-        """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
+        """Cancel waiting trials, request the stop of active ones; return the count."""
         waiting = self.filter(state=State.QUEUED).update(
             state=State.CANCELLED, ended_at=Now(), message="Cancelled before it started."
         )
@@ -219,13 +219,13 @@ class Trial(models.Model):
 
     @property
     def machines(self) -> int:
-        """The number of machines that it holds. Virtual hosts are one machine: the one that they run on."""
+        """Return the number of machines it holds; virtual hosts are one machine."""
         is_virtual = self.cluster is not None and self.cluster.traits.on_this_machine
         return 1 if is_virtual else self.configuration.hosts
 
     @classmethod
     def repeats_among(cls, trials: Sequence[Trial]) -> set[int]:
-        """Return the keys of the trials that repeat a disturbed earlier attempt, which stays.
+        """Return the keys of trials that repeat a disturbed attempt.
 
         One query; none if all are first attempts.
         """
@@ -239,9 +239,9 @@ class Trial(models.Model):
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
-        """Claim the next waiting trial of a cluster by its fair share, ``rather`` of this experiment, with its hosts.
+        """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
-        Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
+        Return None if no trial waits, the hosts are taken, or the cluster is disabled.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
@@ -269,7 +269,7 @@ class Trial(models.Model):
         return True
 
     def certify(self, certificate: Mapping[str, Any]) -> None:
-        """Keep what the link was measured to be, also when the trial is refused for it."""
+        """Store the link certificate, also if the trial is refused for it."""
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state=State.PREPARING)
         if not mine.update(certificate=storable(certificate)):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
@@ -278,18 +278,18 @@ class Trial(models.Model):
     def start_running(
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
     ) -> None:
-        """The hosts are ready and the launch command starts now. A trial that fails keeps its ``environment`` too."""
+        """Record the launch; a trial that fails keeps its ``environment``."""
         known = Environment.store(storable(environment)) if environment else None
         self._move(
             State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=known
         )
 
     def start_analysing(self) -> None:
-        """The launch command ended well; its capture and output are read now."""
+        """Record that the launch command ended well."""
         self._move(State.ANALYSING, analysing_at=Now())
 
     def finish(self, result: TrialResult, *, may_repeat: bool = False) -> Trial | None:
-        """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all.
+        """Store the result in one transaction.
 
         If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
@@ -307,7 +307,7 @@ class Trial(models.Model):
         return repeat
 
     def finish_after_all(self, result: TrialResult) -> None:
-        """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
+        """Finish a failed trial whose output can be parsed now."""
         with transaction.atomic():
             rows, fields = self._columns(result)
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
@@ -330,9 +330,9 @@ class Trial(models.Model):
         }
 
     def fail_after_all(self, message: str, measured: Artifact) -> None:
-        """A finished trial whose output is not that of a good run, by patterns or limits that came later: it no longer counts.
+        """Fail a finished trial whose output newer patterns or limits reject.
 
-        ``measured`` holds what is deleted here, for the day on which it is read in yet another way.
+        ``measured`` stores the deleted results for a later parser.
         """
         with transaction.atomic():
             finished = type(self).objects.filter(pk=self.pk, state=State.FINISHED)
@@ -345,15 +345,15 @@ class Trial(models.Model):
         self.refresh_from_db()
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
-        """An expected failure, in a sentence for the reader."""
+        """Fail with a message for users."""
         self._end_without_result(State.FAILED, artifacts, message=message)
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
-        """A surprise: the traceback is kept for whoever mends it."""
+        """Fail with an unexpected error and its traceback."""
         self._end_without_result(State.ERRORED, artifacts, message=message, traceback=traceback)
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
-        """The worker stopped this trial because somebody asked for it."""
+        """Record that the worker stopped the trial as requested."""
         self._end_without_result(State.CANCELLED, artifacts, message="Cancelled while it ran.")
 
     def _end_without_result(self, state: State, artifacts: Sequence[Artifact], **fields: Any) -> None:
@@ -366,7 +366,7 @@ class Trial(models.Model):
             self.experiment.note_end()
 
     def cancel(self) -> int:
-        """Cancel this trial, at once or (while it runs) within seconds. Return 1 when there was something to cancel."""
+        """Cancel at once, or within seconds while it runs. Return 1 if it was unfinished."""
         with transaction.atomic():
             cancelled = type(self).objects.filter(pk=self.pk).cancel()
             if cancelled:
@@ -374,7 +374,7 @@ class Trial(models.Model):
         return cancelled
 
     def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
-        """Show that the worker lives; return whether somebody asked to stop. Raise StaleTrial when the trial is no longer ours."""
+        """Store a heartbeat; return whether a stop is requested. Raise StaleTrial."""
         fields: dict[str, Any] = {} if progress is None else {"progress": storable(progress)}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE)
         if not mine.update(beats=F("beats") + 1, **fields):
@@ -382,9 +382,9 @@ class Trial(models.Model):
         return mine.filter(cancel_requested_at__isnull=False).exists()
 
     def record_missed_heartbeat(self, patience: int = MISSED_ROUNDS_UNTIL_LOST) -> bool:
-        """Count a round of the reaper without a beat; return whether it was one of ``patience`` or more in a row.
+        """Count a reaper round without heartbeat; return whether it is the last allowed.
 
-        Rounds and beats are counted, not timed, so that a step of the clock loses no trial.
+        Rounds are counted, not timed: a step of the clock loses no trial.
         """
         mine = type(self).objects.filter(pk=self.pk, state__in=ACTIVE)
         if mine.exclude(reaper_beats=F("beats")).update(reaper_beats=F("beats"), reaper_rounds=0):
@@ -393,7 +393,7 @@ class Trial(models.Model):
         return mine.filter(reaper_rounds__gte=patience).exists()
 
     def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
-        """The worker is gone: free the hosts, and queue a new attempt when the experiment allows one. Return the new attempt."""
+        """End a trial of a dead worker; return its new attempt, if one is allowed."""
         with transaction.atomic():
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
@@ -404,10 +404,10 @@ class Trial(models.Model):
             return None
 
     def requeue(self, reason: str = "") -> bool:
-        """Queue an active trial again without counting an attempt: its worker or its hosts end, and the trial is not at fault.
+        """Queue an active trial again without counting an attempt.
 
-        The ``reason`` is its message until it is claimed again. Return False, and change nothing, if it is over, claimed
-        by another worker, or to be cancelled.
+        Its worker or hosts end, and the trial is not at fault. ``reason`` is its message until the next claim. Return False if it is
+        over, claimed by another worker, or to be cancelled.
         """
         fresh: dict[str, Any] = {
             **dict.fromkeys(("preparing_at", "running_at", "analysing_at", "certificate", "environment")),
@@ -436,7 +436,7 @@ class Trial(models.Model):
         return lost <= int(self.experiment.specification.get("retries", 1))
 
     def next_attempt(self) -> Trial:
-        """Return an unsaved row for this trial once more."""
+        """Return an unsaved new attempt."""
         last = self._same_repetition().aggregate(last=models.Max("attempt"))["last"] or self.attempt
         same = {name: getattr(self, name) for name in _REPEATED}
         return type(self)(**same, version=self.experiment.version, attempt=last + 1)
@@ -445,7 +445,7 @@ class Trial(models.Model):
         return type(self).objects.filter(**{name: getattr(self, name) for name in _REPETITION})
 
     def queue_attempt(self) -> Trial:
-        """Queue this trial once more; the new attempt replaces it from now on."""
+        """Queue a new attempt, which replaces this one. Raise StaleTrial."""
         self.experiment.require_editable()
         with transaction.atomic():
             current = type(self).objects.filter(pk=self.pk, superseded=False)
@@ -460,11 +460,10 @@ class Trial(models.Model):
             return attempt
 
     def _queue_repeat(self) -> Trial | None:
-        """Queue a disturbed trial once more, last in the order of its experiment, inside the transaction that ends it.
+        """Queue a repeat of a disturbed trial, last in order, when it ends.
 
-        The disturbed trial stays, and the design keeps its number of repetitions. Return None if the specification wants no
-        repeat, the trial was cancelled or left the design, or its repetition has another trial: each has one repeat at most.
-        The caller holds the lock of the experiment.
+        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, or its
+        repetition has another trial. The caller holds the lock of the experiment.
         """
         is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
         is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
@@ -489,7 +488,7 @@ class Trial(models.Model):
         self.refresh_from_db()
 
     def _end(self, to: State, **fields: Any) -> None:
-        """Move to a final state and free the hosts, inside the caller's transaction."""
+        """Move to a final state and release the hosts, in the caller's transaction."""
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
         self._charge()

@@ -1,4 +1,4 @@
-"""What projects used of the machines, day by day: what turns are given by, and what the quota of a month is held against."""
+"""Machine use of projects per day, for fair share and quotas."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HALF_LIFE_DAYS: Final = 1.0
 
 
 class Usage(models.Model):
-    """Seconds of machines that the trials of a project held and that ended on one day.
+    """Machine-seconds of a project's trials that ended on one day.
 
-    Virtual hosts are one machine: the one that they are made of.
+    Virtual hosts are one machine.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="usage")
@@ -36,15 +36,15 @@ class Usage(models.Model):
 
     @classmethod
     def charge(cls, project_id: int, day: date, machine_s: float) -> None:
-        """Add the machine-seconds of a trial that ended on ``day``, inside the transaction of its end."""
+        """Add the machine-seconds of a trial that ended on ``day``."""
         usage, _ = cls.objects.get_or_create(project_id=project_id, day=day)
         cls.objects.filter(pk=usage.pk).update(machine_s=F("machine_s") + machine_s)
 
 
 def used_lately(projects: Collection[int], held: Iterable[tuple[int, float]], today: date) -> dict[int, float]:
-    """Return the decayed machine-seconds of each of these projects; one query.
+    """Return the decayed machine-seconds of each project; one query.
 
-    ``held`` are the projects of the active trials, each with the machine-seconds that its trial has held.
+    ``held`` has the project and held machine-seconds of each active trial.
     """
     used = dict.fromkeys(projects, 0.0)
     # Beyond two weeks less than a ten-thousandth is left.
@@ -58,10 +58,7 @@ def used_lately(projects: Collection[int], held: Iterable[tuple[int, float]], to
 
 
 def machine_hours(projects: Collection[int], today: date) -> dict[int, tuple[float, int]]:
-    """Return the machine-hours that each of these projects used in the last 30 days, and the most it may use; one query.
-
-    0 is without limit.
-    """
+    """Return machine-hours of 30 days and their maximum (0: none); one query."""
     lately = Sum("usage__machine_s", filter=Q(usage__day__gt=today - MONTH), default=0.0)
     rows = (
         Project.objects.filter(pk__in=projects)

@@ -1,4 +1,4 @@
-"""What faces read of the repository. Here what is asked most: experiments, their progress, their counted values."""
+"""Read access to the repository. The most used selectors are exported here."""
 
 from experiments.selectors.designs import varying as swept_parameters
 from experiments.selectors.experiments import (

@@ -1,4 +1,4 @@
-"""What the links of trials were measured to be, by the parameters that asked for them, and how far trials may be believed."""
+"""Certified links of trials and the trust in their captures, by configuration."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _ROWS: Final = {**QUANTITIES, BURST: "burst"}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The worst trust of a configuration's counted trials; whether all of their links were as asked (None: never measured)
-    and what those links achieved, link parameter -> median in its base unit."""
+    """The worst trust of a configuration's counted trials, and their links.
+
+    ``link_kept``: whether all links were as requested (None: not measured). ``achieved``: link parameter -> median in its base unit.
+    """
 
     trust: str
     link_kept: bool | None
@@ -36,7 +38,7 @@ class Standing:
 
 
 def standings(configurations: Collection[int]) -> dict[int, Standing]:
-    """Return configuration -> standing for those that have counted trials. One query."""
+    """Return the standing of each configuration with counted trials. One query."""
     trials = Trial.objects.counted().filter(configuration__in=configurations)
     rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
     for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):
@@ -51,7 +53,7 @@ def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
 
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return link parameter -> achieved value in its base unit: the median over the certificates."""
+    """Return the achieved link parameters, in base units: medians of certificates."""
     return _medians(map(achieved, certificates))
 
 
@@ -64,7 +66,7 @@ def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:
-    """Return link parameter -> achieved value of one certificate, the mean over its directions."""
+    """Return the achieved link parameters of one certificate: means over directions."""
     by_name: dict[str, list[float]] = defaultdict(list)
     for row in certificate.get("rows", ()):
         name = next((parameter for parameter, quantity in _ROWS.items() if quantity == row["quantity"]), None)

@@ -1,5 +1,4 @@
-"""What is compared: two to eight trials, configurations or experiments, with the trials that their values come from, and the points
-that all of them have."""
+"""Members of a comparison: two to eight trials, configurations or experiments."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ Names = tuple[str, ...]
 
 @dataclass(slots=True)
 class Member:
-    """One side of a comparison. ``token`` names it in addresses: ``e:slug``, ``c:key`` or ``t:key``."""
+    """One side of a comparison. ``token`` in URLs: ``e:slug``, ``c:key`` or ``t:key``."""
 
     token: str
     label: str
@@ -48,12 +47,12 @@ class Member:
         return self.counted.get(configuration.pk, []) if configuration else []
 
     def flagged_at(self, names: Names, point: Point) -> int:
-        """How many of them have their traffic left out."""
+        """Return the number of trials at a point whose traffic is excluded."""
         return sum(trial.trust in FLAGGED for trial in self.trials_at(names, point))
 
 
 def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
-    """Return what ``user`` may see under these tokens, each with a letter and its configurations. Raise CannotCompare."""
+    """Return the visible members of these tokens, labelled. Raise CannotCompare."""
     if not FEWEST <= len(tokens) <= MOST:
         raise CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
     slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
@@ -95,7 +94,7 @@ def _parsed(token: str) -> tuple[str, str]:
 
 
 def _load_designs(members: Sequence[Member]) -> None:
-    """Give the experiments their configurations, in one query."""
+    """Load the configurations of whole experiments in one query."""
     whole = {m.experiment.pk: m for m in members if m.token.startswith("e:")}
     if whole:
         for row in Configuration.objects.filter(experiment__in=list(whole), in_design=True):
@@ -103,7 +102,7 @@ def _load_designs(members: Sequence[Member]) -> None:
 
 
 def load_trials(members: Sequence[Member]) -> None:
-    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
+    """Load the trials of all members in one query; a chosen trial represents itself."""
     keys = {c.pk for m in members for c in m.configurations}
     own_trials = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED)
     rows = own_trials.annotate(is_excluded=excluded_as_disturbed()).only(
@@ -129,7 +128,7 @@ def _hashable(value: Any) -> Any:
 
 
 def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
-    """Return the parameters that any experiment sweeps and the points over them that all members have, in the first's order."""
+    """Return the swept parameters and the points that all members have, in order."""
     swept: list[str] = []
     for member in members:
         values: dict[str, set[str]] = defaultdict(set)

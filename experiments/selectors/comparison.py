@@ -1,7 +1,7 @@
-"""Trials, configurations and experiments side by side, whatever project they belong to: what was set, on what it ran, what came out.
+"""Comparison of trials, configurations and experiments of any project.
 
-Experiments are paired by the values of every parameter that any of them sweeps, so that never two different configurations
-are pooled in one column; what is compared is one point that all members have.
+Experiments are paired by the values of every parameter that any of them sweeps: different configurations are never pooled. One common
+point is compared in full.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Changed = dict[Point, list[Comparison | None]]
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric: a summary per member (None where it was not measured), and each other member against the baseline."""
+    """A metric with a summary per member (None: not measured), against the baseline."""
 
     metric: str
     label: str
@@ -48,23 +48,23 @@ class MetricRow:
 
     @property
     def measured_by(self) -> tuple[int, ...]:
-        """Places of the members that have values of it."""
+        """Return the indexes of the members with values."""
         return tuple(place for place, summary in enumerate(self.summaries) if summary is not None)
 
     @property
     def compared(self) -> bool:
-        """Whether any member could be held against the baseline."""
+        """Return whether any member could be compared with the baseline."""
         return any(comparison is not None for comparison in self.against)
 
     @property
     def same(self) -> bool:
-        """Whether every counted trial of every member gave one and the same number."""
+        """Return whether all counted trials of all members have the same value."""
         return len({end for s in self.summaries if s for end in (s.minimum, s.maximum)}) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The answer. ``points`` are those that all members have, ``at`` is the chosen one, over the parameters ``names``."""
+    """The result of a comparison: common ``points`` over ``names``, and one ``at``."""
 
     members: list[Member]
     baseline: Member
@@ -81,16 +81,16 @@ class Compared:
 
     @property
     def drawn(self) -> list[str]:
-        """Metrics worth a chart: the baseline and another have values at a common point, and these are not one number everywhere."""
+        """Return metrics worth a chart: comparable with the baseline and not constant."""
         return list(_drawn(self.series, self.members.index(self.baseline)))
 
     @property
     def deciding(self) -> str | None:
-        """The metric that the comparison is answered by: what decides for a workload, where it can be compared."""
+        """Return the deciding metric, or the first comparable one."""
         return next(iter(self.drawn), None)
 
     def is_constant(self, metric: str) -> bool:
-        """Whether every counted trial of every member gave the same number at every common point."""
+        """Return whether all counted trials have the same value at every common point."""
         return _is_constant(self.series[metric])
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,10 +131,10 @@ def _row_as_data(row: MetricRow) -> dict[str, Any]:
 
 
 def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "", scope: str = "all") -> Compared:
-    """Compare what ``user`` may see under ``tokens`` in at most eight queries.
+    """Compare the visible members of ``tokens``. Raise CannotCompare.
 
-    What decides is corrected over the common points, also in its row at the chosen one: a point has one verdict. ``at`` is the
-    position of a common point (text of a whole number); left out, it is where what decides changed most. Raise CannotCompare.
+    At most eight queries. The deciding metric is corrected over the common points: a point has one verdict. ``at`` is the index of a
+    common point; by default the one where the deciding metric changed most.
     """
     members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
     reference = next((m for m in members if m.token == (baseline or m.token)), None)
@@ -167,7 +167,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
 def _change_over_points(
     members: Sequence[Member], baseline: Member, points: Sequence[Point], series: Series, metric: str
 ) -> Changed:
-    """Each member against the baseline at every common point, corrected over all of them."""
+    """Return members against the baseline at all common points, corrected over all."""
     groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in members}
     for number, point in enumerate(points):
         for member, values in zip(members, series[metric][point], strict=True):
@@ -181,7 +181,7 @@ def _change_over_points(
 
 
 def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
-    """The point with the largest clear change, to any side; the first where none is clear."""
+    """Return the point with the largest significant change, or the first."""
     clear = [
         (round(abs(math.log(change.ratio)), 6), -place)
         for place, point in enumerate(points)
@@ -192,7 +192,7 @@ def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
 
 
 def verdict_words(comparison: Comparison, direction: str) -> str:
-    """Return "better" or "worse" where the metric has a direction, else "more" or "less"; never "equal"."""
+    """Return "better" or "worse", "more" or "less" without a direction; never "equal"."""
     if comparison.verdict not in ("higher", "lower"):
         return comparison.verdict
     if direction not in ("higher", "lower"):
@@ -207,7 +207,7 @@ def _position(at: str, count: int) -> int:
 
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
-    """Metric -> values by number of the trial, per member; the traffic of flagged captures is left out."""
+    """Return metric -> values per member, without the traffic of flagged captures."""
     trust = {trial.pk: trial.trust for each in trials for trial in each}
     there, measured = values_of_trials(list(trust), scope)
     owned = [np.isin(there, [trial.pk for trial in each]) for each in trials]
@@ -238,7 +238,7 @@ def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
 
 
 def _read_everywhere(members: Sequence[Member]) -> list[str]:
-    """Metrics that are read at every common point: what decides for these workloads, time, packets, first figures of merit."""
+    """Return the metrics read at every common point: deciding, time, packets, figures."""
     deciding: list[str] = []
     figures: list[str] = []
     for experiment in {member.experiment.pk: member.experiment for member in members}.values():

@@ -1,8 +1,7 @@
-"""The explorer's conditions: an expression, asked of every configuration in the database at once.
+"""Explorer conditions: an expression as SQL over all configurations.
 
-`experiments.specification.expressions` answers the same for one configuration in Python; both agree, and what that cannot compute for a
-configuration does not match here. Negations are taken down to the comparisons (``not a < b`` is ``a >= b``), so that NULL, which is
-neither, matches neither.
+`experiments.specification.expressions` evaluates the same for one configuration in Python, with equal results; a value that it cannot
+compute does not match here. Negations move into the comparisons (``not a < b`` is ``a >= b``), so that NULL never matches.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _LOOKUP: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
 def read_conditions(text: str) -> Expression:
-    """Return the conditions that a reader wrote. Raise CannotExplore where they have no meaning, or none for the database."""
+    """Return the parsed conditions. Raise CannotExplore."""
     try:
         conditions = Expression(text, vocabulary_of(text))
     except ValueError as error:
@@ -53,19 +52,19 @@ def read_conditions(text: str) -> Expression:
 
 
 def condition(conditions: Expression, scope: str) -> Q:
-    """Return the condition on configurations, with metrics of this scope. Raise CannotExplore for what SQL is not asked."""
+    """Return the condition for metrics of a scope. Raise CannotExplore."""
     return _Question(scope).holds(conditions.tree)
 
 
 class _Question:
-    """Makes conditions of SQL out of the nodes of one expression."""
+    """Converts the nodes of one expression to SQL conditions."""
 
     def __init__(self, scope: str) -> None:
         self._scope = scope
         self._operations = 0
 
     def holds(self, node: Node, wanted: bool = True) -> Q:
-        """The condition that ``node`` is true; or that it is false, where that is ``wanted``."""
+        """Return the condition that ``node`` is true, or false if not ``wanted``."""
         match node:
             case Logic():
                 parts = [self.holds(operand, wanted) for operand in node.operands]
@@ -103,7 +102,7 @@ class _Question:
         return self._is_equal(left, right, sign == "==")
 
     def _is_among(self, node: Node, constants: Sequence[float | str | bool], wanted: bool) -> Q:
-        """Whether a value is one of several; a single one is what ``==`` asks for."""
+        """Return the condition that a value is one of several (one for ``==``)."""
         if not _is_number(node):
             parameter = values.parameter(_name(node))
             one = In(parameter, [values.stored(other) for each in constants for other in _alike(each)])
@@ -135,7 +134,7 @@ class _Question:
         return Q(*orders, _connector=Q.OR)
 
     def _is_equal(self, left: Node, right: Node, wanted: bool) -> Q:
-        """Whether two values that are no constants are the same, of whatever type they are."""
+        """Return the condition that two values of any type are equal."""
         same = Exact(self._anything(left), self._anything(right))
         return Q(same) if wanted else Q(~same)
 
@@ -162,7 +161,7 @@ class _Question:
 
 
 def _is_number(node: Node) -> bool:
-    """Return whether a value can be nothing but a number; a parameter may be a word."""
+    """Return whether a value is always a number; a parameter may be a word."""
     match node:
         case Constant():
             return not isinstance(node.value, str)
@@ -190,7 +189,7 @@ def _constant(value: float | str | bool, node: Node) -> float:
 
 
 def _alike(value: float | str | bool) -> list[float | str | bool]:
-    """What equals a value in Python: true and false are 1 and 0; to JSON they are not."""
+    """Return the JSON values equal in Python: true and false are 1 and 0."""
     if isinstance(value, str) or value not in (0, 1):
         return [value]
     return [int(value), bool(value)]

@@ -1,4 +1,4 @@
-"""The values of an experiment's counted trials, read from the array of each trial: a row for each value would be a million of them."""
+"""Values of an experiment's counted trials, read from the array of each trial."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WHOLE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class CountedValues:
-    """Counted trials by repetition, flagged ones among them, with a row of ``numbers`` each: NaN where it has no such value."""
+    """Counted trials by repetition, with a row of ``numbers`` each; NaN: no value."""
 
     metrics: Sequence[str]
     trials: Sequence[int]
@@ -49,7 +49,7 @@ class CountedValues:
     numbers: Numbers
 
     def by_configuration(self) -> dict[int, list[int]]:
-        """Return the places of each configuration's trials."""
+        """Return the rows of each configuration's trials."""
         places: dict[int, list[int]] = {}
         for place, configuration in enumerate(self.configurations):
             places.setdefault(configuration, []).append(place)
@@ -57,7 +57,7 @@ class CountedValues:
 
 
 def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict[str, Numbers]]:
-    """Return the sorted trials with values, and metric -> values (NaN: none). One query."""
+    """Return sorted trials with values, and metric -> values (NaN: none). One query."""
     there, values = named_values(trials)
     prefix = f"{scope} "
     return there, {name.removeprefix(prefix): own for name, own in values.items() if name.startswith(prefix)}
@@ -81,7 +81,7 @@ def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
 
 
 def measured_metrics(experiment: Experiment, scope: str) -> list[str]:
-    """Return the metrics that any of an experiment's trials has, by name. One query."""
+    """Return the metrics that any trial of an experiment has. One query."""
     used = TrialValues.objects.filter(trial__experiment=experiment).order_by().values("names")
     known = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
     names = {name for names in known for name in names}
@@ -89,7 +89,7 @@ def measured_metrics(experiment: Experiment, scope: str) -> list[str]:
 
 
 def counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> CountedValues:
-    """Return the values of the counted trials that have any. One query; none without metrics."""
+    """Return the values of the counted trials. One query; none without metrics."""
     if not metrics:
         return CountedValues((), (), (), (), np.empty((0, 0)))
     trials = Trial.objects.counted().filter(experiment=experiment).order_by()

@@ -1,7 +1,7 @@
-"""What an experiment shows: the answer to its question, the diagnosis of its study, its observer effect, and what to measure next.
+"""Diagnosis of an experiment: answer, study, capture overhead and next trials.
 
-Models and bootstrap intervals take up to seconds, pages must not: the answer is kept, and stands until another configuration
-completes. It is computed and kept in this one place; every face takes its words from here.
+Models and bootstrap intervals take up to seconds, so the diagnosis is cached until another configuration completes. All pages and REST
+read it here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ObservedPoint:
 
 @dataclass(frozen=True, slots=True)
 class KeptDiagnosis:
-    """The diagnosis of an experiment's results as they were when its stamp was taken."""
+    """The cached diagnosis of an experiment's results at the time of its stamp."""
 
     stamp: str
     answer: Answer
@@ -74,19 +74,19 @@ class KeptDiagnosis:
 
     @property
     def suggested(self) -> list[tuple[Mapping[str, Any], int]]:
-        """What to measure next, as (parameters, repetitions): what would settle the question, else what a model would learn from."""
+        """Return the recommended next trials as (parameters, repetitions)."""
         missing = self.answer.missing
         if missing is not None and missing.points:
             return list(missing.points)
         return self.study.suggested if self.answer.question in _SCALE else []
 
     def findings(self) -> dict[str, Any]:
-        """JSON-ready, without the numbers behind the findings."""
+        """Return answer, facts and findings as JSON-ready data."""
         told = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
         return told | self.study.report.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, as REST answers."""
+        """Return the JSON-ready form of REST."""
         return {
             "stamp": self.stamp,
             "answer": self.answer.to_dict(),
@@ -98,7 +98,7 @@ class KeptDiagnosis:
 
 
 def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
-    """Return the latest diagnosis (None: there is none yet), and whether it is that of the results as they are."""
+    """Return the cached diagnosis or None, and whether it is current."""
     try:
         kept: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
     except RedisError as error:  # the page stands without what it remembers
@@ -108,7 +108,7 @@ def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
 
 
 def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
-    """Return the diagnosis of the results as they are, made now where it is not kept."""
+    """Return the current diagnosis, computed if it is not cached."""
     kept, fresh = kept_diagnosis(experiment)
     if kept is not None and fresh:
         return kept
@@ -119,7 +119,10 @@ def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
 
 
 def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
-    """Return the answers that are kept, and those that can be had quickly, by experiment: for lists. One query where all are kept."""
+    """Return cached answers, and those of small experiments, by experiment.
+
+    One query if all are cached.
+    """
     counted = _counted(experiments)
     kept = _kept_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
     answers = {}
@@ -137,7 +140,7 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
 
 
 def together_of(experiment: Experiment) -> Together:
-    """Return the intervals that the answer of the results as they are tells, of any of its points."""
+    """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
         kept: tuple[int, Together] | None = cache.get(_key("together", experiment))
@@ -171,7 +174,7 @@ def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Ans
 
 
 def forget_diagnosis(experiment: Experiment) -> None:
-    """Drop what is kept: the values of trials that had ended have changed."""
+    """Drop the cached results after values of ended trials have changed."""
     cache.delete_many([_key(kind, experiment) for kind in ("diagnosis", "answer", "together")])
 
 
@@ -180,9 +183,9 @@ def _key(kind: str, experiment: Experiment) -> str:
 
 
 def _stamp(experiment: Experiment) -> str:
-    """Return a hash of the trials of all complete configurations and of what the cluster has: hosts for more, the stated rate of its links.
+    """Return a hash of the trials of complete configurations, and cluster limits.
 
-    While a configuration is being measured, the last word stands.
+    It does not change while a configuration is incomplete.
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
     open_ones = rows.filter(state__in=UNFINISHED).values("configuration_id")
@@ -217,14 +220,14 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
 
 
 def _largest_runnable(study: Study) -> float:
-    """The largest number of hosts that the cluster has and a specification may ask for."""
+    """Return the largest number of hosts that cluster and specification allow."""
     ranks_per_host = max((int(point.parameters.get("ranks_per_host", 1)) for point in study.points), default=1)
     limits = [MAX_HOSTS, MAX_RANKS // ranks_per_host, *([] if study.most_hosts is None else [study.most_hosts])]
     return float(min(limits))
 
 
 def _observed(experiment: Experiment, study: Study) -> list[ObservedPoint]:
-    """Per configuration with a control: elapsed time with capture against without."""
+    """Return the observer effect of each configuration with control runs."""
     without = _control_times(experiment)
     rows = []
     for configuration in experiment.configurations.filter(in_design=True, pk__in=list(without)):
@@ -237,7 +240,7 @@ def _observed(experiment: Experiment, study: Study) -> list[ObservedPoint]:
 
 
 def _control_times(experiment: Experiment) -> Mapping[int, list[float]]:
-    """Return elapsed times of the finished trials without capture, by configuration."""
+    """Return elapsed times of finished control runs by configuration."""
     rows = Measurement.objects.counted(Kind.CONTROL).filter(
         trial__experiment=experiment, metric="elapsed_s", scope="all"
     )

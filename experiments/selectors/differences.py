@@ -1,4 +1,4 @@
-"""What was set, and on what it ran: settings and facts of the environment, side by side."""
+"""Differences between settings and between recorded environments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from experiments.models import Configuration, Environment, Experiment, Trial
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting or fact with each side's value. ``silent`` are the places of the sides that do not tell it.
+    """A setting or fact with the value of each side.
 
-    A side that says nothing does not say otherwise: a publication states few settings and no fact of its machines' kernels.
+    ``silent`` are the indexes of sides that do not state it: a publication states few settings and no kernel facts.
     """
 
     name: str
@@ -24,12 +24,12 @@ class Difference:
 
     @property
     def differs(self) -> bool:
-        """Whether the values are not all the same, a missing one counted as a value."""
+        """Return whether the values differ; a missing value counts as one."""
         return len({repr(value) for value in self.values}) > 1
 
     @property
     def apart(self) -> bool:
-        """Whether two sides that tell it tell different things."""
+        """Return whether two sides that state it differ."""
         return len({repr(value) for place, value in enumerate(self.values) if place not in self.silent}) > 1
 
     @property
@@ -38,7 +38,7 @@ class Difference:
 
 
 def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configuration | None]) -> list[Difference]:
-    """Return workload, cluster and every parameter of one configuration per side, what differs first."""
+    """Return workload, cluster and parameters per side, differences first."""
     given = [dict(row.parameters) if row else {} for row in rows]
     keys = list(dict.fromkeys(key for each in given for key in each))
     published = {place for place, experiment in enumerate(experiments) if experiment.published}
@@ -54,7 +54,7 @@ def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configurat
 
 
 def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
-    """Return every fact that was recorded for the trials of any side, what differs first. One query."""
+    """Return the recorded facts per side, differences first. One query."""
     keys = {t.environment_id for each in trials for t in each if t.environment_id}
     facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
     seen: list[dict[str, list[str]]] = []

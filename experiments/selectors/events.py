@@ -1,4 +1,4 @@
-"""What happened, in words: for the feed, mails, webhooks and REST alike."""
+"""Text of events, for the activity feed, mails, webhooks and REST."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NO_ANSWER: Final = "It ended, and no trial of it gave a result."
 
 
 def with_subjects(events: QuerySet[Event]) -> QuerySet[Event]:
-    """Return the events with all that their words need, in one query."""
+    """Return the events with the related rows of their text, in one query."""
     rows = events.select_related("experiment__project", "trial", "report__project")
     return rows.defer(*(f"trial__{name}" for name in _LARGE), "experiment__specification")
 
 
 def sentence(event: Event) -> str:
-    """Return what happened as one sentence: of an experiment that ended its answer, as it was then."""
+    """Return the text of an event; for an ended experiment its answer at that time."""
     told: Mapping[str, Any] = event.data
     if event.kind == Event.Kind.ENDED:
         return str(told.get("answer") or ("It ended." if event.told_at is None else NO_ANSWER))
@@ -40,12 +40,12 @@ def sentence(event: Event) -> str:
 
 
 def title(event: Event) -> str:
-    """Return the name of what it happened to."""
+    """Return the name of the experiment or report."""
     return str(event.experiment or event.report)
 
 
 def path(event: Event) -> str:
-    """Return the address of the page to look at."""
+    """Return the path of the page of an event."""
     if event.kind == Event.Kind.FAILED and event.trial is not None:
         return event.trial.get_absolute_url()
     if event.kind == Event.Kind.STEPPED:

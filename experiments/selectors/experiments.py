@@ -1,4 +1,4 @@
-"""What pages and REST read: each function answers one question with a fixed number of queries."""
+"""Experiments for pages and REST, each function with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.traffic import in_statistics, is_traffic
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an experiment is. Attempts that a newer one replaced are not counted."""
+    """The progress of an experiment, without replaced attempts."""
 
     total: int = 0
     queued: int = 0
@@ -65,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class TrialMark:
-    """One square of the strip."""
+    """One dot of the trial overview."""
 
     pk: int
     state: str
@@ -78,7 +78,7 @@ class TrialMark:
 
 @dataclass(slots=True)
 class ConfigurationRow:
-    """One configuration with all its trials and, per metric, the values of those that count (finished, measured).
+    """A configuration with its trials and, per metric, the counted values.
 
     The traffic of flagged captures is not among the values.
     """
@@ -138,7 +138,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
 
 
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
-    """Return the configurations of the current design with their trials and the raw values of ``metrics``, in three queries."""
+    """Return the current design with trials and values, in three queries."""
     rows = {
         c.pk: ConfigurationRow(c.pk, c.hash, c.hosts, c.ranks, c.parameters)
         for c in Configuration.objects.filter(experiment=experiment, in_design=True)
@@ -155,7 +155,7 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
 
 
 def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], scope: str) -> None:
-    """Give a row the values of its trials, which stand at these places."""
+    """Set the values of a row from the trials at these indexes."""
     trials = [values.trials[place] for place in places]
     numbers = values.numbers[places]
     gaps: list[bool] = np.isnan(numbers).any(axis=0).tolist()  # type: ignore[assignment]  # one for each metric
@@ -176,33 +176,33 @@ def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], s
 
 
 def apart_of(experiment: Experiment) -> QuerySet[Trial]:
-    """Return the trials that are kept but not counted: replaced attempts, disturbed ones, and points that a newer version left."""
+    """Return excluded trials: replaced, disturbed, or out of the design."""
     replaced = Q(superseded=True) | Q(configuration__in_design=False)
     return Trial.objects.filter(replaced | excluded_as_disturbed(), experiment=experiment)
 
 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
-    """Return the newest of those, the newest first."""
+    """Return the newest excluded trials, newest first."""
     columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
     return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 
 def published_like(experiment: Experiment) -> QuerySet[Experiment]:
-    """Return the published experiments of the same workload, or that print one of its figures: charts lay them beside an own one."""
+    """Return published experiments of the same workload or with one of its figures."""
     figures = Measurement.objects.filter(trial__experiment=OuterRef("pk"), metric__startswith=f"{experiment.workload}.")
     alike = Q(workload=experiment.workload) | Exists(figures)
     return Experiment.objects.filter(alike, published=True).exclude(pk=experiment.pk)
 
 
 def running_trials() -> QuerySet[Trial]:
-    """Return the trials that a worker holds now, with what their panel shows."""
+    """Return the active trials with their related rows."""
     return Trial.objects.active().select_related("experiment", "configuration", "cluster").order_by("preparing_at")
 
 
 def waiting() -> list[dict[str, Any]]:
-    """Return the waiting trials per experiment, the one whose turn is next first; those of a held one wait for nobody's turn.
+    """Return the waiting trials per experiment, next first, without held experiments.
 
-    ``used_s`` is what its project used lately, in machine-seconds; None where the project has used up its month: it waits.
+    ``used_s``: recent machine-seconds of the project; None if it used up its month.
     """
     rows = (
         Trial.objects.filter(state=State.QUEUED)
@@ -227,7 +227,7 @@ def waiting() -> list[dict[str, Any]]:
 
 
 def neighbours(trial: Trial) -> tuple[int | None, int | None]:
-    """Return the keys of the previous and next trial in the order of the experiment."""
+    """Return the keys of the previous and next trial of the experiment."""
     order = list(
         Trial.objects.current()
         .filter(experiment_id=trial.experiment_id)
@@ -241,9 +241,9 @@ def neighbours(trial: Trial) -> tuple[int | None, int | None]:
 
 
 def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
-    """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles.
+    """Return metric -> (trial key, value) of the configuration's counted trials.
 
-    The traffic of flagged captures is not among them, as in the medians of the experiment.
+    The traffic of flagged captures is excluded.
     """
     values: dict[str, list[tuple[int, float]]] = {metric: [] for metric in metrics}
     counted = Measurement.objects.counted().in_statistics()

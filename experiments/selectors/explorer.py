@@ -1,7 +1,7 @@
-"""The repository as a pivot: any metric over any parameter or metric, by colour and panel, over whatever the filters leave.
+"""Explorer: a metric over a parameter or metric, by colour and panel.
 
-The unit is the configuration: its counted trials stand in ``Summary``. A cell that pools several configurations counts each of
-them once, by its median, since trials of one configuration are no independent answers to another.
+The unit is the configuration, with its counted trials in ``Summary``. A cell of several configurations counts each once, by its median:
+trials of one configuration are not independent.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NAME: Final = re.compile(r"[A-Za-z][\w.\-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A metric over a parameter or another metric. Empty means: no colour, no panels."""
+    """A metric over a parameter or metric; empty colour and facet mean none."""
 
     y: str = "elapsed_s"
     x: str = "hosts"
@@ -71,7 +71,7 @@ class Query:
 
 
 def check(query: Query) -> None:
-    """Raise CannotExplore where a name could not be one."""
+    """Raise CannotExplore for an impossible name."""
     for place in ("x", "y", "colour", "facet"):
         name = getattr(query, place)
         if name and not _NAME.fullmatch(name):
@@ -85,7 +85,7 @@ def check(query: Query) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of the pivot: where it lies, and the metric over its configurations."""
+    """One point of the pivot: its position, and the metric over its configurations."""
 
     x: Any
     colour: Any
@@ -109,12 +109,12 @@ class Cell:
 
     @property
     def mean(self) -> float:
-        """Of the trials of a single configuration, else of the configurations' medians."""
+        """Return the mean of a single configuration's trials, else of the medians."""
         return fmean(self.dots) if self.pooled is None else self.pooled[0]
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % t interval of the mean; made when it is asked for: of 1500 cells it takes longer than reading them."""
+        """Return the 95 % t interval of the mean, computed on demand."""
         if self.pooled is not None:
             return moments_interval(*self.pooled, self.configurations, smallest=self.low)
         if len(self.dots) < 2:
@@ -124,7 +124,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Pivot:
-    """``cut`` tells that there are more cells (or dots) than are given."""
+    """Cells of a query; ``cut`` if there are more."""
 
     cells: list[Cell]
     cut: bool
@@ -132,7 +132,7 @@ class Pivot:
 
 
 class Median(Aggregate):
-    """The continuous median: between the middle two of an even number of values."""
+    """The continuous median of PostgreSQL."""
 
     function = "PERCENTILE_CONT"
     template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
@@ -147,14 +147,14 @@ class Some(Aggregate):
 
 
 class Hashed(Func):
-    """A whole number per value of a parameter, equal for equal values: sorts many times faster than jsonb."""
+    """An integer per value of a parameter, which sorts much faster than jsonb."""
 
     template = "jsonb_hash_extended(%(expressions)s, 0)"
     output_field = BigIntegerField()
 
 
 def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
-    """Return the cells of a query over configurations, in at most two database queries. Raise CannotExplore."""
+    """Return the cells of a query, in at most two queries. Raise CannotExplore."""
     check(query)
     # From the configurations, not from their summaries: what filters them is then read once.
     rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
@@ -218,7 +218,7 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
 
 
 def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    """One cell per configuration, the newest ones."""
+    """Return one cell per configuration, newest first."""
     columns = {each: F(COLUMNS[name]) for each in ("x", "colour", "facet") if (name := getattr(query, each)) in COLUMNS}
     asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
     fields = (f"summaries__{name}" for name in ("median", "minimum", "maximum", "samples"))
@@ -249,7 +249,7 @@ _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
 
 
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    """One metric against another: one dot per configuration, the newest ones first."""
+    """Return one dot per configuration, newest first: one metric against another."""
     by = {
         each: F(COLUMNS[name]) if name in COLUMNS else KeyTransform(name, "parameters")
         for each in ("colour", "facet")
@@ -271,7 +271,7 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many configurations match, by workload and by cluster (slug, name)."""
+    """The number of matching configurations, by workload and cluster (slug, name)."""
 
     total: int
     workloads: list[tuple[str, int]]
@@ -279,7 +279,7 @@ class Counts:
 
 
 def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> Counts:
-    """Count what the filters leave, in two queries: from the sizes of ``designs``, where it is all that these experiments ask for."""
+    """Count configurations in two queries, from design sizes if ``designs`` is given."""
     rows: Iterable[tuple[str, int | None, int]]
     if designs is None:
         matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
@@ -299,7 +299,7 @@ def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment
 
 
 def flagged(configurations: QuerySet[Configuration], query: Query) -> int:
-    """Count the trials whose traffic the answer leaves out; none where only times are asked for."""
+    """Count the trials whose traffic is excluded from the result."""
     if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
         return 0
     # One condition: of one trial, not of several of the configuration.
@@ -315,7 +315,7 @@ class TableRow:
 
 
 def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str) -> list[TableRow]:
-    """Return the table's rows for configurations, in one query."""
+    """Return table rows of configurations, in one query."""
     rows = {configuration.pk: TableRow(configuration) for configuration in page}
     summaries = Summary.objects.filter(configuration__in=list(rows), metric__in=metrics, scope=scope)
     asked = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
@@ -326,7 +326,7 @@ def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str
 
 
 def swept(rows: Iterable[Configuration]) -> list[str]:
-    """Return every parameter that an experiment among these sweeps, ``hosts`` first: none may hide in a table."""
+    """Return the parameters that any of these experiments sweeps, ``hosts`` first."""
     names = {"hosts": None}
     for row in rows:
         names |= dict.fromkeys(row.experiment.specification.get("sweep") or {})

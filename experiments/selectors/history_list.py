@@ -1,4 +1,4 @@
-"""Which configurations have a history, the newest first, and how each of them stands."""
+"""List of histories, newest first, with their steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
 class Row(NamedTuple):
-    """A history as it is listed: the newest of its configurations stands for all, they have the same parameters."""
+    """A listed history; its newest configuration represents it."""
 
     hash: str
     cluster: str
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A listed history with how it stands."""
+    """A listed history with its steps."""
 
     configuration: Configuration
     trials: int
@@ -73,14 +73,14 @@ class Kept:
 
 
 def with_histories(user: Any) -> QuerySet[Experiment]:
-    """Return the experiments that ``user`` may see and that can have a history: those that ran on a cluster."""
+    """Return the visible experiments that ran on a cluster."""
     return visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
 
 
 def histories(
     experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10, ordering: str = "-newest"
 ) -> tuple[list[Row], bool]:
-    """Return ``most`` of the histories of these experiments, in an order of `SORTS`, and whether more follow."""
+    """Return ``most`` histories in an order of `SORTS`, and whether more follow."""
     name = ordering.removeprefix("-")
     rows = (
         HistoryPart.objects.filter(experiment__in=experiments, trials__gt=0)
@@ -100,13 +100,13 @@ def histories(
 
 
 def named(user: Any, configurations: Iterable[int]) -> list[Row]:
-    """Return the histories that these configurations belong to, of what ``user`` may see: what `standing` takes."""
+    """Return the visible histories of these configurations, for `standing`."""
     rows = Configuration.objects.filter(pk__in=configurations, experiment__in=with_histories(user))
     return [Row(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
 
 
 def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
-    """Return how listed histories stand, in three queries: what their own pages say of elapsed time."""
+    """Return listed histories with their steps of elapsed time, in three queries."""
     if not rows:
         return []
     parts = [

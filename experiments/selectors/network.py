@@ -1,4 +1,4 @@
-"""Which experiments tell what a program needs from its network, the models that their trials bear, and what those predict."""
+"""Network studies: experiments over links, their models and predictions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DIGITS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class NetworkStudy:
-    """What an experiment over links came to."""
+    """The answer and the models of an experiment over links."""
 
     asked: Asked
     answer: Answer
@@ -51,7 +51,7 @@ class NetworkStudy:
 
 
 def network_studies(user: Any) -> QuerySet[Experiment]:
-    """Return the experiments that ``user`` may see with enough delays or rates in their design for slopes and bends, newest first."""
+    """Return visible experiments with enough delays or rates, newest first."""
     levels = {
         name: Count(
             KeyTextTransform(parameter, "configurations__parameters"),
@@ -67,21 +67,20 @@ def network_studies(user: Any) -> QuerySet[Experiment]:
 
 
 def network_study_of(experiment: Experiment) -> NetworkStudy:
-    """Return answer and models of the trials as they are; some hundredths of a second, without what the trials sent."""
+    """Return answer and models of the current trials, without traffic: 10 to 50 ms."""
     asked = asked_of(experiment, study_of(experiment, with_traffic=False))
     return NetworkStudy(asked, answer(asked), fits_of(asked))
 
 
 def carried(fit: Fit) -> Fit:
-    """The fit as pages and predictions use it: with so many of its parameter sets as a page carries."""
+    """Return the fit with the number of parameter sets that pages use."""
     return replace(fit, draws=fit.draws.first(CARRIED))
 
 
 def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
-    """Return what the trials as they are say of one more trial on ``link``, not stored yet.
+    """Return an unsaved prediction of a trial on ``link`` from the current trials.
 
-    ``at`` names the combination of the other factors as the models do. Raise InvalidSpec where these trials say nothing of it,
-    StaleTrial where they change meanwhile.
+    ``at`` names the combination of the other factors. Raise InvalidSpec, StaleTrial.
     """
     study, fitted = modelled(experiment, link, at)
     _require_swept(fitted, link)
@@ -89,7 +88,7 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
 
 
 def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
-    """Return the study and its model of one combination of the other factors. Raise InvalidSpec where it has none, or ``link`` is none."""
+    """Return the study and its model at a combination of factors. Raise InvalidSpec."""
     study = network_study_of(experiment)
     fitted = next((each for each in study.fits if each.at == at), None)
     if fitted is None:
@@ -102,7 +101,7 @@ def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy,
 def stated(
     experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **told: Any
 ) -> Prediction:
-    """Return a prediction, not stored yet; ``told``: value, interval and whatever else its predictor says. Raise StaleTrial."""
+    """Return an unsaved prediction with these further fields. Raise StaleTrial."""
     evidence, digest = _evidence(experiment, study, fitted)
     return Prediction(
         experiment=experiment,
@@ -123,7 +122,7 @@ def stated(
 
 
 def _foretold(fitted: Fitted, link: Link) -> dict[str, Any]:
-    """What the model says, as fields of a prediction."""
+    """Return the model's prediction as fields."""
     foretold = predict(carried(fitted.fit), link, level=LEVEL)
     ends = foretold.elapsed.interval
     return {
@@ -136,7 +135,7 @@ def _foretold(fitted: Fitted, link: Link) -> dict[str, Any]:
 
 
 def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str, Any]:
-    """The configuration whose trials check it and those of them that are over, or why there can be none."""
+    """Return the checking configuration and its ended trials, or the obstacle."""
     if obstacle := _obstacle(experiment, fitted, link):
         return {"obstacle": obstacle}
     parameters = _configuration(fitted, link)
@@ -147,7 +146,7 @@ def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str,
 
 
 def _require_link(link: Link) -> None:
-    """Raise InvalidSpec where ``link`` is none."""
+    """Raise InvalidSpec for values that no link has."""
     for field, value, (least, most), unit in (
         ("delay", link.delay_s, DELAYS_S, "s"),
         ("rate", link.rate_bps, RATES_BPS, "bit/s"),
@@ -158,7 +157,7 @@ def _require_link(link: Link) -> None:
 
 
 def _require_swept(fitted: Fitted, link: Link) -> None:
-    """Raise InvalidSpec where ``link`` differs from those measured in what was never varied: the model would call it without effect."""
+    """Raise InvalidSpec for a change of a property that was never varied."""
     here = fitted.here
     rows = (
         ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),
@@ -176,7 +175,7 @@ def _require_swept(fitted: Fitted, link: Link) -> None:
 
 
 def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tuple[list[int], str]:
-    """Keys of the trials that the model was fitted to, and the SHA-256 of them with their links and times."""
+    """Return the keys of the fitted trials, and the SHA-256 of their links and times."""
     links = {configuration_hash(experiment.workload, point.parameters): link_of(point) for point in fitted.points}
     values = Measurement.objects.counted().in_statistics()
     rows = values.filter(
@@ -194,7 +193,7 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tu
 
 
 def _added(fitted: Fitted) -> tuple[float, float]:
-    """Delay of the links by themselves, and what they add to one that is made, in seconds: an emulator takes some too."""
+    """Return delays (s) that bare links have and that emulated links add."""
     told = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
     plain = [certified for asked, certified in told if not asked]
     made = [certified - asked for asked, certified in told if asked]
@@ -203,7 +202,7 @@ def _added(fitted: Fitted) -> tuple[float, float]:
 
 
 def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
-    """Why the cluster cannot build ``link``; empty where it can."""
+    """Return why the cluster cannot build ``link``; empty if it can."""
     cluster = experiment.cluster
     if cluster is None or not {"delay", "bandwidth"} <= cluster.traits.emulates:
         return "Only a cluster that makes its links can build this network; that of this experiment is taken as it is."
@@ -220,7 +219,7 @@ def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
 
 
 def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
-    """Parameters of the trials that check ``link``: what has to be asked for, so that certificates come near to it."""
+    """Return the parameters of trials whose certificates come near ``link``."""
     _, made = _added(fitted)
     delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]
     rates = [(float(p.parameters[RATE]), p.link.get(RATE)) for p in fitted.points if p.parameters.get(RATE)]
@@ -232,7 +231,7 @@ def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
 
 
 def _near(value: float, levels: Sequence[float], slack: float) -> float:
-    """The level that was asked for before where it is the same but for the scatter of certificates; otherwise few digits."""
+    """Return an earlier level within the scatter of certificates, or round."""
     nearest = min(levels, key=lambda level: abs(level - value))
     if abs(nearest - value) <= max(slack, _SAME * nearest):
         return nearest

@@ -1,4 +1,4 @@
-"""Predictions that were kept, and what trials on their links said since."""
+"""Stored predictions and the trials that check them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_SCORED: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What became of the trials that check one prediction; none of them was known when it was made."""
+    """The trials that check a prediction; none was known when it was made."""
 
     prediction: Prediction
     trials: tuple[int, ...] = ()
@@ -42,18 +42,18 @@ class Check:
 
     @property
     def error(self) -> float | None:
-        """Predicted / measured - 1."""
+        """Return predicted / measured - 1."""
         return None if self.measured_s is None else self.prediction.value_s / self.measured_s - 1
 
     @property
     def inside(self) -> bool | None:
-        """Whether the measured median lies in the interval."""
+        """Return whether the measured median is in the interval."""
         return None if self.measured_s is None else self.prediction.holds(self.measured_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How the checked ones of several predictions turned out."""
+    """Summary of checked predictions."""
 
     checked: int
     inside: int
@@ -62,12 +62,12 @@ class Score:
 
 
 def visible_predictions(user: Any) -> QuerySet[Prediction]:
-    """Return the predictions of the experiments that ``user`` may see, newest first."""
+    """Return the predictions of visible experiments, newest first."""
     return Prediction.objects.filter(experiment__in=visible_experiments(user)).select_related("experiment", "author")
 
 
 def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
-    """Return prediction -> what its trials said. Two queries."""
+    """Return the check of each prediction by key. Two queries."""
     rows = list(predictions)
     if not rows:
         return {}
@@ -116,13 +116,13 @@ def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, 
 
 
 def score(checks: Iterable[Check]) -> Score:
-    """Return how those turned out that were checked."""
+    """Return the summary of the checked predictions."""
     errors = [(abs(each.error), bool(each.inside)) for each in checks if each.error is not None]
     return Score(len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None)
 
 
 def plan_check(prediction: Prediction) -> MorePoints:
-    """Return how to run the trials that check a prediction. Raise InvalidSpec with the reason where they cannot be run."""
+    """Return how to run the trials that check a prediction. Raise InvalidSpec."""
     if prediction.obstacle:
         raise _refused(prediction.obstacle)
     experiment = Experiment.objects.get(pk=prediction.experiment_id)

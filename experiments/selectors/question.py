@@ -1,4 +1,4 @@
-"""From an experiment to the question that its design asks (analysis.conclusions): its factors, what decides, and what is known beside."""
+"""The question of an experiment's design: factors, deciding metric, known scatter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "li
 
 
 def asked_of(experiment: Experiment, study: Study) -> Asked:
-    """Return what the experiment asks of the study's points."""
+    """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
     test = workload.load_test if workload else None
@@ -70,12 +70,12 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
 
 
 def _without_disturbed(asked: Asked) -> list[Point]:
-    """Return the points of a network fit: a point whose trials were all disturbed has no values if clean points have all its levels."""
+    """Return the points of a network fit, without replaceable disturbed ones."""
     clean = [point for point in asked.measured() if not point.disturbed]
     others = [f.name for f in asked.factors if f.role != "network"]
 
     def levels(points: Sequence[Point]) -> set[tuple[str, ...]]:
-        """Each level of the network, together with the levels of the other factors."""
+        """Return each network level with the levels of the other factors."""
         return {
             (f.name, *(repr(point.parameters.get(name)) for name in (f.name, *others)))
             for f in asked.of_role("network")
@@ -99,9 +99,9 @@ def _workload(experiment: Experiment) -> WorkloadDefinition | None:
 
 
 def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition | None) -> tuple[list[Point], Deciding]:
-    """The points that ask, and the deciding metric: the specification's, the workload's own, or the first figure with a direction.
+    """Return the points in question and the deciding metric.
 
-    A design asks with all of its points, measured or not yet; a publication with what it printed.
+    All points of a design, measured or not; of a publication the printed ones.
     """
     figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
@@ -124,7 +124,7 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
 
 
 def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
-    """Parameters of the printed points that the publication calls estimates."""
+    """Return the parameters of printed points that the publication calls estimates."""
     rows = experiment.trials.values_list("configuration__parameters", "conditions")
     return [parameters for parameters, tables in rows if any("estimated" in told.values() for told in tables.values())]
 
@@ -136,9 +136,9 @@ def _varying(points: Sequence[Point]) -> list[str]:
 
 
 def _without_followers(points: Sequence[Point], names: Sequence[str], *, networks: bool) -> list[str]:
-    """Leave out what follows another parameter one to one (molecules with the hosts in weak scaling).
+    """Leave out parameters that follow another one to one (molecules in weak scaling).
 
-    Networks that are compared as wholes keep all of their properties.
+    Networks that are compared as wholes keep all properties.
     """
     ordered = sorted(names, key=lambda name: (name not in _SCALE, not name.startswith("link.")))
     kept: list[str] = []
@@ -149,7 +149,7 @@ def _without_followers(points: Sequence[Point], names: Sequence[str], *, network
 
 
 def _with_followers(factor: Factor, points: Sequence[Point], names: Sequence[str], kept: Sequence[str]) -> Factor:
-    """Name the properties of the link that advance with this one: their effects are confounded with its own."""
+    """Name link properties that advance with this one: their effects are confounded."""
     if not factor.name.startswith("link."):
         return factor
     others = [name for name in names if name.startswith("link.") and name not in kept]
@@ -186,7 +186,7 @@ def _label_of(name: str) -> str:
 
 
 def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
-    """Scatter of the same configurations elsewhere: warm-ups and controls of this experiment."""
+    """Return the scatter of warm-ups and control runs of this experiment."""
     rows = Measurement.objects.filter(
         trial__in=Trial.objects.current().filter(
             experiment=experiment, state=State.FINISHED, kind__in=(Kind.CONTROL, Kind.WARMUP)
@@ -231,7 +231,7 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
 def _against(
     points: Sequence[Point], deciding: Deciding, workload: WorkloadDefinition | None
 ) -> tuple[str, str] | None:
-    """The method and the baseline that a printed factor compares."""
+    """Return the method and the baseline that a printed factor compares."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.printed_faster or not points:
         return None
@@ -240,7 +240,7 @@ def _against(
 
 
 def _also(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> Deciding | None:
-    """The bandwidth of all nodes together, beside the time of a staged run."""
+    """Return the bandwidth of all nodes together, for a staged run."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.run:
         return None
@@ -249,7 +249,7 @@ def _also(experiment: Experiment, workload: WorkloadDefinition | None, deciding:
 
 
 def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> float | None:
-    """The theoretical peak in the deciding metric's unit, where that is a floating-point rate and the cluster's facts are stated."""
+    """Return the theoretical peak in the unit of a floating-point deciding metric."""
     if workload is None or workload.gflops != deciding.metric:
         return None
     stated = (experiment.source or {}).get("facts", {}) if experiment.published else {}
@@ -260,7 +260,7 @@ def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding:
 
 
 def _trial_s(experiment: Experiment) -> float | None:
-    """Median time that a finished trial of this experiment held its hosts."""
+    """Return the median time that a finished trial held its hosts."""
     spans = Trial.objects.current().filter(experiment=experiment, state=State.FINISHED, preparing_at__isnull=False)
     seconds = [
         (ended - started).total_seconds()

@@ -1,4 +1,4 @@
-"""When the experiments that wait for their hosts will start and end, from how long trials held their hosts lately."""
+"""Queue forecast: start and end of experiments, from recent trial lengths."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What lies before an unfinished experiment; the times are None where nothing tells, and where its cluster is switched off.
+    """The forecast of an experiment; times are None if unknown.
 
-    ``ahead`` are the other experiments whose turn comes first, each with its trials that run or wait.
+    ``ahead``: the experiments before it, each with its number of unfinished trials.
     """
 
     starts_in_s: float | None = None
@@ -36,15 +36,15 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class _Lengths:
-    """Median seconds that a trial held its hosts, by (cluster, hash of the configuration) and by (cluster, workload)."""
+    """Median trial seconds by (cluster, configuration hash) and (cluster, workload)."""
 
     same: Mapping[tuple[int, str], float]
     alike: Mapping[tuple[int, str], float]
 
     def left_s(self, trial: Trial, now: datetime) -> float | None:
-        """What is left of a running trial; one that takes longer than its like is about to end.
+        """Return the seconds left of a running trial; 0 beyond the median.
 
-        One that began in the future, by a clock that was set back since, has as much left as a new one.
+        A start in the future (the clock was set back) counts as now.
         """
         length_s = self.of(trial)
         return None if length_s is None else max(length_s - max(_seconds(trial.preparing_at, now), 0.0), 0.0)
@@ -56,7 +56,7 @@ class _Lengths:
         return self.same.get((cluster_id, trial.configuration.hash), alike_s)
 
     def total_s(self, row: Mapping[str, Any], known: Mapping[str, int]) -> float | None:
-        """All waiting trials of an experiment; ``known`` counts those of configurations that ended here before."""
+        """Return the seconds of all waiting trials; ``known`` counts known configurations."""
         alike_s = self.alike.get((row["cluster_id"], row["workload"]))
         if alike_s is None:
             return None
@@ -67,14 +67,14 @@ class _Lengths:
 
 @dataclass(slots=True)
 class _Queue:
-    """What waits at one place: seconds that the running trials still take, and the experiments of each project in order."""
+    """The queue of one set of hosts: busy seconds, and experiments per project."""
 
     busy_s: float | None = 0.0
     running: dict[int, int] = field(default_factory=dict)
     projects: dict[int, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     def outlook(self, row: Mapping[str, Any], lasting: Mapping[int, float | None]) -> Outlook:
-        """Of one of these experiments; ``lasting`` has the seconds of all waiting trials by experiment."""
+        """Return the forecast of an experiment; ``lasting`` has seconds by experiment."""
         own = self.projects[row["project_id"]]
         before = own[: own.index(row)]
         first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
@@ -87,7 +87,7 @@ class _Queue:
         return Outlook(self._reached_s(row, first_s, lasting), self._reached_s(row, last_s, lasting), ahead)
 
     def _served_before(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The first experiments of projects whose turn is before: those that used less, or as much and are older."""
+        """Return the first experiments of projects that precede: less use, or older."""
         own = self.projects[row["project_id"]][0]
         others = [each[0] for each in self.projects.values() if each[0] is not own]
         return [other for other in others if _turn(other) < _turn(own)]
@@ -95,7 +95,10 @@ class _Queue:
     def _reached_s(
         self, row: Mapping[str, Any], work_s: float | None, lasting: Mapping[int, float | None]
     ) -> float | None:
-        """Seconds until the project has had ``work_s``: every other one gets meanwhile what makes its use equal, as far as it asks."""
+        """Return the seconds until the project has had ``work_s``.
+
+        Other projects meanwhile get what makes their use equal, as far as they need it.
+        """
         reached = _sum(self.busy_s, work_s)
         for project_id, rows in self.projects.items():
             share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
@@ -111,7 +114,7 @@ def _turn(row: Mapping[str, Any]) -> tuple[float, int]:
 
 
 def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Mapping[int, float | None]) -> int:
-    """How many trials of another project's experiment start until that project has used as much; all where nobody can tell."""
+    """Return the trials of another project that start first; all if unknown."""
     count, owed_s, all_s = int(other["count"]), row["used_s"] - other["used_s"], lasting[other["experiment_id"]]
     if owed_s <= 0:
         return 1
@@ -119,10 +122,9 @@ def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Ma
 
 
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
-    """Return the outlook of every experiment among ``rows`` (those of ``selectors.waiting``) and ``running`` trials; three queries.
+    """Return the forecast of experiments in ``rows`` and ``running``; three queries.
 
-    Clusters that share hosts take turns. So do projects, by what they used lately; the experiments of each go in the order of
-    the queue, all of it on top of what is left of the running trials.
+    Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in order after the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
@@ -151,7 +153,7 @@ def _starts(row: Mapping[str, Any]) -> bool:
 
 
 def length_of(trial: Trial) -> float | None:
-    """Median seconds that trials like this one held their hosts lately; None where nothing tells."""
+    """Return the recent median seconds of trials like this one, or None."""
     if trial.cluster is None:
         return None
     return _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id}).of(trial)
@@ -174,7 +176,7 @@ def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths
 
 
 def _of_known_configurations(rows: Sequence[Mapping[str, Any]], lengths: _Lengths) -> dict[int, dict[str, int]]:
-    """Experiment -> hash of the configuration -> waiting trials; the rest of a long queue is not even read."""
+    """Return waiting trials by experiment and known configuration hash."""
     waiting = Trial.objects.filter(
         state=State.QUEUED,
         experiment__in=[row["experiment_id"] for row in rows],

@@ -1,4 +1,4 @@
-"""What a replay of an experiment's calls on another network is made of: a traced trial, its link, and ping-pongs on the same test-bed."""
+"""Inputs of a replay: a traced trial, its link, and calibrating ping-pongs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TIME: Final = "pingpong.transfer_time_median_s"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Everything that a replay needs, and for which prediction."""
+    """The inputs of a replay, and its prediction's context."""
 
     experiment: Experiment
     study: NetworkStudy
@@ -58,7 +58,7 @@ class Wanted:
 
 
 def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
-    """Return why nothing of an experiment can be replayed, as a sentence; empty where a replay can begin. Two queries."""
+    """Return why an experiment cannot be replayed; empty if it can. Two queries."""
     trial = _traced(experiment, fitted)
     if trial is None:
         return NO_TRACE
@@ -66,7 +66,7 @@ def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
 
 
 def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
-    """Return what a replay on ``link`` needs. Raise InvalidSpec with the reason where something is missing."""
+    """Return the inputs of a replay on ``link``. Raise InvalidSpec if one is missing."""
     study, fitted = modelled(experiment, link, at)
     if link.loss != fitted.here.loss or link.loss:
         raise InvalidSpec([FieldError("loss", "a replay knows no loss: use the fit")])
@@ -87,7 +87,7 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
 
 
 def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, author: Any = None) -> Prediction:
-    """Return what a replay says, not stored yet. Raise StaleTrial where trials changed meanwhile."""
+    """Return an unsaved prediction of a replay. Raise StaleTrial."""
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
     times = {each: want.study.asked.values(point) for each, point in points.items()}
@@ -120,7 +120,7 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
 
 
 def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Link, float], ...]:
-    """At most MOST_CHECKS links without loss other than the mildest and the wanted one, from the slowest down."""
+    """Return at most MOST_CHECKS other loss-free links, slowest first."""
     found = []
     for point in fitted.points:
         link, seconds = link_of(point), study.asked.values(point)
@@ -131,7 +131,7 @@ def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Lin
 
 
 def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
-    """The first counted trial on the mildest link that keeps its calls."""
+    """Return the first counted trial on the mildest link with stored calls."""
     keys = [
         configuration_hash(experiment.workload, point.parameters)
         for point in fitted.points
@@ -143,9 +143,9 @@ def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
 
 
 def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Calibration | None, tuple[int, ...]]:
-    """What the newest experiment that suffices says of links ``alike`` but for delay and rate, and which of its trials do.
+    """Return the calibration of the newest sufficient experiment, and its trials.
 
-    One experiment, because load and software change between two.
+    Links must be ``alike`` except for delay and rate; load and software change between experiments.
     """
     rows = Measurement.objects.filter(
         trial__experiment__workload="pingpong",
@@ -170,7 +170,7 @@ def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Cal
 
 
 def _link_of(trial: Trial) -> Link | None:
-    """The link of a trial as certified; loss as it was asked for."""
+    """Return the certified link of a trial, with its requested loss."""
     built = achieved(trial.certificate or {})
     if DELAY not in built or not built.get(RATE):
         return None
@@ -178,7 +178,7 @@ def _link_of(trial: Trial) -> Link | None:
 
 
 def _places(ranks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """A number for the host of each rank, in the order in which ranks name them."""
+    """Return the host number of each rank, in order of appearance."""
     hosts: dict[str, int] = {}
     return tuple(
         hosts.setdefault(str(row["host"]), len(hosts)) for row in sorted(ranks, key=lambda each: int(each["rank"]))

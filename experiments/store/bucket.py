@@ -1,7 +1,6 @@
-"""Files of trials in a bucket that all machines reach. Each machine keeps what it read lately in a cache of bounded size.
+"""Files of trials in a bucket, with a local cache of bounded size.
 
-No path is ever written twice: new files of a trial lie below a number of their own, so that a worker that was given up, and goes on
-all the same, cannot touch what another one stored.
+No path is written twice: each delivery has its own directory, so that a worker given up for dead cannot overwrite another's files.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Bucket(Store):
-    """S3, or what speaks it."""
+    """A bucket of a server that speaks S3."""
 
     is_here: ClassVar[bool] = False
 
@@ -36,7 +35,7 @@ class Bucket(Store):
 
     @classmethod
     def of(cls, storage: Any) -> Self:
-        """The bucket with the cache of this machine."""
+        """Return the bucket with this machine's cache."""
         return cls(storage, Cache(Path(settings.VAR) / "store-cache", settings.STORE_CACHE_BYTES))
 
     def place_of(self, trial_id: int) -> str:
@@ -54,7 +53,7 @@ class Bucket(Store):
             yield file
 
     def _fetched(self, kept: Kept) -> Iterator[bytes]:
-        """The bytes of a file, as long as they can still be those of its trial. Raise Tampered at the end of others."""
+        """Yield the bytes of a file. Raise Tampered at the end if they have changed."""
         digest, size_bytes = hashlib.sha256(), 0
         for piece in self.pieces(kept.path):
             digest.update(piece)
@@ -96,7 +95,7 @@ class Bucket(Store):
                 self._storage.remove(path)
 
     def hash_of(self, path: str) -> str:
-        """Return the SHA-256 of a file, without a copy of it."""
+        """Return the SHA-256 of a file, without a copy."""
         digest = hashlib.sha256()
         for piece in self.pieces(path):
             digest.update(piece)

@@ -1,7 +1,7 @@
-"""Copies of files of a bucket on this machine, by their hashes: as many as fit, the longest unused go first.
+"""Local copies of files of a bucket, by hash; the least recently used are removed.
 
-A file is locked (shared) while somebody holds it, and only what nobody holds is removed. What is being fetched counts with its whole
-length from the beginning, so that several processes together stay within the bound.
+A file in use has a shared lock, and only unlocked ones are removed. A download counts with its full length from the start, so that
+several processes together stay within the limit.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from experiments.store.base import Kept
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A directory and what it may hold."""
+    """A directory and its size limit."""
 
     directory: Path
     limit_bytes: int
 
     @contextmanager
     def held(self, kept: Kept, pieces: Iterator[bytes]) -> Iterator[Path]:
-        """Hold the copy of a file for a block; ``pieces`` are asked for where there is none yet."""
+        """Hold the copy of a file for a block; read ``pieces`` if there is none."""
         place = self._place(kept)
         stream = self._opened(place) or self._fetch(kept, place, pieces)
         with stream:
             yield place
 
     def forget(self, kept: Kept) -> None:
-        """Remove a copy that is not what it should be."""
+        """Remove a damaged copy."""
         self._place(kept).unlink(missing_ok=True)
 
     def _place(self, kept: Kept) -> Path:
@@ -71,7 +71,7 @@ class Cache:
         return part
 
     def _part(self, kept: Kept) -> IO[bytes]:
-        """A file with room for another one, locked; what is in its way is removed first."""
+        """Return a locked part file, after making room for it."""
         with plain_files.private():
             self.directory.mkdir(parents=True, exist_ok=True)
             with (self.directory / ".lock").open("ab") as lock:
@@ -99,7 +99,7 @@ class Cache:
             raise StoreAway(f"other files that are read just now leave no room for {kept.name}; try again in a moment")
 
     def _copies(self) -> Iterator[tuple[float, int, Path]]:
-        """(when it was used last, length, place) of all copies; parts of processes that died come first."""
+        """Yield (last use, length, path) of all copies, dead parts first."""
         for entry in self.directory.iterdir():
             with suppress(OSError):
                 if entry.name.startswith(".part-"):
@@ -110,7 +110,7 @@ class Cache:
 
 
 def _move(part: Path, place: Path) -> None:
-    """Give a copy its place, whose directory may be removed with the copy that was there before."""
+    """Move a copy into place; another process may remove the directory meanwhile."""
     with plain_files.private():
         for again in (True, True, False):
             place.parent.mkdir(exist_ok=True)
@@ -123,7 +123,7 @@ def _move(part: Path, place: Path) -> None:
 
 
 def _removed(place: Path) -> bool:
-    """Remove a copy unless somebody holds it; return whether it is gone."""
+    """Remove an unlocked copy; return whether it is gone."""
     try:
         stream = place.open("rb")
     except FileNotFoundError:

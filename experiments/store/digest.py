@@ -1,4 +1,4 @@
-"""Hashes of files, computed once for each version of a file."""
+"""Hashes of files, cached per version of a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hash_of(file: Path) -> tuple[str, int]:
 
 
 def require_unchanged(file: Path, kept: Kept) -> None:
-    """Raise Tampered where a file is not what its trial left, NotPlain where it is no plain one, OSError where it is gone."""
+    """Raise Tampered if a file has changed, NotPlain or OSError if it cannot be read."""
     with plain_files.opened(file) as stream:
         status = os.fstat(stream.fileno())
     version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -34,7 +34,7 @@ def require_unchanged(file: Path, kept: Kept) -> None:
 
 
 def changed(kept: Kept) -> Tampered:
-    """The error for a file of another content."""
+    """Return the error of a changed file."""
     return Tampered(
         f"{kept.name} was changed after its trial ended: its hash is another one. It is kept, but not used."
     )
@@ -42,5 +42,5 @@ def changed(kept: Kept) -> Tampered:
 
 @functools.lru_cache(maxsize=1024)
 def _digest(file: Path, _version: tuple[int, ...]) -> str:
-    """The hash of this version of the file: whoever writes to it, or puts another in its place, changes ctime or inode."""
+    """Return the hash of this version: any change alters ctime or inode."""
     return hash_of(file)[0]

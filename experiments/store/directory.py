@@ -1,4 +1,4 @@
-"""Files of trials in a directory of this machine, where the trials themselves write them: nothing is copied."""
+"""Files of trials in the local directory where the trials write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.store.digest import PIECE, require_unchanged
 
 
 class Directory(Store):
-    """Below ``RANKWIRE_VAR``."""
+    """The directory ``RANKWIRE_VAR``."""
 
     is_here: ClassVar[bool] = True
 

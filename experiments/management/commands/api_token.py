@@ -1,4 +1,4 @@
-"""Make an API token and print its key, once."""
+"""Create an API token and print its key once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models.people.access import LONGEST_DAYS
 
 
 class Command(BaseCommand):
-    """``manage.py api_token USER NAME``: the key is printed once and stored as a hash only."""
+    """``manage.py api_token USER NAME``: the key is stored as a hash only."""
 
     help = __doc__
 

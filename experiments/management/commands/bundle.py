@@ -1,4 +1,4 @@
-"""Write experiments, or single trials, with everything measured into one bundle that another Rankwire can import."""
+"""Write experiments or trials with all results into one bundle."""
 
 from __future__ import annotations
 

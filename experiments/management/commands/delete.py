@@ -1,4 +1,4 @@
-"""``script/manage delete SLUG``: delete an experiment with all that was measured in it, of whatever size; or bring it back."""
+"""``script/manage delete SLUG``: delete an experiment of any size, or restore it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models import Deleted, Experiment
 
 
 class Command(BaseCommand):
-    """Delete an experiment, or bring it back."""
+    """Delete an experiment, or restore it."""
 
     help = "Delete an experiment with all that was measured in it. It can be brought back until it is forgotten."
 

@@ -1,4 +1,4 @@
-"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, a description or table, or a result file of another tool."""
+"""Import a bundle, a description or table, or a result file of another tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invitations of people to a project: a link with a key that is stored hashed, good for one person and some days."""
+"""Invitations to a project: links with a hashed key, for one user and some days."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 
 
 class Invitation(OfProject, models.Model):
-    """A role in a project for whoever comes with the key first. Taken ones stay, to tell who came by whom."""
+    """A role in a project for the first user with the key."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=12, choices=Membership.Role)
@@ -43,7 +43,7 @@ class Invitation(OfProject, models.Model):
 
     @classmethod
     def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:
-        """Make an invitation; return its row and the key of its link, which nobody can read again."""
+        """Create an invitation; return its row and the key of its link."""
         key = secrets.token_urlsafe(24)
         end = timezone.now() + timedelta(days=days)
         fields = {"project": project, "role": role, "whom": whom, "invited_by": by, "expires_at": end}
@@ -51,13 +51,13 @@ class Invitation(OfProject, models.Model):
 
     @classmethod
     def find(cls, key: str) -> Invitation | None:
-        """Return the invitation of ``key`` with its project while it can be taken, or None."""
+        """Return the open invitation of ``key`` with its project, or None."""
         return cls.objects.open().select_related("project", "invited_by").filter(digest=digest_of(key)).first()
 
     def take(self, user: Any) -> bool:
-        """Make ``user`` a member; return False when somebody else was faster or the time is over.
+        """Make ``user`` a member; return False if it expired or was accepted.
 
-        A role that somebody has already is never made smaller.
+        A higher role of the user stays.
         """
         with transaction.atomic():
             now = timezone.now()

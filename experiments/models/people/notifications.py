@@ -1,4 +1,4 @@
-"""Whom events are told to: what people chose to hear of, webhooks of projects, and the outbox of what is to be sent."""
+"""Notifications: users' choices, webhooks of projects, and the outbox."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEASE: Final = timedelta(minutes=2)
 
 
 class NoticeChoices(models.Model):
-    """Of what one person wants mail, nothing unless chosen, and up to which event they have seen what happened."""
+    """A user's choice of mails, and the last event that the user has seen."""
 
     class Of(models.TextChoices):
         OWN = "own", "only experiments of my own"
@@ -45,17 +45,17 @@ class NoticeChoices(models.Model):
 
     @classmethod
     def of_user(cls, user: Any) -> NoticeChoices:
-        """Return what ``user`` chose; an unsaved row where that is nothing yet."""
+        """Return the choices of ``user``; an unsaved row by default."""
         return cls.objects.filter(user=user.pk).first() or cls(user=user)
 
     @classmethod
     def mark_seen(cls, user: Any, event: int) -> None:
-        """``user`` has seen what happened up to this event (its key); of two at once the later one stands."""
+        """Record the last event (key) that ``user`` has seen; never an earlier one."""
         row, _ = cls.objects.get_or_create(user=user)
         cls.objects.filter(pk=row.pk, seen__lte=event).update(seen=event, seen_at=Now())
 
     def wants(self, event: Event) -> bool:
-        """Return whether its person asked to be told of this event."""
+        """Return whether the user chose mails for this event."""
         experiment = event.experiment
         if experiment is None or event.kind not in NOTICES or not getattr(self, event.kind):
             return False
@@ -65,7 +65,7 @@ class NoticeChoices(models.Model):
 
 
 class Webhook(OfProject, models.Model):
-    """An address that is told of the events of a project, set up by its maintainers."""
+    """A URL that receives the events of a project, set up by its maintainers."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
@@ -84,12 +84,12 @@ class Webhook(OfProject, models.Model):
 
     @property
     def secret(self) -> str:
-        """The key that its messages are signed with. It follows from the installation's own secret, so that the table does not hold it."""
+        """Return the signing key, derived from the installation's secret and not stored."""
         made = hmac.new(settings.SECRET_KEY.encode(), f"webhook:{self.nonce}".encode(), hashlib.sha256)
         return f"rwh_{made.hexdigest()}"
 
     def wants(self, event: Event) -> bool:
-        """Return whether it is to be told of this event; not of those of an experiment that left its project."""
+        """Return whether it receives this event; not if the experiment left the project."""
         experiment = event.experiment
         asked = event.kind in NOTICES and bool(getattr(self, event.kind))
         return asked and experiment is not None and experiment.project_id == self.project_id
@@ -101,9 +101,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """One message of one event to one person or one webhook; without an event it is a test.
+    """A message of an event to a user or a webhook; without an event it is a test.
 
-    Claimed by a conditional UPDATE that also says when it is due again: a worker that dies with it loses nothing.
+    A conditional UPDATE claims it and sets its next due time: a dead worker loses nothing.
     """
 
     class State(models.TextChoices):
@@ -141,7 +141,7 @@ class Delivery(models.Model):
 
     @classmethod
     def claim_next(cls) -> Delivery | None:
-        """Claim the message that is due for longest, or return None. It is due again when nobody says how it went."""
+        """Claim the message that is due longest, or return None."""
         with transaction.atomic():
             row = cls.objects.due().select_for_update(skip_locked=True, of=("self",)).order_by("due_at", "pk").first()
             if row is None:
@@ -152,21 +152,21 @@ class Delivery(models.Model):
 
     @classmethod
     def begin_test(cls, **to: Any) -> Delivery:
-        """Return a test to a ``user`` or a ``webhook``, claimed by the caller."""
+        """Return a test message to a ``user`` or ``webhook``, claimed by the caller."""
         row = cls.objects.create(attempts=1, due_at=Now() + _LEASE, **to)
         row.refresh_from_db()
         return row
 
     def sent(self, result: str) -> None:
-        """It was taken by the other side."""
+        """Record that the receiver accepted it."""
         self._end(self.State.SENT, result)
 
     def drop(self, why: str) -> None:
-        """It must not be sent any more, or cannot."""
+        """Record that it cannot or must not be sent."""
         self._end(self.State.DROPPED, why)
 
     def put_off(self, why: str) -> None:
-        """This attempt failed: another follows after a wait, four times longer each time, or it was the last."""
+        """Record a failed attempt; retry after a wait that grows fourfold, or fail."""
         if self.attempts >= MOST_ATTEMPTS or self.event_id is None:
             self._end(self.State.FAILED, why)
         else:

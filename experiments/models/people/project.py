@@ -1,4 +1,4 @@
-"""Projects: who may see and run what."""
+"""Projects and their members."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
 
 
 class OfProject:
-    """A row whose changes its project's maintainers see in the log of changes."""
+    """A row whose changes are logged for the maintainers of its project."""
 
     project_id: int
 
@@ -50,7 +50,7 @@ class Project(models.Model):
 
     @classmethod
     def found(cls, name: str) -> Project:
-        """Make a project; its slug follows from the name, with a number where that is taken."""
+        """Create a project; its slug follows from the name, numbered if taken."""
         stem = slugify(name)[:70] or "project"
         for number in count(1):
             slug = stem if number == 1 else f"{stem}-{number}"
@@ -61,7 +61,7 @@ class Project(models.Model):
 
     @property
     def contents(self) -> list[str]:
-        """What keeps the project from being removed, counted: experiments, those that can be brought back, and reports."""
+        """Return the counted experiments, deleted experiments and reports that it holds."""
         deleted = apps.get_model("experiments", "Deleted")._default_manager.filter(project=self)
         counts = {
             "experiment": self.experiments.count(),
@@ -71,7 +71,7 @@ class Project(models.Model):
         return [plural(count, name) for name, count in counts.items() if count]
 
     def remove(self) -> None:
-        """Forget it with its members, invitations, webhooks and tokens. Raise ProjectInUse instead of losing what it holds."""
+        """Delete it with members, invitations, webhooks and tokens. Raise ProjectInUse."""
         if self.slug == DEFAULT_PROJECT:
             raise ProjectInUse(f"{self.name} cannot be removed: every installation has it.")
         with transaction.atomic():
@@ -82,7 +82,7 @@ class Project(models.Model):
             self.delete()
 
     def admit(self, user: Any, role: str) -> None:
-        """Make ``user`` a member with this role; a greater one that there is stays."""
+        """Make ``user`` a member with this role; a higher role stays."""
         member, _ = self.memberships.get_or_create(user=user, defaults={"role": role})
         ranks = Membership.Role.values
         if ranks.index(role) > ranks.index(member.role):
@@ -90,14 +90,14 @@ class Project(models.Model):
             member.save(update_fields=["role", "by_group"])
 
     def set_role(self, user: Any, role: str) -> None:
-        """Give ``user`` this role, as a member or a new one. Raise LastMaintainer instead of leaving the project without one."""
+        """Set the role of ``user``. Raise LastMaintainer if no maintainer would remain."""
         with transaction.atomic():
             if role != Membership.Role.MAINTAINER:
                 self._others_stay(user)
             self.memberships.update_or_create(user=user, defaults={"role": role, "by_group": False})
 
     def dismiss(self, user: Any) -> bool:
-        """End the membership of ``user``; return whether there was one. Raise LastMaintainer for the only maintainer."""
+        """Remove a member; return whether there was one. Raise LastMaintainer."""
         with transaction.atomic():
             member = self._others_stay(user)
             if member is not None:
@@ -105,7 +105,7 @@ class Project(models.Model):
         return member is not None
 
     def _others_stay(self, user: Any) -> Membership | None:
-        """Return the membership of ``user``, after making sure that the project keeps a maintainer without it."""
+        """Return the membership of ``user``. Raise LastMaintainer for the only one."""
         # Locked together: two maintainers who dismiss each other at once take turns.
         members = list(self.memberships.select_for_update().order_by("pk"))
         own = next((member for member in members if member.user_id == user.pk), None)
@@ -116,7 +116,7 @@ class Project(models.Model):
 
 
 class Membership(OfProject, models.Model):
-    """The role of a person in a project."""
+    """The role of a user in a project."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "Viewer"

@@ -1,4 +1,4 @@
-"""Tables that leave as files: configurations with their medians, trials with everything measured, or one row per measurement."""
+"""Exported tables: configurations, trials, or one row per measurement."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Everything measured in trials as a table of numbers, read from the array of each trial (``TrialValues``)."""
+"""Measurements of trials as a matrix, read from the array of each trial."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHOSEN: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """``trials`` in the order of their numbers (8 bytes each), their configurations, and the lists of names of their values."""
+    """The trials of an export (sorted keys), their configurations and value names."""
 
     trials: Keys
     configurations: list[int]
@@ -44,7 +44,7 @@ class Chosen:
 
 
 class Arrays:
-    """The measurements of a set of trials; ``measured`` are (scope, metric) of what any of them has, in the order that readers expect."""
+    """The measurements of trials; ``measured`` are (scope, metric) in display order."""
 
     def __init__(self, chosen: Chosen) -> None:
         known = ValueNames.objects.filter(pk__in=chosen.names).values_list("names", flat=True)
@@ -54,7 +54,7 @@ class Arrays:
         self._places = {f"{scope} {metric}": place for place, (scope, metric) in enumerate(self.measured)}
 
     def of(self, trials: Keys) -> Numbers:
-        """Return a row for each of ``measured`` with the values of these trials (in rising order), NaN where there is none."""
+        """Return a row per ``measured`` and a column per trial (sorted); NaN: no value."""
         table = np.full((len(self.measured), len(trials)), np.nan)
         there, values = named_values(trials.tolist())
         columns = np.searchsorted(trials, there)

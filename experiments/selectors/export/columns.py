@@ -1,4 +1,4 @@
-"""What the columns of a file mean."""
+"""Columns of exported files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a file and what its values mean; ``unit`` is empty for what has none."""
+    """A column with its meaning; ``unit`` is empty if there is none."""
 
     name: str
     kind: pl.DataType
@@ -21,7 +21,7 @@ class Column:
 
 
 def dimensions(columns: Sequence[Column]) -> Mapping[str, Any]:
-    """What the columns mean, as the W3C's CSV on the Web describes a table (``csvm``)."""
+    """Return the columns as the W3C's CSV on the Web describes a table (``csvm``)."""
     names = {pl.Int64: "integer", pl.Float64: "double", pl.Boolean: "boolean", pl.Datetime: "dateTime"}
     return {
         "@context": "http://www.w3.org/ns/csvw",

@@ -1,4 +1,4 @@
-"""The explorer's table as CSV, JSON, JSON Lines or Parquet, written piece by piece so that memory stays bounded."""
+"""The explorer's table as CSV, JSON, JSON Lines or Parquet, in bounded memory."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Row = dict[str, Any]
 
 
 def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """Return the header: what names the configuration, its parameters, its trust, and four numbers per metric in the base unit."""
+    """Return the header: identity, parameters, trust, four numbers per metric."""
     measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
     return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
 
 
 def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[Column]:
-    """Return the columns of ``columns`` with what they mean."""
+    """Return the columns with their meaning."""
     told = []
     for name in columns(parameters, metrics):
         metric, _, statistic = name.rpartition(".")
@@ -49,7 +49,7 @@ def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list
 
 
 def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
-    """Yield the table in pieces; ``found`` is an ordered query of configurations with their experiments."""
+    """Yield the table in pieces; ``matching`` is an ordered query of configurations."""
     everything = iter(matching.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
         known = standings([configuration.pk for configuration in piece])
@@ -83,7 +83,7 @@ def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], 
 
 
 def as_csv(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
-    """Yield CSV (RFC 4180, UTF-8); what is not there is an empty field."""
+    """Yield CSV (RFC 4180, UTF-8); missing values are empty."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, header)
     writer.writeheader()
@@ -96,7 +96,7 @@ def as_csv(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes
 
 
 def _plain(value: Any) -> Any:
-    """A cell of a text file. A text that a spreadsheet would take for a formula is marked as text."""
+    """Return a text cell; text that a spreadsheet would run as a formula is quoted."""
     if isinstance(value, list | dict):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

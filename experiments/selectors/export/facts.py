@@ -1,4 +1,4 @@
-"""What trials say beside their measurements, as columns: PostgreSQL copies out what differs from trial to trial."""
+"""Exported columns of trials besides their measurements."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CONFIGURATION: Final = ("pk", "hash", "in_design", "hosts", "ranks", "parameter
 
 
 class Facts:
-    """Everything that a set of trials says but its measurements; ``parameters`` are those that any of their configurations has."""
+    """The facts of trials; ``parameters`` are those of any of their configurations."""
 
     def __init__(self, chosen: Chosen) -> None:
         self.parameters = _parameters(chosen.configurations)
@@ -54,7 +54,7 @@ class Facts:
         self._page = reverse("trial", args=[0]).removesuffix("0/")
 
     def of(self, trials: Keys) -> pl.DataFrame:
-        """Return the columns of these trials, in the order of their numbers."""
+        """Return the columns of these trials, by key."""
         stored = Trial.objects.filter(pk__in=trials.tolist()).order_by("pk").values_list(*_READ)
         rows = pl.DataFrame([_row(*row) for row in stored], schema=_SCHEMA, orient="row")
         rows = rows.join(
@@ -78,7 +78,7 @@ class Facts:
 
 
 def _row(*values: Any) -> tuple[Any, ...]:
-    """Return the values of a trial, with an empty trust as None and the certificate as what the link achieved."""
+    """Return the values of a trial, with its certificate as achieved link parameters."""
     *facts, trust, certificate = values
     link = achieved(certificate or {})
     kept = (certificate or {}).get("kept")
@@ -105,7 +105,7 @@ def _cells(column: Column, asked: Sequence[dict[str, Any]]) -> pl.Series:
 
 
 def _parameters(configurations: Sequence[int]) -> list[Column]:
-    """Every parameter of these configurations, numbers as numbers where all of them are."""
+    """Return a column per parameter, typed if all values agree."""
     kinds: dict[str, set[str]] = {}
     rows = Configuration.objects.filter(pk__in=configurations).values_list("parameters", flat=True)
     for parameters in rows.iterator(chunk_size=1000):

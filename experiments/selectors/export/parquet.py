@@ -1,4 +1,4 @@
-"""Parquet files of any length, written by polars in a thread of its own while the caller reads the next rows."""
+"""Parquet files of any length, written by a thread while the caller reads rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL_S: Final = 0.5
 
 
 class Sink(io.RawIOBase):
-    """A file that holds what was written since it was last taken; one thread writes, another takes."""
+    """A file in memory: one thread writes, another takes the parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,14 +42,14 @@ class Sink(io.RawIOBase):
         return len(part)
 
     def parts(self) -> list[bytes]:
-        """Return what was written, without another copy: the end of a Parquet file describes every part of it, and is long."""
+        """Return the written parts without copying: the footer of a Parquet file is long."""
         return [self._parts.popleft() for _ in range(len(self._parts))]
 
 
 def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield a Parquet file; a column's metadata holds its label, unit and definition.
+    """Yield a Parquet file with label, unit and definition as column metadata.
 
-    The caller's thread reads ``frames``, as a database connection belongs to one thread.
+    The caller's thread reads ``frames``: a database connection belongs to one thread.
     """
     schema = pl.Schema({column.name: column.kind for column in columns})
     queue: Queue[pl.DataFrame | None] = Queue(_FRAMES_AHEAD)
@@ -78,7 +78,7 @@ def _write(queue: Queue[pl.DataFrame | None], schema: pl.Schema, described: na.S
 
 
 def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing: Future[None]) -> None:
-    """Hand a frame to the writer; return without it if the writer has ended."""
+    """Pass a frame to the writer, unless the writer has ended."""
     while not writing.done():
         try:
             return queue.put(frame, timeout=_POLL_S)
@@ -88,7 +88,7 @@ def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing:
 
 
 def _described(schema: pl.Schema, columns: Sequence[Column]) -> na.Schema:
-    """Return the schema in Arrow's terms, with each column's metadata; texts as the type that all readers know."""
+    """Return the Arrow schema with column metadata and portable text types."""
     fields = []
     for field, column in zip(na.Schema(schema).fields, columns, strict=True):
         kind = na.Type.LARGE_STRING if column.kind == pl.String() else field

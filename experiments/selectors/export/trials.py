@@ -1,7 +1,6 @@
-"""Trials and everything measured in them as a table, piece by piece, so that memory stays bounded.
+"""Trials and their measurements as a table, in bounded memory.
 
-Values come as the arrays of trials, what else trials say as columns that PostgreSQL copies out; polars and numpy put them beside each
-other. The ORM, row by row, is sixty times slower.
+Measurements come as arrays: rows of the ORM would be 60 times slower.
 """
 
 from __future__ import annotations
@@ -89,16 +88,15 @@ _LONG: Final = (
 
 
 def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QuerySet[Trial]:
-    """The trials of configurations: those that statistics are made of, or ``every`` one, of whatever state and kind."""
+    """Return the counted trials of configurations, or ``every`` trial."""
     own = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
     return own if every else own.counted()
 
 
 class TrialTable:
-    """The table of a set of trials: wide, one row per trial, or ``long``, one row per measurement.
+    """The table of trials: one row per trial, or (``long``) per measurement.
 
-    ``columns`` say what each column means; ``pieces`` yields frames of exactly these columns, trials in the order of their
-    numbers.
+    ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys.
     """
 
     def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
@@ -112,7 +110,7 @@ class TrialTable:
         )
 
     def pieces(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of so many trials at a time. Raise TooLarge where a request has used up its processor time."""
+        """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
         schema = {column.name: column.kind for column in self.columns}
         step, frame = (LONG_PIECE, self._below) if self._long else (PIECE, self._beside)
         for first in range(0, len(self._trials), step):
@@ -122,7 +120,7 @@ class TrialTable:
             yield frame(trials, values).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
     def _below(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
-        """A row for each measurement."""
+        """Return a row per measurement."""
         places, rows = np.nonzero(~np.isnan(values.T))[::-1]
         scopes, metrics = zip(*self._arrays.measured, strict=True) if self._arrays.measured else ((), ())
         told = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
@@ -130,7 +128,7 @@ class TrialTable:
         return trials[rows].hstack([*named, pl.Series("value", values[places, rows])])
 
     def _beside(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
-        """The measurements of every trial beside it."""
+        """Return the measurements next to each trial."""
         names = [_metric_name(scope, metric) for scope, metric in self._arrays.measured]
         columns = [pl.Series(name, own, nan_to_null=True) for name, own in zip(names, values, strict=True)]
         return trials.hstack(columns)
