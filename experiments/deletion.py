@@ -25,9 +25,9 @@ from experiments.models.changes import note
 
 log = structlog.get_logger()
 _WRITTEN_ANEW: Final = frozenset({DesignSize, HistoryPart, Summary, TrialValues})
-"""What triggers write of the rows that come back."""
+"""Tables that triggers fill when rows are restored."""
 _PIECE_BYTES: Final = 4 << 20
-"""Of a table's rows that are compressed together: what the memory has to hold."""
+"""Size of the pieces that are compressed in memory."""
 
 
 def delete(experiment: Experiment, *, by: Any) -> Deleted:
@@ -38,7 +38,7 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
     with experiment.while_idle("cancel them first"):
         for task in experiment.background_tasks.all():
             if not task.is_over:
-                raise StaleTrial(f"A task in the background works on {experiment.name}: wait for it, or forget it.")
+                raise StaleTrial(f"A background task uses {experiment.name}: wait for it, or delete it.")
             task.forget()
         numbers = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
         files = Artifact.objects.filter(trial__experiment=experiment, removed_at=None)
@@ -57,14 +57,14 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
         _, gone = experiment.delete()
         anew = {model._meta.label for model in _WRITTEN_ANEW}
         if (lost := {label: n for label, n in gone.items() if n and label not in anew}) != stored:
-            raise RuntimeError(f"{experiment.slug} has rows that would not be kept: {lost} are not {stored}")
+            raise RuntimeError(f"{experiment.slug} has rows that are not stored: {lost} are not {stored}")
         kept.refresh_from_db(fields=["at"])  # the database's clock
     return kept
 
 
 def bring_back(kept: Deleted) -> Experiment:
     """Restore a deleted experiment. Raise NotBroughtBack."""
-    gone = NotBroughtBack(f"{kept.name} was brought back or forgotten in the meantime.")
+    gone = NotBroughtBack(f"{kept.name} was restored or removed in the meantime.")
     try:
         with transaction.atomic():
             if not Deleted.objects.select_for_update().filter(pk=kept.pk).exists():
@@ -72,7 +72,7 @@ def bring_back(kept: Deleted) -> Experiment:
             _restore(kept)
             experiment = Experiment.objects.get(uid=kept.uid)
             kept.delete()
-            note(experiment, "brought back", "after it was deleted")
+            note(experiment, "restored", "from the trash")
     except (Error, psycopg.Error) as error:
         why = str(error).strip().partition("\n")[0]
         raise NotBroughtBack(f"{kept.name} no longer fits into the repository: {why}") from error
@@ -114,7 +114,7 @@ def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
         rows = 0
         query = f"COPY (SELECT {listed} FROM {table} WHERE {where} ORDER BY {key}) TO STDOUT"  # noqa: S608 - own names and a number
         for piece in _pieces(query):
-            rows += piece.count(b"\n")  # in this form a line is a row
+            rows += piece.count(b"\n")  # one line per row
             kept.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
         if rows:
             stored[model._meta.label] = rows
@@ -171,7 +171,7 @@ def _restore(kept: Deleted) -> None:
             with cursor.copy(f"COPY {connection.ops.quote_name(table)} ({listed}) FROM STDIN") as copy:
                 for data in pieces:
                     copy.write(zstandard.decompress(data))
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what is not as it should be is told here
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # violations raise here
 
 
 def _data(kept: Deleted, table: str) -> list[bytes]:

@@ -19,11 +19,11 @@ from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
-"""What `analysis.mpi.profile.tables` says of a trial's time inside MPI."""
+"""The tables of `analysis.mpi.profile.tables`."""
 MPI_CALLS_NAME: Final = "mpi-calls.zst"
-"""Every call of a trial's ranks, as `analysis.mpi.calls` writes them; only of a trial with ``profile: trace``."""
+"""All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
-"""What was measured in a trial whose output its parser refused: kept beside the output until a better parser reads it."""
+"""Measurements of a trial whose output its parser refused, until a better parser reads it."""
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 

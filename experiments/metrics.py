@@ -15,7 +15,7 @@ from experiments.common import external_figures
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
-"""What the database adds to a trial when a twin of it on an ideal network ends (``experiments_split_by_twins``)."""
+"""Metrics that the database adds when an ideal-network run ends (``experiments_split_by_twins``)."""
 _SHOWN_CHOICES: Final = 8
 
 
@@ -25,7 +25,7 @@ def _printed() -> dict[str, Metric]:
 
 
 _STUDIES: Final = _printed()
-"""What published studies printed and no workload or capture gives. A workload that comes to give one has the last word."""
+"""Metrics of published studies alone; a workload's figure of the same name takes precedence."""
 
 
 def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Metric:
@@ -64,7 +64,7 @@ def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
         label=label[:1].upper() + label[1:],
         unit=figure.unit,
         direction="neutral",
-        definition=f"Measured elsewhere, under {tool}, which calls it so.",
+        definition=f"Measured by {tool} under this name.",
         source=tool,
         section="run",
     )

@@ -36,10 +36,10 @@ class Reparsed:
 
     changed: int = 0
     finished: int = 0
-    """Failed ones that have a result now."""
+    """Failed trials that have a result now."""
     unchanged: int = 0
     without_output: int = 0
-    """Retention has taken the files, or they were never kept."""
+    """Trials whose output was removed or never stored."""
     refused: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -73,12 +73,12 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             continue
         output, files = texts
         try:
-            own = trial.configuration
-            parsed = _workload(trial).read(output, files, {**own.parameters, "ranks": own.ranks})
+            configuration = trial.configuration
+            parsed = _workload(trial).read(output, files, {**configuration.parameters, "ranks": configuration.ranks})
         except OutputError as error:
             counts.refused[trial.pk] = str(error)
             if measured is None and _workload(trial).brought:
-                _refuse(trial, f"{error}, as its output is read now.")
+                _refuse(trial, f"{error} (output parsed again).")
                 forget_diagnosis(trial.experiment)
             continue
         if measured is not None:
@@ -132,16 +132,16 @@ def _workload(trial: Trial) -> workloads.WorkloadDefinition:
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     """Return the output texts; None if a stored file is missing or changed."""
-    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
+    stored = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
-        texts = {a.name: a.content().decode(errors="replace") for a in kept if a.removed_at is None}
+        texts = {a.name: a.content().decode(errors="replace") for a in stored if a.removed_at is None}
     except StoreAway:
         raise
     except (Tampered, NotPlain, OSError):
         return None
-    if len(texts) < len(kept):
+    if len(texts) < len(stored):
         return None
-    stdout = next((a.name for a in kept if a.kind == Artifact.Kind.STDOUT), None)
+    stdout = next((a.name for a in stored if a.kind == Artifact.Kind.STDOUT), None)
     return None if stdout is None else (texts.pop(stdout), texts)
 
 
@@ -155,16 +155,16 @@ def _store(trial: Trial, parsed: Parsed) -> bool:
     figures |= _workload(trial).outside_its_work(next(iter(elapsed_s), 0.0), figures)
     tables = storable(dict(parsed.tables))
     with transaction.atomic():
-        # Not its key: what ends a twin of it meanwhile adds measurements to it (migration 0017).
+        # No key: the end of an ideal-network run adds measurements to the trial (migration 0017).
         locked = Trial.objects.select_for_update(no_key=True).get(pk=trial.pk)
         of_output = Q(metric__startswith=f"{slug}.") | Q(metric__startswith="start_end_")
-        own = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
-        if dict(own.values_list("metric", "value")) == figures and locked.tables == tables:
+        old = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
+        if dict(old.values_list("metric", "value")) == figures and locked.tables == tables:
             return False
-        own.delete()
+        old.delete()
         Measurement.objects.bulk_create(Measurement(trial=locked, metric=m, value=v) for m, v in figures.items())
         Trial.objects.filter(pk=locked.pk).update(tables=tables)
         with connection.cursor() as cursor:
-            # The summaries follow the states of trials, and this one's has not changed.
+            # Triggers update summaries only if a state changes.
             cursor.execute("SELECT experiments_summarise(%s)", [locked.configuration_id])
     return True

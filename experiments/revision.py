@@ -17,7 +17,7 @@ from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.ranges import expand_values
 
 FieldChange = tuple[str, Any, Any]
-"""(path of a field, value before, value after); None where a version does not set it."""
+"""(path of a field, old value, new value); None if a version does not set it."""
 _ABSENT: Final = None
 _WRITTEN: Final = {"link.bandwidth": BANDWIDTH, "link.delay": DURATION, "link.loss": FRACTION}
 
@@ -28,14 +28,14 @@ class Revision:
 
     version: int
     queued: int
-    """Trials that would be added or wait again."""
+    """Trials that would be queued."""
     dropped: int
-    """Waiting trials that would make room."""
+    """Waiting trials that would be replaced."""
     new_points: int
     leaving: tuple[Mapping[str, Any], ...]
-    """Parameters of the configurations that leave the design; their trials stay, apart."""
+    """Parameters of configurations that leave the design; their trials are excluded."""
     stale: int
-    """Trials that are over and would no longer be counted."""
+    """Ended trials that would be excluded."""
     changed_fields: tuple[FieldChange, ...]
 
     @property
@@ -91,7 +91,7 @@ class MorePoints:
 
     spec: ExperimentSpec | None
     repetitions: Mapping[str, int]
-    """By hash of the configuration: repetitions beyond those that the specification asks for."""
+    """Configuration hash -> repetitions beyond the specification's."""
     queued: int
 
 

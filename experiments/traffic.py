@@ -15,7 +15,7 @@ from analysis.trust_level import FLAGGED
 TRAFFIC: Final = frozenset(
     metric.id for metric in METRICS.values() if metric.section in ("volume", "interarrival", "tcp", "matrices")
 )
-"""Metrics that are made of packets. The trust counters are not among them: they say what is wrong with a capture."""
+"""Metrics computed from packets, without trust counters, which describe the capture."""
 _MPI: Final = "mpi"
 
 

@@ -22,7 +22,7 @@ _ENDINGS: Final = {
     "_w": "W",
     "_j": "J",
 }
-"""By the end of a name, longer ones before those that end them too."""
+"""Suffixes of names and their units, longer ones first."""
 _TIMES: Final = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "milliseconds"), 1e-3),
@@ -57,13 +57,13 @@ def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
     if not word:
         raise ValueError("its name has neither letters nor digits")
     if not ending and described(f"{tool}.{word}") != ForeignFigure(tool, word, "1"):
-        word = f"{word}_value"  # a name that would say a unit it does not have
+        word = f"{word}_value"  # the name would state a unit that it does not have
     if ending and word.endswith(ending):
         ending = ""
     identifier = f"{tool}.{word}{ending}"
     if len(identifier) > _LONGEST:
         raise ValueError(f"its name is longer than the {_LONGEST} characters that a metric's may have")
-    # In decimals: 1.25 us are 0.00000125 s, not the binary neighbour of it.
+    # In decimals: 1.25 us is exactly 0.00000125 s.
     return identifier, float(Decimal(repr(value)) * Decimal(repr(factor)))
 
 
@@ -104,4 +104,4 @@ def _unit(unit: str) -> tuple[str, float]:
             return ("_bytes_per_s" if told["rate"] else "_bytes"), factor
     if _OTHER_UNIT.fullmatch(unit) and "_" not in unit:
         return f"_in_{unit.replace('/', '_per_')}", 1.0
-    raise ValueError(f"its unit {unit[:40]!r} is not known here")
+    raise ValueError(f"its unit {unit[:40]!r} is unknown")

@@ -13,7 +13,7 @@ import structlog
 from kombu.exceptions import OperationalError as BrokerError
 
 DATABASE_CLASSES: Final = ("08", "53", "57P")
-"""SQLSTATE classes of a server that is unreachable, has no room or no connection left, or is being shut down."""
+"""SQLSTATE classes of a server that is unreachable, full, or shutting down."""
 REDIS_AWAY: Final = (
     BrokerError,
     redis.ConnectionError,
@@ -31,10 +31,8 @@ class Outage:
     def __init__(self, dependency: str, sentence: str) -> None:
         self.dependency = dependency
         self.sentence = sentence
-        """For users whose request cannot be answered."""
-        self._shared = mmap.mmap(
-            -1, _STATE.size
-        )  # begin on the monotonic clock (0: none), errors since; shared over fork
+        """The message for users."""
+        self._shared = mmap.mmap(-1, _STATE.size)  # start on the monotonic clock (0: none), number of errors
 
     def note(self, error: BaseException) -> None:
         """Count an error; log the first one of an outage."""

@@ -32,7 +32,7 @@ DIRECTORY_MODE: Final = 0o750
 def opened(file: Path) -> Iterator[IO[bytes]]:
     """Open a plain file without following links or blocking. Raise NotPlain, OSError."""
     with _folder(file) as folder:
-        # Looked at first, because to open a device may already do something; opened without trust in that look.
+        # Checked before, because opening a device may act on it, and again after opening.
         _require_plain(file, os.stat(file.name, dir_fd=folder, follow_symlinks=False))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "rb") as stream:
@@ -67,7 +67,7 @@ def read_text(file: Path, *, limit_bytes: int) -> str:
     with opened(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
-        raise NotPlain(f"{file.name} is longer than the {limit_bytes} bytes that are read of it")
+        raise NotPlain(f"{file.name} is longer than {limit_bytes} bytes")
     return content.decode(errors="replace")
 
 
@@ -83,7 +83,7 @@ def move(file: Path, target: Path) -> Path:
     """Move a plain file to ``target``, replacing it. Raise NotPlain, OSError."""
     with opened(file) as stream:
         os.fchmod(stream.fileno(), FILE_MODE)
-        if os.fstat(stream.fileno()).st_uid != os.geteuid():  # of a program that ran as another user: ours from now on
+        if os.fstat(stream.fileno()).st_uid != os.geteuid():  # the program ran as another user
             os.fchown(stream.fileno(), os.geteuid(), os.getegid())
         remove(target)
     return file.rename(target)
@@ -109,7 +109,7 @@ def shorten(file: Path, *, limit_bytes: int) -> None:
         last = stream.read(half)
         tail = last[last.find(b"\n") + 1 :]
     left_out = size - len(head) - len(tail)
-    note = f"[{left_out} bytes are left out here: of this output the first and last {half} bytes are kept]\n"
+    note = f"[{left_out} bytes are left out here: only the first and last {half} bytes of this output are kept]\n"
     write(file, head + (b"" if head.endswith(b"\n") else b"\n") + note.encode() + tail)
 
 

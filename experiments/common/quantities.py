@@ -11,7 +11,7 @@ from typing import Final
 
 _NUMBER = re.compile(r"^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)$", re.DOTALL)
 _LONGEST: Final = 60
-"""Longest text that can be a quantity; what is longer is refused unread."""
+"""Maximum length of a quantity; longer text is refused unread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ POWER: Final = Dimension("power", "W", _units("kW=1e3 W=1 kw=1e3 w=1"), ("kW", "
 BYTE_RATE: Final = Dimension(
     "rate", "B/s", {"B/s": Decimal(1), **{unit: factor / 8 for unit, factor in BANDWIDTH.units.items()}}, ("B/s",)
 )
-"""Of metrics that count bytes; what people write for a bandwidth is taken as it is meant."""
+"""For metrics in bytes per second; units of bandwidth are converted."""
 DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 _HEAD_BYTES: Final = 20
 _ELEMENT_BYTES: Final = 12
 _LENGTH_BYTES: Final = 4
-"""Of an array as ``array_send`` writes it: before its elements, of one, and of what tells its length (float8)."""
+"""Of ``array_send`` of float8: header, one element, and the element's length field."""
 
 
 def numbers_of(sent: bytes, count: int) -> npt.NDArray[np.float64]:

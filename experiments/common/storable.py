@@ -11,7 +11,7 @@ from experiments.errors import FieldError
 MAX_DEPTH: Final = 8
 MAX_FIELDS: Final = 300
 MAX_ITEMS: Final = 10_000
-"""Bounds of what is looked at: checks compare the fields of a mapping with each other, and each error looks for its line."""
+"""Limits of the check, whose cost grows with the number of fields."""
 _LARGEST_INTEGER: Final = 2**63 - 1
 
 

@@ -18,11 +18,11 @@ from experiments.models.experiment import Experiment
 from experiments.models.people.project import Project
 
 AT_ONCE: Final = 2
-"""Tasks of one kind that a person may have waiting or running."""
+"""Maximum unfinished tasks of one kind per user."""
 KEPT: Final = 10
-"""Ended tasks of one kind that are kept for a person, files included; older ones go."""
+"""Ended tasks of one kind that a user keeps, with files."""
 SILENT: Final = datetime.timedelta(minutes=2)
-"""A running task that tells nothing for so long has nobody who works on it."""
+"""Time without progress after which a task's worker is considered dead."""
 _MOST_ATTEMPTS: Final = 3
 
 
@@ -92,13 +92,15 @@ class BackgroundTask(models.Model):
         """
         same = {"kind": kind, "arguments": dict(arguments), "within_id": within, "experiment": experiment}
         with transaction.atomic():
-            # One asks after the other, or both would find a place.
+            # The lock serialises concurrent requests of the user.
             get_user_model().objects.select_for_update(no_key=True).get(pk=owner.pk)
             unfinished = cls.objects.filter(owner=owner.pk, kind=kind, ended_at=None)
-            if (asked := unfinished.filter(**same).first()) is not None:
-                return asked
+            if (task := unfinished.filter(**same).first()) is not None:
+                return task
             if unfinished.count() >= AT_ONCE:
-                raise TooMuchAtOnce(f"{AT_ONCE} of these wait or run for you already. Ask again when one has ended.")
+                raise TooMuchAtOnce(
+                    f"You already have {AT_ONCE} unfinished tasks of this kind. Try again when one has ended."
+                )
             for old in cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[KEPT - 1 :]:
                 old.forget()
             return cls.objects.create(owner_id=owner.pk, title=title[:200], total=total, **same)
@@ -118,7 +120,7 @@ class BackgroundTask(models.Model):
     def wake_silent(cls) -> None:
         """Queue tasks of dead workers again; fail those that several workers did not end."""
         silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - SILENT)
-        given_up = "Nobody could finish this: whoever worked on it was ended, several times."
+        given_up = f"Failed after {_MOST_ATTEMPTS} attempts: the worker process died each time."
         silent.filter(attempt__gte=_MOST_ATTEMPTS).update(state=cls.State.FAILED, ended_at=Now(), message=given_up)
         silent.update(state=cls.State.WAITING)
 
@@ -128,8 +130,8 @@ class BackgroundTask(models.Model):
 
     def end(self, message: str = "", **arguments: Any) -> bool:
         """Mark the task done; return False if it no longer belongs to this worker."""
-        kept = {**self.arguments, **arguments}
-        done = self._mine().update(state=self.State.DONE, ended_at=Now(), message=message, arguments=kept)
+        stored = {**self.arguments, **arguments}
+        done = self._mine().update(state=self.State.DONE, ended_at=Now(), message=message, arguments=stored)
         return bool(done)
 
     def fail(self, message: str) -> None:
@@ -138,7 +140,7 @@ class BackgroundTask(models.Model):
 
     def forget(self) -> None:
         """Delete the task and its file; its worker then stops."""
-        file = self.file  # whose name has the key that is gone afterwards
+        file = self.file  # its name contains the key, which is gone afterwards
         self.delete()
         transaction.on_commit(lambda: file.unlink(missing_ok=True))
 

@@ -64,13 +64,11 @@ class Cluster(models.Model):
         """Delete it with its test. Raise ClusterInUse if trials name it."""
         try:
             if not self.may_be_removed:
-                raise ClusterInUse(
-                    f"{self.name} cannot be removed: trials name it, or it is one that every machine has."
-                )
+                raise ClusterInUse(f"{self.name} cannot be removed: it has trials, or exists on every machine.")
             with transaction.atomic():
                 self.delete()
-        except models.ProtectedError:  # a trial was queued a moment ago
-            raise ClusterInUse(f"{self.name} cannot be removed: trials name it.") from None
+        except models.ProtectedError:  # a trial was queued in the meantime
+            raise ClusterInUse(f"{self.name} cannot be removed: it has trials.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:
@@ -106,10 +104,10 @@ class Cluster(models.Model):
     def fill_in(self, facts: Mapping[str, Any]) -> None:
         """Add facts found on the hosts; stated and earlier facts stay."""
         with transaction.atomic():
-            held = type(self).objects.select_for_update().get(pk=self.pk)
-            held.facts = {**facts, **held.facts}
-            held.save(update_fields=["facts"])
-        self.facts = held.facts
+            locked = type(self).objects.select_for_update().get(pk=self.pk)
+            locked.facts = {**facts, **locked.facts}
+            locked.save(update_fields=["facts"])
+        self.facts = locked.facts
 
     @classmethod
     def require(cls, slug: str) -> Cluster:
@@ -117,27 +115,27 @@ class Cluster(models.Model):
         usable = cls.objects.filter(enabled=True, elsewhere=False)
         cluster = usable.filter(slug=slug).first()
         if cluster is None:
-            known = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
-            message = f"the cluster {slug!r} is unknown or switched off; known: {known}"
+            slugs = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
+            message = f"the cluster {slug!r} is unknown or switched off; known: {slugs}"
             raise InvalidSpec([FieldError("cluster", message)])
         return cluster
 
     def require_settings(self) -> None:
         """Raise InvalidSpec at ``cluster`` if its settings are wrong."""
         if errors := self.settings_errors:
-            wrong = "; ".join(f"{error.path or 'settings'} {error.message}" for error in errors)
-            raise InvalidSpec([FieldError("cluster", f"the settings of {self.name} are wrong: {wrong}")])
+            errors_text = "; ".join(f"{error.path or 'settings'} {error.message}" for error in errors)
+            raise InvalidSpec([FieldError("cluster", f"the settings of {self.name} are wrong: {errors_text}")])
 
-    def require_hosts(self, wanted: int, field: str) -> None:
+    def require_hosts(self, hosts: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` for more hosts than a trial can have."""
-        if self.most_hosts is not None and wanted > self.most_hosts:
+        if self.most_hosts is not None and hosts > self.most_hosts:
             has = plural(self.most_hosts, "host")
-            raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
+            raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {hosts}")])
 
     def require_ranks(self, hosts: int, ranks: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` for more ranks than a trial may have."""
         if ranks <= hosts * LEAST_RANKS and not self.traits.on_this_machine:
-            return  # spares the question for the cores
+            return  # without asking for the cores
         if ranks > (most := self.traits.most_ranks(self, hosts)):
             words = f"on {plural(hosts, 'host')} of {self.name} a trial may have {plural(most, 'rank')}, not {grouped(ranks)}"
             raise InvalidSpec([FieldError(field, words)])
@@ -160,13 +158,13 @@ class Cluster(models.Model):
     def require_allocation(self, spec: ExperimentSpec) -> None:
         """Raise InvalidSpec at ``allocation`` without a scheduler."""
         if spec.allocation != "cluster" and not self.traits.allots:
-            words = f"no scheduler allots the hosts of {self.name}: they are there as long as trials want them"
+            words = f"no scheduler allots the hosts of {self.name}: they are always available"
             raise InvalidSpec([FieldError("allocation", words)])
 
     def shares_jobs(self, spec: ExperimentSpec) -> bool:
         """Return whether all trials of an experiment share one job of the scheduler."""
-        asked = self.settings.get("allocation") if spec.allocation == "cluster" else spec.allocation
-        return self.traits.allots and asked == "per experiment"
+        allocation = self.settings.get("allocation") if spec.allocation == "cluster" else spec.allocation
+        return self.traits.allots and allocation == "per experiment"
 
     def resources(self) -> list[str]:
         """Return the resources that a trial needs exclusively, sorted against deadlocks."""

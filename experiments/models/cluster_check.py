@@ -15,9 +15,9 @@ from experiments.common.storable import storable
 from experiments.models.cluster import Cluster, Lease
 
 LONGEST: Final = datetime.timedelta(minutes=15)
-"""A test without an end after so long has nobody who works on it."""
+"""Time limit after which a test's worker is considered dead."""
 OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
-"""What a step can be found to be."""
+"""States of a step."""
 
 Step = Mapping[str, Any]
 """``name``, ``state``, ``value`` (a few words), ``seen`` and ``remedy`` (sentences), ``commands`` (to copy)."""
@@ -43,8 +43,8 @@ class ClusterTest(models.Model):
         """Request a test in place of the last one; return False if one is unfinished."""
         with transaction.atomic():
             Cluster.objects.select_for_update().get(pk=cluster.pk)
-            kept = cls.objects.filter(cluster=cluster).first()
-            if kept is not None and not kept.is_over:
+            last = cls.objects.filter(cluster=cluster).first()
+            if last is not None and not last.is_over:
                 return False
             fresh: dict[str, Any] = {
                 "begun_at": None,
@@ -61,8 +61,8 @@ class ClusterTest(models.Model):
     def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
         """Claim the requested test, without hosts yet (``take_hosts``), or return None."""
         mine = cls.objects.filter(cluster=cluster, begun_at=None, ended_at=None)
-        told = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
-        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**told) else None
+        fields = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
+        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**fields) else None
 
     def take_hosts(self) -> bool:
         """Take the hosts as a trial does; return False if they are in use."""

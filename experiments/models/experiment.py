@@ -28,14 +28,14 @@ from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, 
 from experiments.specification import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
-"""Words that have another meaning in the address of a page."""
+"""Slugs that are paths of other pages."""
 LONGEST_TAG: Final = 40
-"""As the specification has it."""
+"""The specification's limit."""
 MOST_IDENTICAL: Final = 3
 """Failures in succession with the same message that put the remaining trials on hold."""
 _SLUG_ATTEMPTS: Final = 20
 _LONGEST_SLUG: Final = 90
-"""Without the number of what is taken."""
+"""Without the number of a slug that is taken."""
 
 
 def specification_hash(spec: ExperimentSpec) -> str:
@@ -133,10 +133,10 @@ class Experiment(OfProject, models.Model):
         current = {"specification": self.specification, "hash": self.specification_hash}
         self.versions.create(number=self.version, author=author, **current)
 
-    def _save_under_free_slug(self, wanted: str) -> None:
+    def _save_under_free_slug(self, slug: str) -> None:
         """Insert the row; retry with the next slug if another user took it."""
         for attempt in range(1, _SLUG_ATTEMPTS + 1):
-            self.slug = free_slug(wanted, self.project)
+            self.slug = free_slug(slug, self.project)
             try:
                 with transaction.atomic():
                     self.save(force_insert=True)
@@ -156,7 +156,7 @@ class Experiment(OfProject, models.Model):
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
-            # No key: workers that end trials meanwhile store events, which refer to this row.
+            # No key: workers store events, which refer to this row.
             locked = type(self).objects.select_for_update(no_key=True).get(pk=self.pk)
             old = locked.spec
             if specification_hash(spec) == locked.specification_hash:
@@ -167,11 +167,11 @@ class Experiment(OfProject, models.Model):
             self.hold = Hold.NONE
             self.save()
             self._store_version(author)
-            further = self._waiting_beyond(old.repetitions)
+            extra_repetitions = self._waiting_beyond(old.repetitions)
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
-            queued = self.add_design(plan) + self.queue_further(further)
+            queued = self.add_design(plan) + self.queue_further(extra_repetitions)
             if not queued:
                 self.note_end()
             return queued
@@ -189,14 +189,14 @@ class Experiment(OfProject, models.Model):
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
-        known = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
-        for configuration in known:
+        configurations = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
+        for configuration in configurations:
             if self.cluster is not None:
                 self.cluster.require_hosts(configuration.hosts, "hosts")
         queued = 0
         for number in range(1, max(repetitions.values(), default=0) + 1):
-            # In rounds that alternate their direction: what is compared runs under the same conditions.
-            for configuration in known if number % 2 else reversed(known):
+            # Rounds alternate their direction: compared configurations run under the same conditions.
+            for configuration in configurations if number % 2 else reversed(configurations):
                 if number > repetitions[configuration.hash]:
                     continue
                 queued += 1
@@ -214,12 +214,12 @@ class Experiment(OfProject, models.Model):
         """Add ``count`` repetitions of every configuration; return the queued trials."""
         with transaction.atomic():
             self.wait_for_others()
-            changed = {**self.specification, "repetitions": self.spec.repetitions + count}
-            return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
+            specification = {**self.specification, "repetitions": self.spec.repetitions + count}
+            return self.revise(parse(specification, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
         """Lock and reload the row inside a transaction."""
-        # No key: workers store new attempts meanwhile, which refer to this row.
+        # No key: workers store new attempts, which refer to this row.
         self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
 
     def rerun_failed(self) -> int:
@@ -299,7 +299,7 @@ class Experiment(OfProject, models.Model):
         first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]
         waiting = self.trials.filter(state=State.QUEUED).exclude(pk__in=first)
         return waiting.update(
-            state=State.CANCELLED, ended_at=Now(), message="Held back: only the first trial was asked for."
+            state=State.CANCELLED, ended_at=Now(), message="Cancelled: only the first trial was requested."
         )
 
     def add_design(self, plan: design.Design) -> int:
@@ -334,12 +334,12 @@ class Experiment(OfProject, models.Model):
 
     def _queued_trials(self, plan: design.Design, from_hash: dict[str, int]) -> list[Any]:
         key = ("configuration_id", "kind", "repetition")
-        known = set(self.trials.filter(superseded=False).values_list(*key))
+        current = set(self.trials.filter(superseded=False).values_list(*key))
         rows = self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
         attempts = {tuple(row): attempt for *row, attempt in rows}
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
-        # One value of the database's clock instead of the column's default: without expressions in its rows Django
-        # inserts ten thousand of them as a handful of arrays, three times as fast.
+        # One value of the database's clock instead of the column's default: Django inserts rows
+        # without expressions as arrays, three times as fast.
         now = type(self).objects.filter(pk=self.pk).values_list(Now(), flat=True).get()
         return [
             self.trials.model(
@@ -355,7 +355,7 @@ class Experiment(OfProject, models.Model):
             )
             for number, trial in enumerate(plan.trials, start=1)
             if (wanted := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
-            not in known
+            not in current
         ]
 
     @property
@@ -374,7 +374,7 @@ class Experiment(OfProject, models.Model):
     def while_idle(self, advice: str) -> Iterator[None]:
         """Change an idle experiment in a transaction. Raise ReadOnly, StaleTrial."""
         if self.published:
-            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
+            raise ReadOnly(f"{self.name} holds published results: they cannot be moved, archived or deleted")
         with transaction.atomic():
             self.wait_for_others()
             if self.trials.unfinished().exists():
@@ -405,8 +405,8 @@ class Experiment(OfProject, models.Model):
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
-            kept = [tag for tag in self.tags if tag not in remove]
-            tags = list(dict.fromkeys([*kept, *add]))
+            remaining = [tag for tag in self.tags if tag not in remove]
+            tags = list(dict.fromkeys([*remaining, *add]))
             if tags == self.tags:
                 return False
             spec = self.spec.model_copy(update={"tags": tuple(tags)})
@@ -434,7 +434,7 @@ class Experiment(OfProject, models.Model):
 
         Trials that run later end it again. An experiment of cancelled trials alone stores no event.
         """
-        # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
+        # The last two trials may end in concurrent transactions: the second waits here, and then sees the first.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{self.pk}"])
         if self.trials.filter(state__in=UNFINISHED).exists():
@@ -460,7 +460,7 @@ def free_slug(wanted: str, project: Project) -> str:
         wanted = f"{project.slug}--{wanted}"
     wanted = wanted[:_LONGEST_SLUG].strip("-")
     taken = {*RESERVED_SLUGS}
-    for kind in (Experiment, Deleted):  # what was deleted may come back
+    for kind in (Experiment, Deleted):  # a deleted experiment may be restored
         taken |= {*kind.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     number = 1
     while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:

@@ -11,8 +11,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 ALIVE_S: Final = 60.0
-"""A process whose last heartbeat is older does not run, or cannot reach the database."""
-_KEPT: Final = timedelta(days=1)
+"""Maximum age of the last heartbeat of a running process."""
+_RETENTION: Final = timedelta(days=1)
 
 
 class Heartbeat(models.Model):
@@ -45,7 +45,7 @@ class Heartbeat(models.Model):
     def forget_old(cls) -> None:
         """Remove old heartbeats, except the last one of each role."""
         newest = cls.objects.order_by("role", "-seen_at").distinct("role").values("pk")
-        cls.objects.filter(seen_at__lt=Now() - _KEPT).exclude(pk__in=newest).delete()
+        cls.objects.filter(seen_at__lt=Now() - _RETENTION).exclude(pk__in=newest).delete()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class Measurement(models.Model):
         ALL = "all", "All traffic"
         MPI = "mpi", "MPI traffic"
 
-    # The unique key below begins with it: an index of its own would be the second one.
+    # No index: the unique key below begins with this column.
     trial = models.ForeignKey(
         "experiments.Trial", on_delete=models.CASCADE, related_name="measurements", db_index=False
     )
@@ -62,14 +62,14 @@ class Measurement(models.Model):
                 if math.isfinite(value):
                     rows.append(cls(trial_id=trial_id, scope=scope, metric=metric, value=value))
                 else:
-                    not_finite.setdefault(metric, f"came out as {value}, which is not a number")
+                    not_finite.setdefault(metric, f"was {value}, which is not a number")
         return rows, not_finite
 
 
 class ValueNames(models.Model):
     """The names of array elements: scope, blank, metric."""
 
-    # Not unique: two trials that are the first of their kind at the same moment both store it, and neither waits.
+    # Not unique: two trials may store the same names concurrently, and neither waits.
     digest = models.CharField(max_length=32, db_index=True)
     names = ArrayField(models.TextField())
 

@@ -17,7 +17,7 @@ _DEFAULTS: Final = (
     ("Metropolitan", 500e-6, 10e9),
     ("Wide area", 10e-3, 1e9),
 )
-"""(name, one-way delay between two programs in s, rate in bit/s): typical values, to be corrected by who knows better."""
+"""(name, one-way delay between two programs in s, rate in bit/s): typical values, for administrators to correct."""
 
 
 class Network(models.Model):
@@ -25,7 +25,7 @@ class Network(models.Model):
 
     name = models.CharField(max_length=40, unique=True)
     delay_s = models.FloatField()
-    """One way."""
+    """One-way delay."""
     rate_bps = models.FloatField()
 
     class Meta:

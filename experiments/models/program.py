@@ -72,10 +72,10 @@ def read_definition(data: Any) -> ProgramDefinition:
     try:
         definition = ProgramDefinition.model_validate(data)
     except ValidationError as error:
-        raise InvalidSpec(_field_error(each) for each in error.errors()[:100]) from None
-    known = workloads.find(definition.name)
-    if known is not None and not known.registered:
-        raise InvalidSpec([FieldError("name", f"there is a workload {definition.name!r} already")])
+        raise InvalidSpec(_field_error(problem) for problem in error.errors()[:100]) from None
+    workload = workloads.find(definition.name)
+    if workload is not None and not workload.registered:
+        raise InvalidSpec([FieldError("name", f"a workload {definition.name!r} exists already")])
     return definition
 
 

@@ -53,11 +53,11 @@ class Report(OfProject, models.Model):
     ) -> ReportVersion:
         """Store a version based on version ``base``. Raise ReportChanged for a newer one."""
         with transaction.atomic():
-            # Two who save at once take turns: the second finds the version of the first.
+            # The lock serialises concurrent saves: the second sees the version of the first.
             current = Report.objects.select_for_update().get(pk=self.pk)
             if current.version != base:
                 raise ReportChanged(
-                    f"Version {current.version} was saved after version {base}, from which this was written."
+                    f"Version {current.version} was saved in the meantime; this text is based on version {base}."
                 )
             version = current.versions.create(
                 number=base + 1, title=title, text=text, frozen=frozen, author=by, note=note
@@ -71,7 +71,7 @@ class Report(OfProject, models.Model):
     def restore(self, number: int, *, by: Any) -> ReportVersion:
         """Make an earlier version the newest, with its frozen data."""
         earlier = self.versions.get(number=number)
-        note = f"Version {number} again"
+        note = f"Version {number} restored"
         return self.revise(earlier.title, earlier.text, earlier.frozen, by=by, base=self.version, note=note)
 
     def _note_version(self, number: int, author: Any) -> None:

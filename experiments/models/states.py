@@ -76,8 +76,8 @@ def measured(trial: str = "", *kinds: Kind) -> Q:
     ``trial`` is the path from another table (``"trial__"``); ``kinds`` replace measured.
     """
     kind = {"kind__in": kinds} if kinds else {"kind": Kind.MEASURED}
-    wanted = {"state": State.FINISHED, **kind, "superseded": False}
-    return Q(**{f"{trial}{name}": value for name, value in wanted.items()})
+    fields = {"state": State.FINISHED, **kind, "superseded": False}
+    return Q(**{f"{trial}{name}": value for name, value in fields.items()})
 
 
 def counted(trial: str = "", *kinds: Kind) -> Q:
@@ -86,12 +86,12 @@ def counted(trial: str = "", *kinds: Kind) -> Q:
 
 
 DISTURBANCES: Final = "disturbances"
-"""In the conditions of a trial: one sentence for each."""
+"""Key in a trial's conditions, with one sentence per disturbance."""
 
 
 def disturbed(trial: str = "") -> Q:
     """Return the condition of a trial that other load slowed."""
-    # Trust first: it decides for most trials, and costs less to read.
+    # Trust first: it excludes most trials and is cheaper to read.
     return Q(**{f"{trial}trust__in": FLAGGED, f"{trial}conditions__has_key": DISTURBANCES})
 
 

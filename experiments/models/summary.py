@@ -36,7 +36,7 @@ class Summary(models.Model):
             models.UniqueConstraint(fields=["configuration", "metric", "scope"], name="one_summary_per_metric")
         ]
         indexes: ClassVar = [
-            # The explorer reads one metric of every configuration from the index alone. Samples may be longer than an index holds.
+            # The explorer reads one metric from the index alone, without samples: they may exceed the size of an index row.
             models.Index(
                 fields=["metric", "scope", "configuration"],
                 include=["n", "median", "minimum", "maximum"],

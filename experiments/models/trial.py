@@ -62,7 +62,7 @@ class TrialResult:
     trust_reasons: Sequence[str] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of them only now, beside those of the start."""
+    """Conditions known only at the end, added to those of the start."""
     artifacts: Sequence[Artifact] = ()
     tables: Mapping[str, Any] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         now = timezone.now()
         for trial in self.active().select_related("experiment", "cluster", "configuration"):
             if trial.preparing_at is not None:
-                # At least a second: of two that used nothing, the one that has nothing running goes first.
+                # At least a second: of two unused projects, the one without running trials is first.
                 held_s = max((now - trial.preparing_at).total_seconds(), 1.0)
                 yield trial.experiment.project_id, trial.machines * held_s
 
@@ -191,7 +191,7 @@ class Trial(models.Model):
             )
         ]
         indexes: ClassVar = [
-            # The queue: what claim_next reads. Partial, so that finished trials cost it nothing.
+            # The queue of claim_next: partial, without finished trials.
             models.Index(fields=["cluster", "experiment", "position"], name="trial_queue", condition=Q(state="queued")),
             models.Index(
                 fields=["state", "beats"],
@@ -199,7 +199,7 @@ class Trial(models.Model):
                 condition=Q(state__in=["preparing", "running", "analysing"]),
             ),
             models.Index(fields=["experiment", "state"], name="trial_by_experiment_state"),
-            # Few as a rule; the explorer counts those that its answer leaves out.
+            # Usually few; the explorer counts them.
             models.Index(
                 fields=["configuration"],
                 name="trial_flagged",
@@ -245,7 +245,7 @@ class Trial(models.Model):
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
-        # Spares the search; who looks at the same moment is stopped by the unique key.
+        # Cheap check; the unique key stops concurrent claims.
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
             return None
         with transaction.atomic():
@@ -279,9 +279,9 @@ class Trial(models.Model):
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
     ) -> None:
         """Record the launch; a trial that fails keeps its ``environment``."""
-        known = Environment.store(storable(environment)) if environment else None
+        stored = Environment.store(storable(environment)) if environment else None
         self._move(
-            State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=known
+            State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=stored
         )
 
     def start_analysing(self) -> None:
@@ -296,7 +296,7 @@ class Trial(models.Model):
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
-                # Cancelling and revising lock the experiment first, too: they see the repeat, or the repeat is not queued.
+                # Cancelling and revising take the same lock: they see the repeat, or it is not queued.
                 self.experiment.wait_for_others()
             rows, fields = self._columns(result)
             self._end(State.FINISHED, **fields)
@@ -313,7 +313,7 @@ class Trial(models.Model):
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
             message = f"Its output was parsed later; at first: {self.message}"
             if not failed.update(state=State.FINISHED, message=message, **fields):
-                raise StaleTrial(f"{self} did not fail, or was finished by somebody else")
+                raise StaleTrial(f"{self} did not fail, or was finished by another process")
             Measurement.objects.bulk_create(rows)
         self.refresh_from_db()
 
@@ -478,7 +478,7 @@ class Trial(models.Model):
         return repeat
 
     def _move(self, to: State, **fields: Any) -> None:
-        # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
+        # A message that PostgreSQL refuses would leave the trial unfinished.
         fields = {name: storable(value) for name, value in fields.items()}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=_FROM[to])
         if not mine.update(state=to, beats=F("beats") + 1, **fields):
@@ -496,6 +496,6 @@ class Trial(models.Model):
     def _charge(self) -> None:
         if self.preparing_at is None or self.ended_at is None:
             return
-        # A clock that was set back meanwhile gives nothing back.
+        # If the clock was set back, the time is zero.
         held_s = max((self.ended_at - self.preparing_at).total_seconds(), 0.0)
         Usage.charge(self.experiment.project_id, self.ended_at.date(), self.machines * held_s)

@@ -15,7 +15,7 @@ from experiments.models.people.project import Project
 
 MONTH: Final = timedelta(days=30)
 HALF_LIFE_DAYS: Final = 1.0
-"""What was used a day ago counts half: whoever had the machines for a night waits no week for others to catch up."""
+"""Half-life of use: a project that had the machines for a night must not wait for a week."""
 
 
 class Usage(models.Model):
@@ -47,7 +47,7 @@ def used_lately(projects: Collection[int], held: Iterable[tuple[int, float]], to
     ``held`` has the project and held machine-seconds of each active trial.
     """
     used = dict.fromkeys(projects, 0.0)
-    # Beyond two weeks less than a ten-thousandth is left.
+    # After two weeks less than 0.01 % remains.
     rows = Usage.objects.filter(project__in=projects, day__gt=today - timedelta(days=14))
     for project_id, day, machine_s in rows.values_list("project_id", "day", "machine_s"):
         used[project_id] += machine_s * 0.5 ** (max((today - day).days, 0) / HALF_LIFE_DAYS)

@@ -22,7 +22,7 @@ QUANTITIES: Final = {
 """Parameters of a link and their rows in a certificate."""
 BURST: Final = "link.burst"
 _ROWS: Final = {**QUANTITIES, BURST: "burst"}
-"""Certificates from before the burst was measured have no such row."""
+"""Old certificates have no row for the burst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def standings(configurations: Collection[int]) -> dict[int, Standing]:
 
 def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
     certificates = [certificate for _, certificate in rows if certificate]
-    kept = all(certificate["kept"] for certificate in certificates) if certificates else None
-    return Standing(worst(*(trust for trust, _ in rows)), kept, achieved_link(certificates))
+    link_kept = all(certificate["kept"] for certificate in certificates) if certificates else None
+    return Standing(worst(*(trust for trust, _ in rows)), link_kept, achieved_link(certificates))
 
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:

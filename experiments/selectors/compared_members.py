@@ -35,9 +35,9 @@ class Member:
     configurations: list[Configuration]
     trial: int | None = None
     counted: dict[int, list[Trial]] = field(default_factory=dict)
-    """Configuration key -> the trials that its values come from."""
+    """Configuration key -> counted trials."""
     left_out: int = 0
-    """Trials without result, which no value comes from."""
+    """Trials without a result."""
 
     def at(self, names: Names, point: Point) -> Configuration | None:
         return next((c for c in self.configurations if point_of(c, names) == point), None)
@@ -139,13 +139,11 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
     names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
     held = [{point_of(row, names) for row in member.configurations} for member in members]
     points = list(dict.fromkeys(point_of(row, names) for row in members[0].configurations))
-    common = [point for point in points if all(point in each for each in held)]
+    common = [point for point in points if all(point in points_of_member for points_of_member in held)]
     if not common:
         by = f" of {', '.join(names)}" if names else ""
-        raise CannotCompare(
-            f"There is no combination{by} that all of these have; compare single configurations instead."
-        )
+        raise CannotCompare(f"No combination{by} is common to all members; compare single configurations instead.")
     try:
         return names, sorted(common)
-    except TypeError:  # words beside numbers: the design's own order
+    except TypeError:  # words and numbers cannot be sorted: design order
         return names, common

@@ -29,7 +29,7 @@ from experiments.traffic import in_statistics, is_traffic
 TIME: Final = "elapsed_s"
 _ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
 _OWN_FIGURES: Final = 3
-"""First of a workload's figures of merit that are read at every common point too."""
+"""Number of a workload's figures of merit that are read at every common point."""
 
 Series = dict[str, dict[Point, list[list[float]]]]
 Changed = dict[Point, list[Comparison | None]]
@@ -75,9 +75,9 @@ class Compared:
     environment: list[Difference]
     rows: list[MetricRow]
     series: Series
-    """Metric -> point -> one list of values per member; what decides first."""
+    """Metric -> point -> one list of values per member; the deciding metric first."""
     changed: Changed
-    """Each member against the baseline in what decides, at every common point; empty where nothing decides."""
+    """Each member against the baseline in the deciding metric, at every common point."""
 
     @property
     def drawn(self) -> list[str]:
@@ -139,7 +139,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
     members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
     reference = next((m for m in members if m.token == (baseline or m.token)), None)
     if reference is None:
-        raise CannotCompare(f"The baseline {baseline!r} is not among what is compared.")
+        raise CannotCompare(f"The baseline {baseline!r} is not a member of the comparison.")
     load_trials(members)
     names, points = common_points(members)
     series = _series(members, names, points)

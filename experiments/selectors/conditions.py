@@ -33,7 +33,7 @@ from experiments.specification.tree import (
 )
 
 MOST_OPERATIONS: Final = 50
-"""Calculations are done for every configuration there is."""
+"""Limit of calculations, which PostgreSQL performs for every configuration."""
 _NEGATED: Final = {"<": ">=", ">": "<=", "==": "!=", "in": "not in"}
 _OPPOSITE: Final = {**_NEGATED, **{negated: sign for sign, negated in _NEGATED.items()}}
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -121,7 +121,7 @@ class _Question:
         if isinstance(left, Name) and left.name in COLUMNS and isinstance(right, Constant):
             bound = _constant(right.value, left)
             if math.isfinite(bound):
-                # As whole numbers the planner knows how many match; of the column made a float it guesses a third.
+                # Statistics of the integer column let the planner estimate the matches.
                 whole = math.ceil(bound) if sign in (">=", "<") else math.floor(bound)
                 return Q(**{f"{left.name}__{_LOOKUP[sign]}": whole})
         orders = []
@@ -140,7 +140,7 @@ class _Question:
 
     def _number(self, node: Node) -> Any:
         if isinstance(node, Negative | Arithmetic) and not any(isinstance(each, Name) for each, _ in walk(node)):
-            # PostgreSQL would compute it before it looks whether it may.
+            # PostgreSQL would evaluate the constant before the guards.
             return values.constant(calculated(node))
         match node:
             case Name():

@@ -24,7 +24,7 @@ _FORMULAS: Final = {
     "//": "floor(a / b)",
     "%": "a - b * floor(a / b)",
 }
-"""What `experiments.specification.expressions` computes, in the same order and with the same rounding."""
+"""The operations of `experiments.specification.expressions`, with the same rounding."""
 
 
 class Computed(Func):
@@ -36,7 +36,7 @@ class Computed(Func):
         safe = [f"({name} = 0 OR abs({name}) BETWEEN {SMALLEST} AND {LARGEST})" for name in ("a", "b")]
         if sign in ("/", "//", "%"):
             safe.append("b <> 0")
-        # The operands have names, so that they are computed once however often they are looked at.
+        # Named operands are evaluated once.
         source = "(VALUES (%(expressions)s)) AS operands(a, b)"
         formula = f"(SELECT {_FORMULAS[sign]} FROM {source} WHERE {' AND '.join(safe)})"  # noqa: S608 (nothing from outside)
         super().__init__(left, right, template=formula)

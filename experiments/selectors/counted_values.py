@@ -29,13 +29,13 @@ _VALUES: Final = """
 there are few: to find those of these trials took two thirds of the time, as PostgreSQL goes through the trials for each list.
 """
 _NUMBER: Final = "coalesce(kept.numbers[places.at[{place}]], 'NaN')"
-"""No value is stored that is no number, and arrays without gaps are of one length."""
+"""Stored values are finite, so NaN marks gaps, and all arrays have one length."""
 _WHOLE: Final = """
     SELECT known.names, string_agg(int8send(kept.trial_id), ''), string_agg(array_send(kept.numbers), '')
     FROM experiments_trialvalues kept JOIN experiments_valuenames known ON known.id = kept.names_id
     WHERE kept.trial_id = ANY(%s) GROUP BY known.id
 """
-"""One row for all trials whose arrays have the same names; both are aggregated in the order in which the arrays are read."""
+"""One row for all trials with the same names; both aggregates have the same order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,11 @@ from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
 _FORM: Final = 31
-"""Counts changes of what is kept: an answer in an older form is none."""
+"""Version of the cached data; older ones are ignored."""
 _KEPT_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
 _MOST_TRIALS: Final = 200
-"""Of an experiment whose answer a list may wait for; longer ones are answered on their own pages."""
+"""Maximum trials of an experiment whose answer a list computes; larger ones only on their own pages."""
 log = structlog.get_logger()
 
 
@@ -64,12 +64,12 @@ class KeptDiagnosis:
     stamp: str
     answer: Answer
     facts: tuple[Fact, ...]
-    """What the findings of the study come to, each said once; causes first."""
+    """The conclusions of the findings, causes first."""
     key_figures: tuple[tuple[str, str], ...]
-    """The answer's numbers as names and words."""
+    """The answer's numbers as names and text."""
     study: Diagnosis
     next_queued: int
-    """Trials that queueing the suggested points would add."""
+    """Trials that the recommended next trials would queue."""
     observer: tuple[ObservedPoint, ...]
 
     @property
@@ -82,8 +82,8 @@ class KeptDiagnosis:
 
     def findings(self) -> dict[str, Any]:
         """Return answer, facts and findings as JSON-ready data."""
-        told = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
-        return told | self.study.report.to_dict()
+        data = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
+        return data | self.study.report.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-ready form of REST."""
@@ -101,7 +101,7 @@ def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
     """Return the cached diagnosis or None, and whether it is current."""
     try:
         kept: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
-    except RedisError as error:  # the page stands without what it remembers
+    except RedisError as error:  # pages work without the cache
         log.warning("diagnosis_not_read", experiment=experiment.pk, reason=str(error))
         return None, False
     return kept, kept is not None and kept.stamp == _stamp(experiment)
@@ -128,9 +128,9 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     answers = {}
     for experiment in experiments:
         count = counted.get(experiment.pk, 0)
-        then, told = kept.get(experiment.pk, (0, None))
-        if told is not None and (then == count or count > _MOST_TRIALS):
-            answers[experiment.pk] = told
+        then, answered = kept.get(experiment.pk, (0, None))
+        if answered is not None and (then == count or count > _MOST_TRIALS):
+            answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
             made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
@@ -168,7 +168,7 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
 def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
     keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
-        return {keys[key]: told for key, told in cache.get_many(keys).items()}
+        return {keys[key]: answered for key, answered in cache.get_many(keys).items()}
     except RedisError:
         return {}
 
@@ -213,7 +213,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
         next_queued=0,
         observer=tuple(_observed(experiment, study)),
     )
-    # Of what was measured elsewhere nothing more is run, and its program may not be known here.
+    # Imported experiments run no more, and their program may be unknown.
     runs_here = not experiment.is_imported
     more = plan_points(experiment, made.suggested) if made.suggested and runs_here else None
     return replace(made, next_queued=more.queued) if more is not None else made

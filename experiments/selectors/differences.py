@@ -42,7 +42,7 @@ def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configurat
     given = [dict(row.parameters) if row else {} for row in rows]
     keys = list(dict.fromkeys(key for each in given for key in each))
     published = {place for place, experiment in enumerate(experiments) if experiment.published}
-    # an own experiment without a setting leaves it as it is by default, which is a value; a publication may just not tell
+    # without a setting, an experiment uses the default, which is a value; a publication may omit it
     silent = {key: frozenset(n for n in published if given[n].get(key) is None) for key in keys}
     clusters = tuple(e.cluster.name if e.cluster else None for e in experiments)
     settings = [

@@ -32,7 +32,7 @@ class Progress:
     flagged: int = 0
     warmups: int = 0
     held: bool = False
-    """Its waiting trials do not start before somebody says so."""
+    """The waiting trials are on hold until a user releases them."""
     first_start: Any = None
     last_end: Any = None
 
@@ -91,9 +91,9 @@ class ConfigurationRow:
     trials: list[TrialMark] = field(default_factory=list)
     values: dict[str, list[float]] = field(default_factory=dict)
     trial_ids: dict[str, list[int]] = field(default_factory=dict)
-    """Per metric, the trials that the values belong to, in the same order."""
+    """Metric -> trials of the values, in the same order."""
     flagged: dict[str, list[float]] = field(default_factory=dict)
-    """Traffic of flagged captures: shown, and in no statistic."""
+    """Traffic of flagged captures: displayed, but not in statistics."""
 
     def median(self, metric: str) -> float | None:
         values = self.values.get(metric)
@@ -146,8 +146,8 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
     marks = Trial.objects.current().filter(experiment=experiment).order_by("kind", "repetition")
     columns = ("configuration_id", "pk", "state", "kind", "repetition", "attempt", "trust", "message")
     for configuration, pk, state, kind, repetition, attempt, trust, message in marks.values_list(*columns):
-        told = message.partition("\n")[0]
-        rows[configuration].trials.append(TrialMark(pk, state, kind, repetition, attempt, trust, told))
+        first_line = message.partition("\n")[0]
+        rows[configuration].trials.append(TrialMark(pk, state, kind, repetition, attempt, trust, first_line))
     values = counted_values(experiment, metrics, scope)
     for configuration, places in values.by_configuration().items():
         _fill(rows[configuration], values, places, scope)

@@ -67,7 +67,7 @@ class Query:
     facet: str = ""
     scope: str = "all"
     pooled: bool = True
-    """Whether configurations of one place and colour make one cell, however they differ otherwise."""
+    """Whether all configurations of one position and colour form one cell."""
 
 
 def check(query: Query) -> None:
@@ -99,13 +99,13 @@ class Cell:
     dots: tuple[float, ...]
     """The trials of a single configuration, else the medians of (up to 50) configurations."""
     pooled: tuple[float, float] | None = None
-    """Mean and standard deviation of the configurations' medians, where there are several."""
+    """Mean and standard deviation of the medians of several configurations."""
     line: str = ""
-    """Alike for cells of one experiment that differ in x alone, where cells are single configurations."""
+    """Equal for single configurations of one experiment that differ in x alone."""
     configuration: int = 0
-    """Where the cell is a single configuration by design; 0 where it pools whatever configurations there are."""
+    """Key of a single configuration; 0 for a pooled cell."""
     same: str = ""
-    """Alike for single configurations that differ in nothing but the panel, the experiment and where they ran."""
+    """Equal for single configurations that differ only in panel, experiment and cluster."""
 
     @property
     def mean(self) -> float:
@@ -156,7 +156,7 @@ class Hashed(Func):
 def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
     """Return the cells of a query, in at most two queries. Raise CannotExplore."""
     check(query)
-    # From the configurations, not from their summaries: what filters them is then read once.
+    # From configurations instead of summaries, so that filters are applied once.
     rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
     if is_metric(query.x):
         return _scatter(rows, query)
@@ -175,7 +175,7 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
         .order_by()
         .values(*names)
         .annotate(
-            # Only what the index of summaries holds: their rows lie scattered over the whole table.
+            # Only columns of the summaries' index: their rows are scattered over the table.
             configurations=Count("summaries__configuration_id"),
             trials=Sum("summaries__n"),
             middle=Median("summaries__median"),
@@ -245,7 +245,7 @@ def _same(parameters: Mapping[str, Any], query: Query, colour: Any) -> str:
 
 
 _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
-"""Parameters that a column is made of."""
+"""Parameters that determine a column."""
 
 
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
@@ -302,7 +302,7 @@ def flagged(configurations: QuerySet[Configuration], query: Query) -> int:
     """Count the trials whose traffic is excluded from the result."""
     if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
         return 0
-    # One condition: of one trial, not of several of the configuration.
+    # One filter call: the conditions apply to the same trial.
     return configurations.filter(measured("trials__"), trials__trust__in=FLAGGED).count()
 
 

@@ -21,7 +21,7 @@ from experiments.specification.parameters import (
 from experiments.specification.tree import Vocabulary
 
 COLUMNS: Final = ("hosts", RANKS)
-"""Whole numbers that are columns of the table of configurations; every other parameter is one of its JSON."""
+"""Integer columns of configurations; other parameters are in their JSON."""
 _NAME: Final = re.compile(r"[A-Za-z][\w.\-]*")
 
 
@@ -31,7 +31,7 @@ def vocabulary_of(text: str) -> Vocabulary:
     It is open: metrics cannot be listed, and former workloads have unknown parameters.
     """
     dimensions, words, known = _parameters()
-    # A hyphen is part of a metric's name, or a minus.
+    # A hyphen is part of a metric's name, or a minus sign.
     parts = {name.rsplit("-", cut)[0] for name in _NAME.findall(text) for cut in range(name.count("-") + 1)}
     metrics = {name for name in parts if is_metric(name)}
     units = {name: dimension_of_unit(described(name).unit) for name in metrics}
@@ -45,7 +45,7 @@ def vocabulary_of(text: str) -> Vocabulary:
     )
 
 
-@lru_cache(maxsize=1)  # the registry is part of the program
+@lru_cache(maxsize=1)  # the registry does not change
 def _parameters() -> tuple[dict[str, Dimension], frozenset[str], frozenset[str]]:
     """Return dimensions, word parameters and all parameters, if workloads agree."""
     kinds: dict[str, list[tuple[Dimension | None, bool]]] = {}

@@ -16,7 +16,7 @@ from experiments.models.states import measured
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
-"""The newest trials that are read: shuffled histories are compared, which costs with their length."""
+"""Newest trials that are read: the permutation test costs more with each."""
 
 
 class Entry(NamedTuple):
@@ -41,7 +41,7 @@ class ConfigurationHistory:
     expected: dict[int, ExpectedChange]
     metrics: list[str]
     flagged: list[int]
-    """Trials whose traffic is left out, because their capture is flagged."""
+    """Trials with a flagged capture, whose traffic is excluded."""
     cut: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,14 +98,14 @@ def with_value(user: Any, configuration: str, cluster: str, metric: str) -> Quer
     """
     there = Subquery(Cluster.objects.filter(slug=cluster).values("pk"))
     seen = Subquery(visible_experiments(user).filter(pk=OuterRef("experiment")).order_by().values("pk"))
-    # By key and asked of each part: the index then gives the newest parts first, and neither other parts nor experiments are read.
+    # By key and per part: the index returns the newest parts first, and other parts and experiments are not read.
     parts = HistoryPart.objects.alias(seen=seen).filter(hash=configuration, cluster=there, seen__isnull=False)
-    # Each part has a trial at least: the newest trials lie in as many of the newest parts, however many there are.
+    # Each part has at least one trial: the newest n trials are in the newest n parts.
     parts = parts.order_by("-newest_at")[: MOST_TRIALS + 1]
     trials = Trial.objects.filter(measured(), configuration__in=parts.values("configuration"), cluster=there)
     newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
     own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
-    # first the trials, then their values: a history may be many times as long
+    # first the trials, then their values: a history may be much longer
     rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
     return rows.order_by("-ended_at", "-pk")
 

@@ -19,15 +19,15 @@ from experiments.selectors.history import MOST_TRIALS, with_value
 
 METRIC: Final = "elapsed_s"
 FEWEST: Final = 2 * SHORTEST
-"""Trials that a history needs before any step could be found in it."""
+"""Minimum trials of a history in which a step can be found."""
 
 
 SORTS: Final = ("newest", "trials", "hosts", "workload")
-"""What a list of histories can be sorted by; '-' before it turns it round."""
+"""Sort keys of the list of histories; '-' reverses."""
 
 
 _SAME: Final = {"hosts": "configuration__hosts", "workload": "experiment__workload"}
-"""What is the same in all configurations of a history: their parameters have one hash."""
+"""Sort keys equal in all configurations of a history, which share a hash."""
 _ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
@@ -49,10 +49,10 @@ class Kept:
     trials: int
     experiments: int
     ended_at: datetime
-    """When its newest trial ended."""
+    """End of its newest trial."""
     history: History
     stepped_at: int | None
-    """The trial that the last step begins with; None where no step was found."""
+    """First trial of the last step; None if there is no step."""
 
     def to_dict(self) -> dict[str, Any]:
         history, changes = self.history, self.history.changes
@@ -85,14 +85,14 @@ def histories(
     rows = (
         HistoryPart.objects.filter(experiment__in=experiments, trials__gt=0)
         .values("hash", "cluster__slug")
-        # a configuration stands once in an experiment
+        # a configuration occurs once per experiment
         .annotate(count=Sum("trials"), experiments=Count("pk"), newest=Max("configuration_id"))
         .filter(count__gte=FEWEST)
     )
     if name in _SAME:
         rows = rows.annotate(**{name: Max(_SAME[name])})
     name = "count" if name == "trials" else name
-    # No two histories share their newest configuration: it breaks ties, and pages neither repeat nor drop a row.
+    # The newest configuration is unique: as a tie-breaker it keeps pages disjoint.
     order = F(name).desc() if ordering.startswith("-") else F(name).asc()
     page = rows.order_by(order, "-newest")[first : first + most + 1]
     listed = [Row(*row) for row in page.values_list(*_ROW)]

@@ -30,13 +30,13 @@ LOSSES: Final = (0.0, 0.999)
 _LEVELS: Final = (("delays", DELAY), ("rates", RATE))
 _SAME: Final = 0.02
 _SAME_DELAY_S: Final = 5e-6
-"""Links that differ by less are built as the one that was measured already."""
+"""Links that differ by less use the configuration that was measured."""
 _AS_HERE: Final = 0.05
 _AS_HERE_S: Final = 50e-6
-"""What was not swept stays as it is: certificates scatter by so much."""
+"""Tolerance of properties that were not swept: the scatter of certificates."""
 _TOO_FAST: Final = 1.05
 _BUILT_S: Final = 20e-6
-"""How near to a delay a link must come to be called the same."""
+"""Tolerance of a delay."""
 _DIGITS: Final = 4
 
 
@@ -47,7 +47,7 @@ class NetworkStudy:
     asked: Asked
     answer: Answer
     fits: Sequence[Fitted]
-    """Empty while too few trials have ended."""
+    """Empty if too few trials have ended."""
 
 
 def network_studies(user: Any) -> QuerySet[Experiment]:
@@ -62,7 +62,7 @@ def network_studies(user: Any) -> QuerySet[Experiment]:
     }
     counted = Experiment.objects.filter(published=False).annotate(**levels)
     enough = counted.filter(Q(delays__gte=FEWEST_LEVELS) | Q(rates__gte=FEWEST_LEVELS)).order_by()
-    # By key, because rows with their specifications cannot be grouped.
+    # By key: columns of type json cannot be grouped.
     return visible_experiments(user).filter(pk__in=enough.values("pk")).order_by("-created_at", "-pk")
 
 
@@ -84,7 +84,7 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
     """
     study, fitted = modelled(experiment, link, at)
     _require_swept(fitted, link)
-    return stated(experiment, study, fitted, link, author=author, **_foretold(fitted, link))
+    return stated(experiment, study, fitted, link, author=author, **_predicted(fitted, link))
 
 
 def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
@@ -121,16 +121,16 @@ def stated(
     )
 
 
-def _foretold(fitted: Fitted, link: Link) -> dict[str, Any]:
+def _predicted(fitted: Fitted, link: Link) -> dict[str, Any]:
     """Return the model's prediction as fields."""
-    foretold = predict(carried(fitted.fit), link, level=LEVEL)
-    ends = foretold.elapsed.interval
+    predicted = predict(carried(fitted.fit), link, level=LEVEL)
+    ends = predicted.elapsed.interval
     return {
-        "value_s": foretold.elapsed.value,
+        "value_s": predicted.elapsed.value,
         "low_s": ends.low,
         "high_s": ends.high,
         "level": LEVEL,
-        "extended": not foretold.measured,
+        "extended": not predicted.measured,
     }
 
 
@@ -165,7 +165,7 @@ def _require_swept(fitted: Fitted, link: Link) -> None:
         ("loss", LOSS, "share", link.loss, here.loss, 1e-9),
     )
     refused = [
-        FieldError(field, f"was not swept: these trials tell nothing of another one than {amount(own, unit)}")
+        FieldError(field, f"was not swept: the model knows only {amount(own, unit)}")
         for field, name, unit, asked, own, slack in rows
         if len({point.parameters.get(name) for point in fitted.points}) == 1
         and abs(asked - own) > max(slack, _AS_HERE * own)
@@ -184,20 +184,20 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tu
         metric=study.asked.deciding.metric,
         scope=Measurement.Scope.ALL,
     ).order_by("trial_id")
-    told = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))
-    if sorted(value for *_, value in told) != sorted(fitted.fit.runs.elapsed.tolist()):
-        raise StaleTrial("Trials of this experiment ended meanwhile: ask again.")
-    used = [(trial, links[key], value) for trial, key, value in told]
+    measured = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))
+    if sorted(value for *_, value in measured) != sorted(fitted.fit.runs.elapsed.tolist()):
+        raise StaleTrial("Trials of this experiment ended in the meantime: try again.")
+    used = [(trial, links[key], value) for trial, key, value in measured]
     text = json.dumps([[trial, link.delay_s, link.rate_bps, link.loss, value] for trial, link, value in used if link])
-    return [trial for trial, *_ in told], hashlib.sha256(text.encode()).hexdigest()
+    return [trial for trial, *_ in measured], hashlib.sha256(text.encode()).hexdigest()
 
 
 def _added(fitted: Fitted) -> tuple[float, float]:
     """Return delays (s) that bare links have and that emulated links add."""
-    told = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
-    plain = [certified for asked, certified in told if not asked]
-    made = [certified - asked for asked, certified in told if asked]
-    least = max(0.0, median(plain or made)) if told else 0.0
+    delays = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
+    plain = [certified for asked, certified in delays if not asked]
+    made = [certified - asked for asked, certified in delays if asked]
+    least = max(0.0, median(plain or made)) if delays else 0.0
     return least, max(least, median(made)) if made else least
 
 
@@ -205,7 +205,7 @@ def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
     """Return why the cluster cannot build ``link``; empty if it can."""
     cluster = experiment.cluster
     if cluster is None or not {"delay", "bandwidth"} <= cluster.traits.emulates:
-        return "Only a cluster that makes its links can build this network; that of this experiment is taken as it is."
+        return "Only clusters that emulate links can build this network; this experiment's cluster does not."
     most, (least, made) = cluster.traits.most_certified_bps, _added(fitted)
     if most is not None and link.rate_bps > _TOO_FAST * most:
         fastest = amount(most, "bit/s", 3)
@@ -213,8 +213,8 @@ def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
             f"Links of {cluster.name} can be certified up to {fastest}: a faster network can be predicted, not built."
         )
     if link.delay_s < made - _BUILT_S and abs(link.delay_s - least) > _BUILT_S:
-        words = f"{amount(least, 's', 2)} by themselves and {amount(made, 's', 2)} with a delay that is made"
-        return f"Links of {cluster.name} take {words}: this network cannot be built."
+        words = f"a delay of {amount(least, 's', 2)}, or of at least {amount(made, 's', 2)} if it is emulated"
+        return f"Links of {cluster.name} have {words}: this network cannot be built."
     return ""
 
 

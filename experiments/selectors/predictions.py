@@ -17,9 +17,9 @@ from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Predic
 from experiments.revision import MorePoints, plan_configuration
 
 TRIALS: Final = 2
-"""That check a prediction."""
+"""Trials that check a prediction."""
 MOST_SCORED: Final = 500
-"""Newest predictions of which sums are told."""
+"""Newest predictions that the score covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Check:
 
     prediction: Prediction
     trials: tuple[int, ...] = ()
-    """Keys of all of them, whatever became of them."""
+    """Keys of all checking trials."""
     waiting: int = 0
-    """Those that wait or run."""
+    """Number of unfinished trials."""
     seconds: tuple[float, ...] = ()
-    """Times of those that ended on a link as it was asked for."""
+    """Times of trials on the requested link."""
     other_link: int = 0
-    """Those that ended on a link that its certificate found to be another: they check nothing."""
+    """Trials whose certificate shows another link: they check nothing."""
 
     @property
     def measured_s(self) -> float | None:
@@ -58,7 +58,7 @@ class Score:
     checked: int
     inside: int
     error: float | None
-    """Median of the errors without their signs; None where none was checked."""
+    """Median absolute error; None if no prediction was checked."""
 
 
 def visible_predictions(user: Any) -> QuerySet[Prediction]:
@@ -87,7 +87,7 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
 
 
 _Row = tuple[int, str, str | None]
-"""(key of a trial, its state, whether its certificate found the link as asked, as JSON text)."""
+"""(key of a trial, its state, the certificate's ``kept`` as JSON text)."""
 
 
 def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | None, str], list[_Row]]:

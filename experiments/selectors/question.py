@@ -42,7 +42,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     steps = is_ladder(points)
     against = _against(points, deciding, workload)
     if against is not None:
-        names = ["hosts"]  # a printed factor holds for a size, be it only one
+        names = ["hosts"]  # a printed factor holds for one size
     own = workload.own_time if workload else None
     networks = are_networks(points)
     kept = names if steps else _without_followers(points, names, networks=networks)
@@ -111,7 +111,7 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
         printed,
         "elapsed_s",
         *figures,
-        # Of another tool's figures nobody knows whether less or more is better.
+        # Figures of other tools have no better direction.
         *sorted(metric for metric in present if external_figures.described(metric) is None),
     ]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
@@ -126,7 +126,9 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
 def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
     """Return the parameters of printed points that the publication calls estimates."""
     rows = experiment.trials.values_list("configuration__parameters", "conditions")
-    return [parameters for parameters, tables in rows if any("estimated" in told.values() for told in tables.values())]
+    return [
+        parameters for parameters, tables in rows if any("estimated" in table.values() for table in tables.values())
+    ]
 
 
 def _varying(points: Sequence[Point]) -> list[str]:
@@ -199,7 +201,7 @@ def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
     for configuration, kind, value in rows.values_list("trial__configuration_id", "trial__kind", "value"):
         groups[configuration, kind].append(value)
     known = pooled(list(groups.values()))
-    return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and controls")
+    return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and control runs")
 
 
 def _accepted(study: Study, test: LoadTest, loads: Mapping[float, list[Load]]) -> list[Accepted]:
@@ -212,7 +214,7 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
     use = row.saturation
     jobs, between = row.largest_acceptable, None
     if row.limit is not None and not row.extrapolated and row.first_refused is not None and jobs is not None:
-        # Between two measured loads the line through them says where the rule is reached.
+        # The limit is interpolated between two measured loads.
         inside = float(int(row.limit))
         if jobs < inside < row.first_refused:
             jobs, between = inside, (jobs, row.first_refused)
@@ -244,8 +246,8 @@ def _also(experiment: Experiment, workload: WorkloadDefinition | None, deciding:
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.run:
         return None
-    told = find(phases.aggregate, experiment.specification)
-    return Deciding(told.id, told.label, told.unit, told.direction == "higher")
+    metric = find(phases.aggregate, experiment.specification)
+    return Deciding(metric.id, metric.label, metric.unit, metric.direction == "higher")
 
 
 def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> float | None:

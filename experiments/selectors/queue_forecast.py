@@ -15,7 +15,7 @@ from django.utils import timezone
 from experiments.models import Cluster, State, Trial
 
 LATEST: Final = 200
-"""So many finished trials of the clusters, and so many of the unfinished experiments themselves, tell how long one takes."""
+"""Newest finished trials of the clusters, and of the unfinished experiments, that the medians use."""
 
 Place = tuple[str, ...]
 
@@ -30,7 +30,7 @@ class Outlook:
     starts_in_s: float | None = None
     """Seconds until its next waiting trial starts."""
     left_s: float | None = None
-    """Seconds until its last trial ends, the turns of others in between included."""
+    """Seconds until its last trial ends, including trials of others in between."""
     ahead: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -161,7 +161,7 @@ def length_of(trial: Trial) -> float | None:
 
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
     columns = ("pk", "cluster_id", "configuration__hash", "experiment__workload", "preparing_at", "ended_at")
-    # Where the clock was set back meanwhile nobody knows how long a trial took.
+    # Without trials during which the clock was set back.
     ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, ended_at__gte=F("preparing_at"))
     latest = ended.order_by("-ended_at").values_list(*columns)
     own = latest.filter(experiment__in=experiments)

@@ -100,7 +100,7 @@ def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
     Raise InvalidSpec at the end, with nothing stored, if too many were added. Removing trials is always allowed.
     """
     with transaction.atomic():
-        # No key: experiments that refer to the project are stored meanwhile.
+        # No key: experiments that refer to the project can still be stored.
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         before = waiting_trials(locked)
         yield

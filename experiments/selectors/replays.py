@@ -24,14 +24,14 @@ from experiments.selectors.certificates import achieved
 from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
 from experiments.specification.design import configuration_hash
 
-NO_TRACE: Final = "No trial on the mildest link keeps the calls of its ranks: run the experiment with profile: trace."
+NO_TRACE: Final = "No trial on the mildest link has recorded MPI calls: run the experiment with profile: trace."
 NO_EXCHANGES: Final = (
     "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
 )
 MOST_CHECKS: Final = 3
-"""Further links on which is replayed: each costs as much as the wanted one."""
+"""Further replayed links: each takes as long as the requested one."""
 _MOST_EXCHANGES: Final = 200
-"""Newest ping-pongs that calibrate."""
+"""Newest ping-pongs that the calibration reads."""
 _ALIKE: Final = ("link.tcp_buffer", "link.mtu", "link.emulator")
 _TIME: Final = "pingpong.transfer_time_median_s"
 
@@ -54,7 +54,7 @@ class Wanted:
     exchanges: tuple[int, ...]
     """Keys of the trials that calibrated."""
     measured: tuple[tuple[Link, float], ...]
-    """Some other links, and the geometric mean of what trials took on each: what replay says of them tells how far to believe it."""
+    """Other links with the geometric mean of their trials' times: replays of them estimate the error."""
 
 
 def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
@@ -69,7 +69,7 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
     """Return the inputs of a replay on ``link``. Raise InvalidSpec if one is missing."""
     study, fitted = modelled(experiment, link, at)
     if link.loss != fitted.here.loss or link.loss:
-        raise InvalidSpec([FieldError("loss", "a replay knows no loss: use the fit")])
+        raise InvalidSpec([FieldError("loss", "a replay does not model loss: use the fit")])
     trial = _traced(experiment, fitted)
     calls = read_mpi_calls(trial) if trial else None
     tables = read_mpi_profile(trial) if trial else None
@@ -91,12 +91,12 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
     times = {each: want.study.asked.values(point) for each, point in points.items()}
-    told = foretold_by(
+    predicted = foretold_by(
         replayed, times[key], [own for own in times.values() if len(own)], want.calibration.scatter, LEVEL
     )
     prediction = stated(
         want.experiment, want.study, want.fitted, want.there, author=author, predictor=Prediction.Predictor.REPLAY,
-        value_s=told.value, low_s=told.low, high_s=told.high, level=LEVEL, extended=False,
+        value_s=predicted.value, low_s=predicted.low, high_s=predicted.high, level=LEVEL, extended=False,
         calibration={
             "trial": want.trial.pk,
             "window_s": replayed.window_s,
@@ -110,7 +110,7 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
                 {"delay_s": link.delay_s, "rate_bps": link.rate_bps, **asdict(check)}
                 for (link, _), check in zip(want.measured, replayed.checks, strict=True)
             ],
-            "error_of_changes": told.error,
+            "error_of_changes": predicted.error,
             "assumed": list(assumed),
         },
     )  # fmt: skip
@@ -121,13 +121,13 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
 
 def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Link, float], ...]:
     """Return at most MOST_CHECKS other loss-free links, slowest first."""
-    found = []
+    links = []
     for point in fitted.points:
         link, seconds = link_of(point), study.asked.values(point)
         if link is not None and not link.loss and link not in (fitted.here, there) and len(seconds):
-            found.append((link, exp(fmean(map(log, seconds)))))
-    found.sort(key=lambda each: -each[1])
-    return tuple(found[:: max(1, -(-len(found) // MOST_CHECKS))])
+            links.append((link, exp(fmean(map(log, seconds)))))
+    links.sort(key=lambda link: -link[1])
+    return tuple(links[:: max(1, -(-len(links) // MOST_CHECKS))])
 
 
 def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
@@ -156,14 +156,14 @@ def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Cal
         metric=_TIME,
         scope=Measurement.Scope.ALL,
     ).select_related("trial__configuration")
-    told: dict[int, dict[int, Exchange]] = {}
+    exchanges_by_experiment: dict[int, dict[int, Exchange]] = {}
     for row in rows.order_by("-trial__experiment_id", "-trial_id")[:_MOST_EXCHANGES]:
         parameters, link = row.trial.configuration.parameters, _link_of(row.trial)
         same = all(parameters.get(name) == alike.get(name) for name in _ALIKE)
         if link is not None and same and not parameters.get("all_sizes") and not parameters.get("link.jitter"):
             exchange = Exchange(link, int(parameters["message_bytes"]), row.value)
-            told.setdefault(row.trial.experiment_id, {})[row.trial_id] = exchange
-    for exchanges in told.values():
+            exchanges_by_experiment.setdefault(row.trial.experiment_id, {})[row.trial_id] = exchange
+    for exchanges in exchanges_by_experiment.values():
         if (calibration := calibrate(list(exchanges.values()))) is not None:
             return calibration, tuple(sorted(exchanges))
     return None, ()

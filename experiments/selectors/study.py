@@ -35,7 +35,7 @@ _READ: Final = (
     *("configuration", "state", "kind", "repetition", "attempt", "trust", "trust_reasons", "conditions"),
     *("certificate", "environment", "running_at"),
 )
-"""Columns of a trial; its command, tables and progress are long, and nothing here asks for them."""
+"""Columns that a study reads, without long ones."""
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
 
 
@@ -185,16 +185,16 @@ def _bandwidth_bps(
 ) -> float | None:
     """Return the link rate: as requested, stated, or reported by network cards."""
     if cluster is None or _makes_links(cluster):
-        asked: float | None = _only(c.parameters.get("link.bandwidth") for c in configurations)
-        return asked
+        requested: float | None = _only(c.parameters.get("link.bandwidth") for c in configurations)
+        return requested
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
     there = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
-    known = [key for key in there if key is not None]  # few: trials alike share theirs
+    known = [key for key in there if key is not None]  # few: trials share environments
     facts = Environment.objects.filter(pk__in=known).values_list("facts", flat=True)
-    told: float | None = _only(map(port_speed_bps, facts))
-    return told
+    reported: float | None = _only(map(port_speed_bps, facts))
+    return reported
 
 
 def _only(values: Any) -> Any:

@@ -38,7 +38,7 @@ class Store(ABC):
     """Files of trials by path, ``trials/`` and the number of the trial first."""
 
     is_here: ClassVar[bool]
-    """Whether what a trial writes to its directory is in the store already."""
+    """Whether the store is the directory to which trials write."""
 
     @abstractmethod
     def place_of(self, trial_id: int) -> str:

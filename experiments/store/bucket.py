@@ -47,7 +47,7 @@ class Bucket(Store):
             try:
                 require_unchanged(file, kept)
             except Tampered:
-                # What lies here is only a copy.
+                # The cached copy is damaged.
                 self._cache.forget(kept)
                 raise
             yield file
@@ -84,13 +84,13 @@ class Bucket(Store):
             self._storage.remove(path)
 
     def take_in(self, scratch: Path, taken: list[str]) -> None:
-        for file in sorted(each for each in scratch.rglob("*") if each.is_file()):
+        for file in sorted(path for path in scratch.rglob("*") if path.is_file()):
             path = f"{TRIALS}/{file.relative_to(scratch).as_posix()}"
             taken.append(path)
             self.put(file, path)
 
     def give_back(self, taken: list[str]) -> None:
-        with suppress(StoreAway):  # what stays is nobody's, and `store check` finds it
+        with suppress(StoreAway):  # `store check` finds the remaining files
             for path in taken:
                 self._storage.remove(path)
 

@@ -53,7 +53,7 @@ class Cache:
             stream.close()
             return None
         with suppress(OSError):
-            os.utime(place.parent)  # of the file itself it would tell that somebody changed it
+            os.utime(place.parent)  # of the directory: a new time of the file would mark it as changed
         return stream
 
     def _fetch(self, kept: Kept, place: Path, pieces: Iterator[bytes]) -> IO[bytes]:
@@ -96,7 +96,7 @@ class Cache:
             if _removed(place):
                 used -= size_bytes
         if used + kept.size_bytes > self.limit_bytes:
-            raise StoreAway(f"other files that are read just now leave no room for {kept.name}; try again in a moment")
+            raise StoreAway(f"files in use leave no room for {kept.name}; try again later")
 
     def _copies(self) -> Iterator[tuple[float, int, Path]]:
         """Yield (last use, length, path) of all copies, dead parts first."""

@@ -32,9 +32,9 @@ class Directory(Store):
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
         with plain_files.opened(self._file(path)) as stream:
             stream.seek(first)
-            left = length
-            while piece := stream.read(PIECE if left is None else min(left, PIECE)):
-                left = None if left is None else left - len(piece)
+            remaining = length
+            while piece := stream.read(PIECE if remaining is None else min(remaining, PIECE)):
+                remaining = None if remaining is None else remaining - len(piece)
                 yield piece
 
     def size(self, path: str) -> int:
@@ -56,7 +56,7 @@ class Directory(Store):
         shutil.rmtree(self._file(self.place_of(trial_id)), ignore_errors=True)
 
     def take_in(self, scratch: Path, taken: list[str]) -> None:
-        # `scratch` lies on the same file system.
+        # `scratch` is on the same file system.
         for directory in sorted(scratch.iterdir()):
             target = self._file(f"{TRIALS}/{directory.name}")
             shutil.rmtree(target, ignore_errors=True)  # of a transaction that was never committed

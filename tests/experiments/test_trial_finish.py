@@ -55,7 +55,7 @@ def test_it_stores_no_value_that_is_no_number_and_says_why(value: float) -> None
     trial.finish(replace(RESULT, measurements={"all": {"elapsed_s": 1.0, "packets": value}}, tables={"t": [value]}))
     trial.refresh_from_db()
     assert trial.measurements.get().metric == "elapsed_s"
-    assert trial.not_available["packets"] == f"came out as {value}, which is not a number"
+    assert trial.not_available["packets"] == f"was {value}, which is not a number"
     assert trial.tables == {"t": [None]}
 
 

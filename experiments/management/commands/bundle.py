@@ -25,15 +25,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("chosen", nargs="+", metavar="SLUG", help="an experiment, or t:NUMBER for a trial")
         parser.add_argument("file", help="the zip archive to write")
-        parser.add_argument("--captures", choices=CAPTURES, default="all", help="what of the packets (default: all)")
+        parser.add_argument("--captures", choices=CAPTURES, default="all", help="captures to include (default: all)")
         parser.add_argument(
             "--anonymise",
             action="store_true",
-            help="other addresses in captures (headers, or none of them) and in texts; names of hosts and people stay",
+            help="replace addresses in captures and texts; names of hosts and users stay",
         )
-        parser.add_argument(
-            "--licence", default="", help="under which the results may be used, as a name or an address"
-        )
+        parser.add_argument("--licence", default="", help="licence of the results, as a name or a URL")
 
     def handle(self, *args: Any, chosen: list[str], file: str, **options: Any) -> None:
         target = Path(file)

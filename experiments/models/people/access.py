@@ -125,19 +125,17 @@ class IdempotencyKey(models.Model):
         One transaction: if ``act`` raises, the key is free again; a concurrent request waits. ``request`` describes the request. Raise
         KeyOfAnother if the key came with another request.
         """
-        digest, asked = digest_of(key), digest_of(request)
+        digest, request_digest = digest_of(key), digest_of(request)
         with transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 14))", [f"{owner.pk}:{digest}"])
             earlier = cls.objects.filter(owner=owner.pk, digest=digest).first()
             if earlier is None:
                 answer = act()
-                cls.objects.create(owner_id=owner.pk, digest=digest, request=asked, answer=answer)
+                cls.objects.create(owner_id=owner.pk, digest=digest, request=request_digest, answer=answer)
                 return answer, False
-        if earlier.request != asked:
-            raise KeyOfAnother(
-                "This idempotency key came with another request before. Give each request a key of its own."
-            )
+        if earlier.request != request_digest:
+            raise KeyOfAnother("This idempotency key belongs to another request. Use a new key for each request.")
         return earlier.answer, True
 
 

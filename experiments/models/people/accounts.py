@@ -34,11 +34,11 @@ def _set(user: Any, **fields: bool) -> None:
     """Store fields. Raise LastSuperuser if no superuser would remain."""
     accounts = get_user_model()._default_manager
     with transaction.atomic():
-        # Locked together: two superusers who close each other at once take turns.
-        leads = accounts.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
-        is_last = [lead.pk for lead in leads] == [user.pk]
+        # The lock serialises two superusers who close each other's account.
+        superusers = accounts.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+        is_last = [superuser.pk for superuser in superusers] == [user.pk]
         if is_last and (fields.get("is_active") is False or fields.get("is_superuser") is False):
-            raise LastSuperuser("There would be no superuser left: make somebody else one first.")
+            raise LastSuperuser("There would be no superuser left: give another user superuser rights first.")
         for name, value in fields.items():
             setattr(user, name, value)
         user.save(update_fields=list(fields))

@@ -87,4 +87,4 @@ class Event(models.Model):
 
 
 NOTICES: Final = (Event.Kind.ENDED, Event.Kind.FAILED, Event.Kind.STEPPED)
-"""What e-mail and webhooks tell of."""
+"""Events that mails and webhooks report."""

@@ -16,11 +16,11 @@ from experiments.models.people.event import NOTICES, Event
 from experiments.models.people.project import OfProject, Project
 
 MOST_WEBHOOKS: Final = 10
-"""Of one project."""
+"""Per project."""
 MOST_ATTEMPTS: Final = 5
 _FIRST_WAIT: Final = timedelta(seconds=30)
 _LEASE: Final = timedelta(minutes=2)
-"""Longer than any attempt lasts: after it, who claimed a message and has not said how it went is taken to be dead."""
+"""Longer than any attempt: then the worker that claimed the message is considered dead."""
 
 
 class NoticeChoices(models.Model):
@@ -91,8 +91,8 @@ class Webhook(OfProject, models.Model):
     def wants(self, event: Event) -> bool:
         """Return whether it receives this event; not if the experiment left the project."""
         experiment = event.experiment
-        asked = event.kind in NOTICES and bool(getattr(self, event.kind))
-        return asked and experiment is not None and experiment.project_id == self.project_id
+        is_chosen = event.kind in NOTICES and bool(getattr(self, event.kind))
+        return is_chosen and experiment is not None and experiment.project_id == self.project_id
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):

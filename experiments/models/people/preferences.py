@@ -13,7 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 _SEEN_TO: Final = timedelta(minutes=15)
-"""How exactly it is known when somebody was last here: pages that ask every few seconds do not write as often."""
+"""Resolution of the last visit: pages that poll every few seconds must not write as often."""
 
 
 @cache
@@ -48,10 +48,10 @@ class Preferences(models.Model):
     def of_user(cls, user: Any) -> Preferences:
         """Return the preferences of ``user``; an unsaved row by default."""
         try:
-            found: Preferences = user.preferences
+            preferences: Preferences = user.preferences
         except cls.DoesNotExist:
-            found = cls(user=user)
-        return found
+            preferences = cls(user=user)
+        return preferences
 
     @classmethod
     def keep_theme(cls, user: Any, theme: str) -> None:

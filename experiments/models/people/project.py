@@ -75,10 +75,10 @@ class Project(models.Model):
         if self.slug == DEFAULT_PROJECT:
             raise ProjectInUse(f"{self.name} cannot be removed: every installation has it.")
         with transaction.atomic():
-            # Whoever submits to it refers to its row, and waits until this is over.
+            # Submissions refer to this row, and wait for the lock.
             Project.objects.select_for_update().get(pk=self.pk)
-            if held := self.contents:
-                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(held)}.")
+            if contents := self.contents:
+                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(contents)}.")
             self.delete()
 
     def admit(self, user: Any, role: str) -> None:
@@ -106,13 +106,13 @@ class Project(models.Model):
 
     def _others_stay(self, user: Any) -> Membership | None:
         """Return the membership of ``user``. Raise LastMaintainer for the only one."""
-        # Locked together: two maintainers who dismiss each other at once take turns.
+        # The lock serialises two maintainers who remove each other.
         members = list(self.memberships.select_for_update().order_by("pk"))
-        own = next((member for member in members if member.user_id == user.pk), None)
-        leads = own is not None and own.role == Membership.Role.MAINTAINER
-        if leads and not any(m.role == Membership.Role.MAINTAINER for m in members if m is not own):
-            raise LastMaintainer(f"{self.name} would have no maintainer: make somebody else one first.")
-        return own
+        membership = next((member for member in members if member.user_id == user.pk), None)
+        is_maintainer = membership is not None and membership.role == Membership.Role.MAINTAINER
+        if is_maintainer and not any(m.role == Membership.Role.MAINTAINER for m in members if m is not membership):
+            raise LastMaintainer(f"{self.name} would have no maintainer: make another member maintainer first.")
+        return membership
 
 
 class Membership(OfProject, models.Model):
@@ -127,7 +127,7 @@ class Membership(OfProject, models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=12, choices=Role)
     by_group = models.BooleanField(default=False)
-    """Given by a group of the identity provider, and taken away when its owner leaves that."""
+    """Assigned by a group of the identity provider, and removed when the user leaves the group."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["project", "user"], name="one_role_per_member")]

@@ -49,7 +49,7 @@ class ShareLink(models.Model):
     def find(cls, key: str) -> ShareLink | None:
         """Return the valid link of ``key``, or None; record the day of use."""
         now = timezone.now()
-        # Who may not sign in any more does not open doors for others either.
+        # Links of closed accounts are invalid.
         link = cls.objects.filter(digest=digest_of(key), expires_at__gt=now, made_by__is_active=True).first()
         if link is not None and (link.last_used_at is None or link.last_used_at.date() < now.date()):
             cls.objects.filter(pk=link.pk).update(last_used_at=now)

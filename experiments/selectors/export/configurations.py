@@ -21,7 +21,7 @@ from experiments.selectors.export.parquet import as_parquet as written_as_parque
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
 _TRUSTED: Final = ("trust", "link_kept", *(f"achieved.{name}" for name in QUANTITIES))
-"""How far a row may be believed, and what its link was measured to be: no number leaves without them."""
+"""Trust and certified link: every exported row has them."""
 _UNMEASURED: Final = Standing("", None, {})
 _STATISTICS: Final = ("n", "median", "minimum", "maximum")
 

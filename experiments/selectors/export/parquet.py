@@ -16,7 +16,7 @@ from polars.io.plugins import register_io_source
 from experiments.selectors.export.columns import Column
 
 _GROUP_CELLS: Final = 500_000
-"""Cells of a row group: the writer keeps the statistics of every group until the end."""
+"""Cells per row group: the writer keeps statistics of every group until the end."""
 _FRAMES_AHEAD: Final = 2
 _POLL_S: Final = 0.5
 
@@ -73,7 +73,7 @@ def _write(queue: Queue[pl.DataFrame | None], schema: pl.Schema, described: na.S
 
     rows = max(1, _GROUP_CELLS // len(schema))
     lazy = register_io_source(source, schema=schema)
-    # Snappy: every reader of Parquet knows it.
+    # All readers of Parquet support Snappy.
     lazy.sink_parquet(cast(IO[bytes], sink), compression="snappy", row_group_size=rows, arrow_schema=described)
 
 

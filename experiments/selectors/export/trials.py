@@ -23,11 +23,11 @@ from experiments.specification import budget
 
 PIECE: Final = 1000
 LONG_PIECE: Final = 250
-"""Trials in a frame, and if each measurement is a row."""
+"""Trials per frame, wide and long."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
-"""After the id of a metric over the traffic of MPI alone."""
+"""Suffix of metrics over MPI traffic."""
 
 
 def _column(name: str, kind: pl.DataType, definition: str) -> Column:
@@ -35,26 +35,26 @@ def _column(name: str, kind: pl.DataType, definition: str) -> Column:
 
 
 _FIXED: Final = (
-    _column("experiment", _TEXT, "Address of the experiment."),
+    _column("experiment", _TEXT, "Slug of the experiment."),
     _column("name", _TEXT, "Name of the experiment."),
     _column("project", _TEXT, "Project of the experiment."),
-    _column("workload", _TEXT, "What was run."),
-    _column("cluster", _TEXT, "Where it ran; empty where that was printed only."),
+    _column("workload", _TEXT, "Workload."),
+    _column("cluster", _TEXT, "Cluster; empty for printed results."),
     _column("trial", _WHOLE, "Number of the trial."),
     _column("url", _TEXT, "Page of the trial."),
     _column("configuration", _WHOLE, "Number of the point of the sweep."),
     _column("hash", _TEXT, "Identifies the configuration in all experiments."),
-    _column("kind", _TEXT, f"What the trial was for: {', '.join(Kind.values)}."),
-    _column("repetition", _WHOLE, "Which repetition of its configuration."),
-    _column("attempt", _WHOLE, "Which attempt at this repetition."),
+    _column("kind", _TEXT, f"Purpose of the trial: {', '.join(Kind.values)}."),
+    _column("repetition", _WHOLE, "Repetition of its configuration."),
+    _column("attempt", _WHOLE, "Attempt of this repetition."),
     _column("version", _WHOLE, "Version of the specification that asked for it."),
-    _column("state", _TEXT, f"How it stands: {', '.join(State.values)}."),
-    _column("counts", _YES, "Whether statistics are made of it."),
-    _column("queued_at", _TIME, "When it was asked for."),
-    _column("running_at", _TIME, "When its program was launched."),
-    _column("ended_at", _TIME, "When it ended."),
-    _column("trust", _TEXT, "How far its capture may be believed; empty without one."),
-    _column("link_kept", _YES, "Whether its link was measured to be as asked; empty where it was not measured."),
+    _column("state", _TEXT, f"State: {', '.join(State.values)}."),
+    _column("counts", _YES, "True if the trial is in statistics."),
+    _column("queued_at", _TIME, "Time at which it was queued."),
+    _column("running_at", _TIME, "Time at which its program was launched."),
+    _column("ended_at", _TIME, "Time at which it ended."),
+    _column("trust", _TEXT, "Trust in its capture; empty without one."),
+    _column("link_kept", _YES, "True if its link was certified as requested; empty if it was not measured."),
 )
 _UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.loss": "1", "link.mtu": "B"}
 _ACHIEVED: Final = tuple(
@@ -78,11 +78,11 @@ _NAMES: Final = [
     "link_kept",
 ]
 _BRIEF: Final = (*(column for column in _FIXED if column.name in _NAMES), *_SIZE)
-"""Beside a single measurement; the rest stands in the table of trials."""
+"""Columns of a row per measurement; the table of trials has all."""
 _LONG: Final = (
-    _column("metric", _TEXT, "What was measured."),
-    _column("scope", _TEXT, "Traffic that it is about: all, or MPI's alone."),
-    Column("value", _NUMBER, "Value", "", "In the unit beside it."),
+    _column("metric", _TEXT, "Metric."),
+    _column("scope", _TEXT, "Traffic: all, or of MPI alone."),
+    Column("value", _NUMBER, "Value", "", "In the unit of the row."),
     _column("unit", _TEXT, 'Base unit; "1" for counts and ratios.'),
 )
 
@@ -123,8 +123,8 @@ class TrialTable:
         """Return a row per measurement."""
         places, rows = np.nonzero(~np.isnan(values.T))[::-1]
         scopes, metrics = zip(*self._arrays.measured, strict=True) if self._arrays.measured else ((), ())
-        told = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
-        named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in told.items()]
+        columns = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
+        named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in columns.items()]
         return trials[rows].hstack([*named, pl.Series("value", values[places, rows])])
 
     def _beside(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
@@ -139,6 +139,6 @@ def _metric_name(scope: str, metric: str) -> str:
 
 
 def _metric(scope: str, metric: str) -> Column:
-    told = described(metric)
-    label = told.label if scope == Measurement.Scope.ALL else f"{told.label}, MPI traffic"
-    return Column(_metric_name(scope, metric), _NUMBER, label, told.unit, told.definition)
+    description = described(metric)
+    label = description.label if scope == Measurement.Scope.ALL else f"{description.label}, MPI traffic"
+    return Column(_metric_name(scope, metric), _NUMBER, label, description.unit, description.definition)

@@ -155,7 +155,7 @@ def test_it_says_why_a_link_cannot_be_built_or_predicted(study: Experiment, link
 def test_a_cluster_that_takes_its_network_as_it_is_builds_none(study: Experiment) -> None:
     Cluster.objects.filter(slug="testbed").update(kind="ssh", settings={"hosts": ["a", "b"]})
     prediction = kept(Experiment.objects.get(pk=study.pk))
-    with pytest.raises(InvalidSpec, match="Only a cluster that makes its links"):
+    with pytest.raises(InvalidSpec, match="Only clusters that emulate links"):
         plan_check(prediction)
 
 
