@@ -109,21 +109,21 @@ def visible_experiments(
     projects: Any = visible_projects(user)  # a subquery: a join to the members would repeat rows
     if by_keys and not sees_everything(user):
         projects = list(projects.values_list("pk", flat=True))
-    own = Q(published=True) | Q(project__in=projects)
-    return _visible(user, experiments, Q(pk__in=getattr(user, "shared", ())), own)
+    allowed = Q(published=True) | Q(project__in=projects)
+    return _visible(user, experiments, Q(pk__in=getattr(user, "shared", ())), allowed)
 
 
-def _visible(user: Any, rows: QuerySet[Any], shared: Q, own: Q) -> QuerySet[Any]:
+def _visible(user: Any, rows: QuerySet[Any], shared: Q, allowed: Q) -> QuerySet[Any]:
     if sees_everything(user):
         return rows
-    return rows.filter(shared if _is_visitor(user) else own | shared)
+    return rows.filter(shared if _is_visitor(user) else allowed | shared)
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
     """Return the trials of the experiments that ``user`` may see."""
     trials = Trial.objects.all() if among is None else among
-    own = Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user))
-    return _visible(user, trials, Q(experiment__in=getattr(user, "shared", ())), own)
+    allowed = Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user))
+    return _visible(user, trials, Q(experiment__in=getattr(user, "shared", ())), allowed)
 
 
 def visible_reports(user: Any) -> QuerySet[Report]:
@@ -182,15 +182,15 @@ def may_submit(
 
 
 def _is_restricted(workload: str, parameters: Mapping[str, Any] | None) -> bool:
-    known = workloads.find(workload, parameters)
-    return known is not None and known.restricted
+    definition = workloads.find(workload, parameters)
+    return definition is not None and definition.restricted
 
 
 def may_submit_somewhere(user: Any) -> bool:
     """Return whether ``user`` may add an experiment to any project; cheap to check."""
     roles = (Role.SUBMITTER, Role.MAINTAINER)
-    own = Membership.objects.filter(user=user, role__in=roles).exclude(project__slug=PUBLISHED_PROJECT)
-    return bool(user.is_superuser) or own.exists()
+    memberships = Membership.objects.filter(user=user, role__in=roles).exclude(project__slug=PUBLISHED_PROJECT)
+    return bool(user.is_superuser) or memberships.exists()
 
 
 def may_see_people(user: Any) -> bool:
@@ -246,10 +246,10 @@ def may_set_up_clusters(user: Any) -> bool:
 
     Settings name commands that workers and hosts run: superusers and permitted staff.
     """
-    asked = ["experiments.add_cluster", "experiments.change_cluster"]
+    permissions = ["experiments.add_cluster", "experiments.change_cluster"]
     if _is_held_back(user):
         return False
-    return bool(user.is_superuser or (user.is_staff and user.has_perms(asked)))
+    return bool(user.is_superuser or (user.is_staff and user.has_perms(permissions)))
 
 
 def may_test_clusters(user: Any) -> bool:
@@ -276,8 +276,8 @@ def may_replace_program(user: Any, name: str) -> bool:
 
 def may_predict(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may store a prediction (submitter, maintainer)."""
-    own = not experiment.published and not experiment.is_imported
-    return own and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
+    runs_here = not experiment.published and not experiment.is_imported
+    return runs_here and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
 
 
 def may_cancel(user: Any, experiment: Experiment, role: str | None = None) -> bool:
@@ -293,15 +293,15 @@ def _owns(user: Any, thing: Experiment | Deleted | Report, role: str | None = No
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and thing.owner_id == user.pk)
 
 
-def may_bring_back(user: Any, kept: Deleted) -> bool:
+def may_bring_back(user: Any, deleted: Deleted) -> bool:
     """Return whether ``user`` may restore a deleted experiment."""
-    return _owns(user, kept)
+    return _owns(user, deleted)
 
 
 def visible_deleted(user: Any) -> list[Deleted]:
     """Return the deleted experiments that ``user`` may restore, newest first."""
     deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))
-    return [kept for kept in deleted if may_bring_back(user, kept)]
+    return [row for row in deleted if may_bring_back(user, row)]
 
 
 def may_prioritise(user: Any, experiment: Experiment) -> bool:

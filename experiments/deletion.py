@@ -42,7 +42,7 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
             task.forget()
         numbers = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
         files = Artifact.objects.filter(trial__experiment=experiment, removed_at=None)
-        kept = Deleted.objects.create(
+        deleted = Deleted.objects.create(
             uid=experiment.uid,
             slug=experiment.slug,
             name=experiment.name,
@@ -53,29 +53,29 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
             trials=numbers,
             bytes=files.aggregate(total=Sum("size_bytes"))["total"] or 0,
         )
-        stored = _store(kept, experiment)
+        stored = _store(deleted, experiment)
         _, gone = experiment.delete()
         anew = {model._meta.label for model in _WRITTEN_ANEW}
         if (lost := {label: n for label, n in gone.items() if n and label not in anew}) != stored:
             raise RuntimeError(f"{experiment.slug} has rows that are not stored: {lost} are not {stored}")
-        kept.refresh_from_db(fields=["at"])  # the database's clock
-    return kept
+        deleted.refresh_from_db(fields=["at"])  # the database's clock
+    return deleted
 
 
-def bring_back(kept: Deleted) -> Experiment:
+def bring_back(deleted: Deleted) -> Experiment:
     """Restore a deleted experiment. Raise NotBroughtBack."""
-    gone = NotBroughtBack(f"{kept.name} was restored or removed in the meantime.")
+    gone = NotBroughtBack(f"{deleted.name} was restored or removed in the meantime.")
     try:
         with transaction.atomic():
-            if not Deleted.objects.select_for_update().filter(pk=kept.pk).exists():
+            if not Deleted.objects.select_for_update().filter(pk=deleted.pk).exists():
                 raise gone
-            _restore(kept)
-            experiment = Experiment.objects.get(uid=kept.uid)
-            kept.delete()
+            _restore(deleted)
+            experiment = Experiment.objects.get(uid=deleted.uid)
+            deleted.delete()
             note(experiment, "restored", "from the trash")
     except (Error, psycopg.Error) as error:
         why = str(error).strip().partition("\n")[0]
-        raise NotBroughtBack(f"{kept.name} no longer fits into the repository: {why}") from error
+        raise NotBroughtBack(f"{deleted.name} no longer fits into the repository: {why}") from error
     return experiment
 
 
@@ -89,21 +89,21 @@ def forget_old() -> int:
 
 def _forget(pk: int) -> bool:
     with transaction.atomic():
-        kept = Deleted.objects.select_for_update().filter(pk=pk).first()
-        if kept is None:
+        deleted = Deleted.objects.select_for_update().filter(pk=pk).first()
+        if deleted is None:
             return False
-        numbers = kept.trials
-        kept.delete()
-    kept_in = store.current()
+        numbers = deleted.trials
+        deleted.delete()
+    file_store = store.current()
     try:
         for number in numbers:
-            kept_in.remove_trial(number)
+            file_store.remove_trial(number)
     except StoreAway as error:
         log.warning("files_not_removed", trials=len(numbers), reason=str(error))  # `store check` finds them
     return True
 
 
-def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
+def _store(deleted: Deleted, experiment: Experiment) -> dict[str, int]:
     """Store every row of the experiment; return the count per model."""
     stored = {}
     for model, where in _with_it(experiment).items():
@@ -115,7 +115,7 @@ def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
         query = f"COPY (SELECT {listed} FROM {table} WHERE {where} ORDER BY {key}) TO STDOUT"  # noqa: S608 - own names and a number
         for piece in _pieces(query):
             rows += piece.count(b"\n")  # one line per row
-            kept.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
+            deleted.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
         if rows:
             stored[model._meta.label] = rows
     return stored
@@ -126,21 +126,21 @@ def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
 
     Rows that triggers write again are left out.
     """
-    found: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
+    conditions: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
     waiting: list[type[Model]] = [Experiment]
     while waiting:
         parent = waiting.pop(0)
         parents = (
             f"SELECT {connection.ops.quote_name(_column(parent._meta.pk))} FROM "  # noqa: S608 - own names
-            f"{connection.ops.quote_name(parent._meta.db_table)} WHERE {found[parent]}"
+            f"{connection.ops.quote_name(parent._meta.db_table)} WHERE {conditions[parent]}"
         )
         for relation in parent._meta.get_fields(include_hidden=True):
             child: Any = relation.related_model
-            if getattr(relation, "on_delete", None) is not CASCADE or child in found or child in _WRITTEN_ANEW:
+            if getattr(relation, "on_delete", None) is not CASCADE or child in conditions or child in _WRITTEN_ANEW:
                 continue
-            found[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
+            conditions[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
             waiting.append(child)
-    return found
+    return conditions
 
 
 def _column(field: Any) -> str:
@@ -160,21 +160,21 @@ def _pieces(query: str) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-def _restore(kept: Deleted) -> None:
+def _restore(deleted: Deleted) -> None:
     tables: dict[str, list[str]] = {}
-    for rows in DeletedRows.objects.filter(experiment=kept).defer("data").order_by("pk"):
+    for rows in DeletedRows.objects.filter(experiment=deleted).defer("data").order_by("pk"):
         tables.setdefault(rows.table, rows.columns)
     with connection.cursor() as cursor:
         for table, columns in tables.items():
             listed = ", ".join(map(connection.ops.quote_name, columns))
-            pieces = _data(kept, table)
+            pieces = _data(deleted, table)
             with cursor.copy(f"COPY {connection.ops.quote_name(table)} ({listed}) FROM STDIN") as copy:
                 for data in pieces:
                     copy.write(zstandard.decompress(data))
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # violations raise here
 
 
-def _data(kept: Deleted, table: str) -> list[bytes]:
+def _data(deleted: Deleted, table: str) -> list[bytes]:
     """Return all pieces of a table: the connection is busy during the COPY."""
-    rows = DeletedRows.objects.filter(experiment=kept, table=table).order_by("pk")
+    rows = DeletedRows.objects.filter(experiment=deleted, table=table).order_by("pk")
     return [bytes(data) for data in rows.values_list("data", flat=True)]

@@ -80,18 +80,18 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact]) -> None:
 
     Nothing to do if the store is this directory. Call again with all rows after a failure. Raise StoreAway, NotPlain, OSError.
     """
-    own = store.current()
-    if own.is_here:
+    target = store.current()
+    if target.is_here:
         return
-    place, directory = own.place_of(trial.pk), trial_directory(trial)
+    prefix, directory = target.place_of(trial.pk), trial_directory(trial)
     delivered = []
     try:
         for artifact in artifacts:
-            path = f"{place}/{artifact.file.relative_to(directory).as_posix()}"
+            path = f"{prefix}/{artifact.file.relative_to(directory).as_posix()}"
             delivered.append(path)
-            own.put(artifact.file, path)
+            target.put(artifact.file, path)
     except BaseException:
-        own.give_back(delivered)
+        target.give_back(delivered)
         raise
     for artifact, path in zip(artifacts, delivered, strict=True):
         artifact.path = path
@@ -99,10 +99,10 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact]) -> None:
 
 def take_back(artifacts: Sequence[Artifact]) -> None:
     """Remove delivered files whose rows were not stored, unless the commit succeeded."""
-    own, paths = store.current(), [artifact.path for artifact in artifacts]
-    if not own.is_here:
+    target, paths = store.current(), [artifact.path for artifact in artifacts]
+    if not target.is_here:
         named = set(Artifact.objects.filter(path__in=paths).values_list("path", flat=True))
-        own.give_back([path for path in paths if path not in named])
+        target.give_back([path for path in paths if path not in named])
 
 
 def forget_delivered(trial: Trial) -> None:

@@ -40,8 +40,8 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
     if workload is not None and figure is None and workload.constants and name.isidentifier():
         figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
-    if workload is None and (foreign := external_figures.described(identifier)) is not None:
-        return _foreign(identifier, foreign)
+    if workload is None and (external := external_figures.described(identifier)) is not None:
+        return _external(identifier, external)
     if workload is None or figure is None:
         return _STUDIES[identifier]
     return Metric(
@@ -55,7 +55,7 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     )
 
 
-def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
+def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metric:
     """Return a figure of another tool, which does not state a better direction."""
     tool = external_figures.TOOLS[figure.tool]
     label = figure.name.replace("_", " ")
@@ -97,8 +97,8 @@ def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
         return f"{identifier} cannot decide: neither more nor less of it is better"
     by_name = {name.rpartition(".")[2]: name for name in choices}
     near = get_close_matches(identifier, [*choices, *by_name], n=3)
-    known = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
-    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(known)}"
+    suggestions = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
+    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(suggestions)}"
 
 
 def is_metric(name: str) -> bool:
@@ -120,10 +120,10 @@ def described(identifier: str) -> Metric:
 
 def in_order(identifiers: Iterable[str]) -> list[str]:
     """Return metrics in display order: headline, workload, catalogue."""
-    shown = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
-    order = {name: number for number, name in enumerate(shown)}
-    own = order[""]
-    return sorted(identifiers, key=lambda name: (order.get(name, own), name))
+    identifiers_in_order = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
+    order = {name: number for number, name in enumerate(identifiers_in_order)}
+    workload_position = order[""]
+    return sorted(identifiers, key=lambda name: (order.get(name, workload_position), name))
 
 
 def still_absent(not_available: Mapping[str, str], measured: Container[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ LOOK_EVERY_S: Final = 1.0
 log = structlog.get_logger()
 
 
-class _Kept:
+class _Cache:
     workloads: Mapping[str, WorkloadDefinition] = {}
     state: list[tuple[Any, ...]] | None = None
     looked_at = float("-inf")
@@ -30,15 +30,15 @@ class _Kept:
 def programs() -> Mapping[str, WorkloadDefinition]:
     """Return the registered programs by name."""
     now = time.monotonic()
-    if now - _Kept.looked_at < LOOK_EVERY_S:
-        return _Kept.workloads
+    if now - _Cache.looked_at < LOOK_EVERY_S:
+        return _Cache.workloads
     rows: Any = apps.get_model("experiments", "Program").objects.order_by("slug", "version")
     state = list(rows.order_by("pk").values_list("pk", "changed_at"))
-    if state != _Kept.state:
-        _Kept.workloads = programs_from(_readable(rows.values_list("version", "definition")))
-        _Kept.state = state
-    _Kept.looked_at = now
-    return _Kept.workloads
+    if state != _Cache.state:
+        _Cache.workloads = programs_from(_readable(rows.values_list("version", "definition")))
+        _Cache.state = state
+    _Cache.looked_at = now
+    return _Cache.workloads
 
 
 def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, ProgramDefinition]]:
@@ -52,4 +52,4 @@ def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[i
 
 def forget() -> None:
     """Read the programs again at the next use."""
-    _Kept.state, _Kept.looked_at = None, float("-inf")
+    _Cache.state, _Cache.looked_at = None, float("-inf")

@@ -52,23 +52,23 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
             "configuration__hash", "kind", "repetition", "state", "configuration__in_design"
         )
     )
-    known = {(h, kind, n) for h, kind, n, state, _ in trials if state != State.QUEUED and not moved}
-    asked = {point.hash for point in plan.configurations}
+    existing = {(h, kind, n) for h, kind, n, state, _ in trials if state != State.QUEUED and not moved}
+    hashes = {point.hash for point in plan.configurations}
     has = dict(experiment.configurations.filter(in_design=True).values_list("hash", "parameters"))
-    wanted = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
+    planned = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
     over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
     further = sum(
-        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in asked
+        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in hashes
         for h, kind, n, state, _ in trials
     )
     same = specification_hash(spec) == experiment.specification_hash
     return Revision(
         version=experiment.version + 1,
-        queued=0 if same else sum(key not in known for key in wanted) + further,
+        queued=0 if same else sum(key not in existing for key in planned) + further,
         dropped=0 if same else sum(state == State.QUEUED for *_, state, _ in trials),
-        new_points=len(asked - has.keys()),
-        leaving=tuple(parameters for h, parameters in has.items() if h not in asked),
-        stale=sum(moved or h not in asked for h in over),
+        new_points=len(hashes - has.keys()),
+        leaving=tuple(parameters for h, parameters in has.items() if h not in hashes),
+        stale=sum(moved or h not in hashes for h in over),
         changed_fields=tuple(changed_fields(experiment.specification, spec.to_dict())),
     )
 
@@ -101,24 +101,24 @@ def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any]
     The sweep must accept new numbers of hosts, and the design must fit the cluster. Single points get repetitions as further trials.
     """
     spec = experiment.spec
-    known = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
-    asked = {design.configuration_hash(experiment.workload, parameters): n for parameters, n in points}
+    existing = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
+    repetitions = {design.configuration_hash(experiment.workload, parameters): n for parameters, n in points}
     sizes = {
         parameters["hosts"]
         for parameters, _ in points
-        if design.configuration_hash(experiment.workload, parameters) not in known
+        if design.configuration_hash(experiment.workload, parameters) not in existing
     }
     if not sizes:
-        return MorePoints(None, asked, sum(asked.values()))
+        return MorePoints(None, repetitions, sum(repetitions.values()))
     extended = _with_sizes(experiment, spec, sizes)
     if extended is None:
         return None
     plan, has = design.expand(extended), experiment.cluster.most_hosts if experiment.cluster else None
-    if not asked.keys() <= {p.hash for p in plan.configurations}:
+    if not repetitions.keys() <= {p.hash for p in plan.configurations}:
         return None
     if has is not None and design.most_hosts(extended, plan)[0] > has:
         return None
-    further = {h: n - (0 if h in known else spec.repetitions) for h, n in asked.items()}
+    further = {h: n - (0 if h in existing else spec.repetitions) for h, n in repetitions.items()}
     further = {h: n for h, n in further.items() if n > 0}
     return MorePoints(extended, further, preview_of(experiment, extended, plan).queued + sum(further.values()))
 
@@ -144,18 +144,18 @@ def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], re
     The sweep becomes the list of its points and the new one, without other combinations.
     """
     spec = experiment.spec
-    wanted = design.configuration_hash(experiment.workload, parameters)
+    digest = design.configuration_hash(experiment.workload, parameters)
     rows = dict(experiment.configurations.filter(in_design=True).order_by("position").values_list("hash", "parameters"))
-    if wanted in rows:
-        return MorePoints(None, {wanted: repetitions}, repetitions)
+    if digest in rows:
+        return MorePoints(None, {digest: repetitions}, repetitions)
     extended = _with_row(experiment, [*rows.values(), parameters])
     if extended is None:
         return None
     plan = design.expand(extended)
-    if {point.hash for point in plan.configurations} != {*rows, wanted}:
+    if {point.hash for point in plan.configurations} != {*rows, digest}:
         return None
     more = max(0, repetitions - spec.repetitions)
-    return MorePoints(extended, {wanted: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
+    return MorePoints(extended, {digest: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
 
 
 def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> ExperimentSpec | None:
@@ -185,4 +185,4 @@ def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) 
     with transaction.atomic():
         experiment.wait_for_others()
         queued = experiment.revise(more.spec, author=author) if more.spec is not None else 0
-        return queued + experiment.queue_further(more.repetitions)
+        return queued + experiment.queue_repetitions(more.repetitions)

@@ -40,7 +40,7 @@ _LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignFigure:
+class ExternalFigure:
     """Tool, name and unit of an external figure."""
 
     tool: str
@@ -56,7 +56,7 @@ def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
         word = short  # latency_us in us
     if not word:
         raise ValueError("its name has neither letters nor digits")
-    if not ending and described(f"{tool}.{word}") != ForeignFigure(tool, word, "1"):
+    if not ending and described(f"{tool}.{word}") != ExternalFigure(tool, word, "1"):
         word = f"{word}_value"  # the name would state a unit that it does not have
     if ending and word.endswith(ending):
         ending = ""
@@ -67,18 +67,18 @@ def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
     return identifier, float(Decimal(repr(value)) * Decimal(repr(factor)))
 
 
-def described(identifier: str) -> ForeignFigure | None:
+def described(identifier: str) -> ExternalFigure | None:
     """Return the figure that ``identifier`` names; None if its tool is unknown."""
     tool, _, name = identifier.partition(".")
     if tool not in TOOLS or not re.fullmatch(r"[A-Za-z0-9_]+", name):
         return None
     plain, other, unit = name.rpartition("_in_")
     if other:
-        return ForeignFigure(tool, plain, unit.replace("_per_", "/"))
+        return ExternalFigure(tool, plain, unit.replace("_per_", "/"))
     for ending, unit in _ENDINGS.items():
         if name.endswith(ending) and name != ending:
-            return ForeignFigure(tool, name.removesuffix(ending), unit)
-    return ForeignFigure(tool, name, "1")
+            return ExternalFigure(tool, name.removesuffix(ending), unit)
+    return ExternalFigure(tool, name, "1")
 
 
 def _word(text: str) -> str:
@@ -93,15 +93,17 @@ def _unit(unit: str) -> tuple[str, float]:
         return "_s", _TIMES[unit]
     if unit in ("%", "W", "J"):
         return {"%": "_percent", "W": "_w", "J": "_j"}[unit], 1.0
-    if told := _FLOPS.fullmatch(unit):
-        return "_gflops", _PREFIXES[told["prefix"] or ""] / 1e9
-    if told := _AMOUNT.fullmatch(unit):
-        factor = {**_PREFIXES, **_BINARY}[told["prefix"] or ""]
-        bits = (told["what"].startswith("b") and not told["what"].startswith("byte")) or told["what"].startswith("Bit")
-        if bits and told["rate"]:
+    if match := _FLOPS.fullmatch(unit):
+        return "_gflops", _PREFIXES[match["prefix"] or ""] / 1e9
+    if match := _AMOUNT.fullmatch(unit):
+        factor = {**_PREFIXES, **_BINARY}[match["prefix"] or ""]
+        bits = (match["what"].startswith("b") and not match["what"].startswith("byte")) or match["what"].startswith(
+            "Bit"
+        )
+        if bits and match["rate"]:
             return "_bps", factor
         if not bits:
-            return ("_bytes_per_s" if told["rate"] else "_bytes"), factor
+            return ("_bytes_per_s" if match["rate"] else "_bytes"), factor
     if _OTHER_UNIT.fullmatch(unit) and "_" not in unit:
         return f"_in_{unit.replace('/', '_per_')}", 1.0
     raise ValueError(f"its unit {unit[:40]!r} is unknown")

@@ -105,11 +105,11 @@ DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
 
 def common_dimension(units: Iterable[str]) -> Dimension:
     """Return the kind of quantity with all of these units. Raise ValueError."""
-    wanted = list(dict.fromkeys(units))
-    for unit in wanted:
+    distinct = list(dict.fromkeys(units))
+    for unit in distinct:
         if all(dimension.factor(unit) is None for dimension in DIMENSIONS):
             raise ValueError(f"unknown unit {unit!r}")
-    shared = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in wanted)), None)
+    shared = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in distinct)), None)
     if shared is None:
-        raise ValueError(f"units of different kinds: {' and '.join(wanted)}")
+        raise ValueError(f"units of different kinds: {' and '.join(distinct)}")
     return shared

@@ -17,11 +17,11 @@ from experiments.errors import TooMuchAtOnce
 from experiments.models.experiment import Experiment
 from experiments.models.people.project import Project
 
-AT_ONCE: Final = 2
+MAX_UNFINISHED: Final = 2
 """Maximum unfinished tasks of one kind per user."""
-KEPT: Final = 10
+MAX_ENDED: Final = 10
 """Ended tasks of one kind that a user keeps, with files."""
-SILENT: Final = datetime.timedelta(minutes=2)
+WORKER_TIMEOUT: Final = datetime.timedelta(minutes=2)
 """Time without progress after which a task's worker is considered dead."""
 _MOST_ATTEMPTS: Final = 3
 
@@ -97,11 +97,13 @@ class BackgroundTask(models.Model):
             unfinished = cls.objects.filter(owner=owner.pk, kind=kind, ended_at=None)
             if (task := unfinished.filter(**same).first()) is not None:
                 return task
-            if unfinished.count() >= AT_ONCE:
+            if unfinished.count() >= MAX_UNFINISHED:
                 raise TooMuchAtOnce(
-                    f"You already have {AT_ONCE} unfinished tasks of this kind. Try again when one has ended."
+                    f"You already have {MAX_UNFINISHED} unfinished tasks of this kind. Try again when one has ended."
                 )
-            for old in cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[KEPT - 1 :]:
+            for old in (
+                cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[MAX_ENDED - 1 :]
+            ):
                 old.forget()
             return cls.objects.create(owner_id=owner.pk, title=title[:200], total=total, **same)
 
@@ -119,7 +121,7 @@ class BackgroundTask(models.Model):
     @classmethod
     def wake_silent(cls) -> None:
         """Queue tasks of dead workers again; fail those that several workers did not end."""
-        silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - SILENT)
+        silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - WORKER_TIMEOUT)
         given_up = f"Failed after {_MOST_ATTEMPTS} attempts: the worker process died each time."
         silent.filter(attempt__gte=_MOST_ATTEMPTS).update(state=cls.State.FAILED, ended_at=Now(), message=given_up)
         silent.update(state=cls.State.WAITING)

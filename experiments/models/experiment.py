@@ -171,7 +171,7 @@ class Experiment(OfProject, models.Model):
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
-            queued = self.add_design(plan) + self.queue_further(extra_repetitions)
+            queued = self.add_design(plan) + self.queue_repetitions(extra_repetitions)
             if not queued:
                 self.note_end()
             return queued
@@ -182,7 +182,7 @@ class Experiment(OfProject, models.Model):
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
-    def queue_further(self, repetitions: Mapping[str, int]) -> int:
+    def queue_repetitions(self, repetitions: Mapping[str, int]) -> int:
         """Queue further repetitions by configuration hash; return the count.
 
         Raise InvalidSpec if the cluster has too few hosts.
@@ -344,17 +344,17 @@ class Experiment(OfProject, models.Model):
         return [
             self.trials.model(
                 experiment=self,
-                configuration_id=wanted[0],
+                configuration_id=repetition[0],
                 cluster_id=self.cluster_id,
                 kind=trial.kind,
                 repetition=trial.repetition,
                 version=self.version,
-                attempt=attempts.get(wanted, 0) + 1,
+                attempt=attempts.get(repetition, 0) + 1,
                 position=last + number,
                 queued_at=now,
             )
             for number, trial in enumerate(plan.trials, start=1)
-            if (wanted := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
+            if (repetition := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
             not in current
         ]
 
@@ -450,19 +450,19 @@ class Experiment(OfProject, models.Model):
         Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
 
 
-def free_slug(wanted: str, project: Project) -> str:
+def free_slug(stem: str, project: Project) -> str:
     """Return ``wanted``, or the first free of ``wanted-2``, ``wanted-3`` ...
 
     Outside the default project the project's name precedes it with two hyphens, so that a number reveals no experiment of another
     project.
     """
     if project.slug != DEFAULT_PROJECT:
-        wanted = f"{project.slug}--{wanted}"
-    wanted = wanted[:_LONGEST_SLUG].strip("-")
+        stem = f"{project.slug}--{stem}"
+    stem = stem[:_LONGEST_SLUG].strip("-")
     taken = {*RESERVED_SLUGS}
     for kind in (Experiment, Deleted):  # a deleted experiment may be restored
-        taken |= {*kind.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+        taken |= {*kind.objects.filter(slug__startswith=stem).values_list("slug", flat=True)}
     number = 1
-    while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
+    while (slug := stem if number == 1 else f"{stem}-{number}") in taken:
         number += 1
     return slug

@@ -110,16 +110,16 @@ class TrialValues(models.Model):
 
 
 _WRONG: Final = """
-    SELECT coalesce(kept.trial_id, own.trial_id)
+    SELECT coalesce(stored.trial_id, expected.trial_id)
     FROM (
         SELECT v.trial_id, n.names, v.numbers
         FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
-    ) AS kept
+    ) AS stored
     FULL JOIN (
         SELECT trial_id, array_agg(scope || ' ' || metric ORDER BY metric COLLATE "C", scope COLLATE "C") AS names,
             array_agg(value ORDER BY metric COLLATE "C", scope COLLATE "C") AS numbers
         FROM experiments_measurement GROUP BY trial_id
-    ) AS own ON own.trial_id = kept.trial_id
-    WHERE (kept.names, kept.numbers) IS DISTINCT FROM (own.names, own.numbers)
+    ) AS expected ON expected.trial_id = stored.trial_id
+    WHERE (stored.names, stored.numbers) IS DISTINCT FROM (expected.names, expected.numbers)
     ORDER BY 1
 """

@@ -19,7 +19,7 @@ from experiments.models.measurement import Measurement
 class Summary(models.Model):
     """The counted trials of a configuration in one metric.
 
-    Excluded: disturbed trials beside a clean one, and traffic of flagged captures.
+    Excluded: disturbed trials with a clean one, and traffic of flagged captures.
     """
 
     configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="summaries")

@@ -20,7 +20,7 @@ from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
-from experiments.models.fair_share import in_turn
+from experiments.models.fair_share import fair_share_order
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
 from experiments.models.states import (
@@ -100,7 +100,9 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         The experiment with the key ``rather`` comes first: hosts are allocated to it.
         """
         startable = self.startable().filter(cluster=cluster_id)
-        for experiment_id in sorted(in_turn(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather):
+        for experiment_id in sorted(
+            fair_share_order(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather
+        ):
             locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
             if (trial := locked.order_by("position").first()) is not None:
                 return trial

@@ -41,7 +41,7 @@ class Usage(models.Model):
         cls.objects.filter(pk=usage.pk).update(machine_s=F("machine_s") + machine_s)
 
 
-def used_lately(projects: Collection[int], held: Iterable[tuple[int, float]], today: date) -> dict[int, float]:
+def recent_use(projects: Collection[int], held: Iterable[tuple[int, float]], today: date) -> dict[int, float]:
     """Return the decayed machine-seconds of each project; one query.
 
     ``held`` has the project and held machine-seconds of each active trial.

@@ -26,7 +26,7 @@ _ROWS: Final = {**QUANTITIES, BURST: "burst"}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CertificateStatus:
     """The worst trust of a configuration's counted trials, and their links.
 
     ``link_kept``: whether all links were as requested (None: not measured). ``achieved``: link parameter -> median in its base unit.
@@ -37,19 +37,19 @@ class Standing:
     achieved: Mapping[str, float]
 
 
-def standings(configurations: Collection[int]) -> dict[int, Standing]:
-    """Return the standing of each configuration with counted trials. One query."""
+def certificate_statuses(configurations: Collection[int]) -> dict[int, CertificateStatus]:
+    """Return the certificate status of each configuration with counted trials. One query."""
     trials = Trial.objects.counted().filter(configuration__in=configurations)
     rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
     for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):
         rows[configuration].append((trust, certificate))
-    return {configuration: _standing(measured) for configuration, measured in rows.items()}
+    return {configuration: _status(measured) for configuration, measured in rows.items()}
 
 
-def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
+def _status(rows: Collection[tuple[str, Any]]) -> CertificateStatus:
     certificates = [certificate for _, certificate in rows if certificate]
     link_kept = all(certificate["kept"] for certificate in certificates) if certificates else None
-    return Standing(worst(*(trust for trust, _ in rows)), link_kept, achieved_link(certificates))
+    return CertificateStatus(worst(*(trust for trust, _ in rows)), link_kept, achieved_link(certificates))
 
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:

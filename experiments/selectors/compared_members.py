@@ -65,8 +65,8 @@ def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
     mine = Configuration.objects.filter(experiment__in=visible_experiments(user))
     for row in mine.filter(pk__in=configurations).select_related("experiment__cluster") if configurations else ():
         by_token[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
-    asked = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
-    for trial in asked if trials else ():
+    chosen_trials = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
+    for trial in chosen_trials if trials else ():
         member = _member(f"t:{trial.pk}", trial.experiment, f"Trial {trial.pk}", [trial.configuration])
         member.trial, member.url = trial.pk, trial.get_absolute_url()
         by_token[member.token] = member
@@ -113,8 +113,8 @@ def load_trials(members: Sequence[Member]) -> None:
         by_configuration[trial.configuration_id].append(trial)
     for member in members:
         for configuration in member.configurations:
-            own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
-            current = [t for t in own if member.trial or not (t.superseded or t.is_excluded)]
+            candidates = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
+            current = [t for t in candidates if member.trial or not (t.superseded or t.is_excluded)]
             member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
             member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
 

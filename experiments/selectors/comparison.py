@@ -23,7 +23,7 @@ from experiments.metrics import decided_by, described, in_order
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member, Names, Point, chosen_members, common_points, load_trials
 from experiments.selectors.counted_values import values_of_trials
-from experiments.selectors.differences import Difference, environments_beside, settings_beside
+from experiments.selectors.differences import Difference, environments_per_side, settings_per_side
 from experiments.traffic import in_statistics, is_traffic
 
 TIME: Final = "elapsed_s"
@@ -49,7 +49,7 @@ class MetricRow:
     @property
     def measured_by(self) -> tuple[int, ...]:
         """Return the indexes of the members with values."""
-        return tuple(place for place, summary in enumerate(self.summaries) if summary is not None)
+        return tuple(index for index, summary in enumerate(self.summaries) if summary is not None)
 
     @property
     def compared(self) -> bool:
@@ -156,8 +156,8 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         names=names,
         points=points,
         at=point,
-        settings=settings_beside([m.experiment for m in members], [m.at(names, point) for m in members]),
-        environment=environments_beside(trials),
+        settings=settings_per_side([m.experiment for m in members], [m.at(names, point) for m in members]),
+        environment=environments_per_side(trials),
         rows=rows,
         series=series,
         changed=changed,
@@ -183,8 +183,8 @@ def _change_over_points(
 def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
     """Return the point with the largest significant change, or the first."""
     clear = [
-        (round(abs(math.log(change.ratio)), 6), -place)
-        for place, point in enumerate(points)
+        (round(abs(math.log(change.ratio)), 6), -index)
+        for index, point in enumerate(points)
         for change in changed.get(point, ())
         if change is not None and change.verdict in ("higher", "lower") and change.ratio
     ]
@@ -208,33 +208,33 @@ def _position(at: str, count: int) -> int:
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
     """Return metric -> values per member, without the traffic of flagged captures."""
-    trust = {trial.pk: trial.trust for each in trials for trial in each}
+    trust = {trial.pk: trial.trust for group in trials for trial in group}
     there, measured = values_of_trials(list(trust), scope)
-    owned = [np.isin(there, [trial.pk for trial in each]) for each in trials]
+    owned = [np.isin(there, [trial.pk for trial in group]) for group in trials]
     is_clean = np.array([trust[trial] not in FLAGGED for trial in there], bool)
     by_member: list[dict[str, list[float]]] = [{} for _ in trials]
     for metric, values in measured.items():
         counts = ~np.isnan(values)
         if is_traffic(metric, scope):
             counts &= is_clean
-        for own, member in zip(owned, by_member, strict=True):
-            if (mine := values[own & counts]).size:
+        for rows, member in zip(owned, by_member, strict=True):
+            if (mine := values[rows & counts]).size:
                 member[metric] = mine.tolist()
     return by_member
 
 
 def _drawn(series: Series, base: int) -> Iterator[str]:
-    for metric, own in series.items():
-        if any(_beside(values, base) for values in own.values()) and not _is_constant(own):
+    for metric, by_point in series.items():
+        if any(_has_pair(values, base) for values in by_point.values()) and not _is_constant(by_point):
             yield metric
 
 
-def _is_constant(own: Mapping[Point, Sequence[Sequence[float]]]) -> bool:
-    return len({value for members in own.values() for values in members for value in values}) == 1
+def _is_constant(by_point: Mapping[Point, Sequence[Sequence[float]]]) -> bool:
+    return len({value for members in by_point.values() for values in members for value in values}) == 1
 
 
-def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
-    return bool(values[base]) and any(own for place, own in enumerate(values) if place != base)
+def _has_pair(values: Sequence[Sequence[float]], base: int) -> bool:
+    return bool(values[base]) and any(other for index, other in enumerate(values) if index != base)
 
 
 def _read_everywhere(members: Sequence[Member]) -> list[str]:
@@ -252,26 +252,26 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
 def _series(members: Sequence[Member], names: Names, points: Sequence[Point]) -> Series:
     metrics = _read_everywhere(members)
     series: Series = {metric: {point: [[] for _ in members] for point in points} for metric in metrics}
-    place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
+    positions: dict[int, list[tuple[Point, int]]] = defaultdict(list)
     trust: dict[int, str] = {}
     for number, member in enumerate(members):
         for point in points:
             for trial in member.trials_at(names, point):
-                place[trial.pk].append((point, number))
+                positions[trial.pk].append((point, number))
                 trust[trial.pk] = trial.trust
-    rows = Measurement.objects.filter(trial__in=list(place), metric__in=metrics, scope="all").order_by("trial_id")
+    rows = Measurement.objects.filter(trial__in=list(positions), metric__in=metrics, scope="all").order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         if in_statistics(trust[trial_id], metric):
-            for point, number in place[trial_id]:
+            for point, number in positions[trial_id]:
                 series[metric][point][number].append(value)
     return series
 
 
 def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str, list[float]]]) -> list[MetricRow]:
-    groups = {member.label: own for member, own in zip(members, values, strict=True)}
+    groups = {member.label: by_metric for member, by_metric in zip(members, values, strict=True)}
     comparisons = {(c.metric, c.group): c for c in compare_groups(groups, baseline=baseline.label)}
     rows = []
-    for metric in in_order({name for own in values for name in own}):
+    for metric in in_order({name for by_metric in values for name in by_metric}):
         described_as = described(metric)
         rows.append(
             MetricRow(
@@ -279,7 +279,9 @@ def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str
                 described_as.label,
                 described_as.unit,
                 described_as.direction,
-                tuple(summarise(own[metric], method="t") if own.get(metric) else None for own in values),
+                tuple(
+                    summarise(by_metric[metric], method="t") if by_metric.get(metric) else None for by_metric in values
+                ),
                 tuple(comparisons.get((metric, member.label)) for member in members),
             )
         )

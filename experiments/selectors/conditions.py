@@ -63,23 +63,23 @@ class _Question:
         self._scope = scope
         self._operations = 0
 
-    def holds(self, node: Node, wanted: bool = True) -> Q:
+    def holds(self, node: Node, expected: bool = True) -> Q:
         """Return the condition that ``node`` is true, or false if not ``wanted``."""
         match node:
             case Logic():
-                parts = [self.holds(operand, wanted) for operand in node.operands]
-                return Q(*parts, _connector=Q.AND if (node.word == "and") is wanted else Q.OR)
+                parts = [self.holds(operand, expected) for operand in node.operands]
+                return Q(*parts, _connector=Q.AND if (node.word == "and") is expected else Q.OR)
             case Not():
-                return self.holds(node.operand, not wanted)
+                return self.holds(node.operand, not expected)
             case Comparison():
                 lefts = (node.left, *(right for _, right in node.tests))
                 steps = [
-                    self._test(left, sign if wanted else _OPPOSITE[sign], right)
+                    self._test(left, sign if expected else _OPPOSITE[sign], right)
                     for left, (sign, right) in zip(lefts, node.tests, strict=False)
                 ]
-                return Q(*steps, _connector=Q.AND if wanted else Q.OR)
+                return Q(*steps, _connector=Q.AND if expected else Q.OR)
             case Constant(bool() as truth):
-                return Q(Value(truth is wanted, output_field=BooleanField()))
+                return Q(Value(truth is expected, output_field=BooleanField()))
         raise _refused(f"{_shown(node)} is not a comparison; write for example hosts >= 4, elapsed_s < 10")
 
     def _test(self, left: Node, sign: str, right: Node) -> Q:
@@ -101,18 +101,18 @@ class _Question:
             return self._is_among(left, [right.value], sign == "==")
         return self._is_equal(left, right, sign == "==")
 
-    def _is_among(self, node: Node, constants: Sequence[float | str | bool], wanted: bool) -> Q:
+    def _is_among(self, node: Node, constants: Sequence[float | str | bool], expected: bool) -> Q:
         """Return the condition that a value is one of several (one for ``==``)."""
         if not _is_number(node):
             parameter = values.parameter(_name(node))
-            one = In(parameter, [values.stored(other) for each in constants for other in _alike(each)])
-            return Q(one) if wanted else Q(~one)
-        numbers = [_constant(each, node) for each in constants]
+            one = In(parameter, [values.stored(other) for constant in constants for other in _alike(constant)])
+            return Q(one) if expected else Q(~one)
+        numbers = [_constant(constant, node) for constant in constants]
         if isinstance(node, Name) and is_metric(node.name):
             among = Q(median__in=numbers)
-            return Q(Exists(values.medians(node.name, self._scope).filter(among if wanted else ~among)))
+            return Q(Exists(values.medians(node.name, self._scope).filter(among if expected else ~among)))
         one = In(self._number(node), numbers)
-        return Q(one) if wanted else Q(~one)
+        return Q(one) if expected else Q(~one)
 
     def _is_ordered(self, left: Node, sign: str, right: Node) -> Q:
         if isinstance(left, Name) and is_metric(left.name) and isinstance(right, Constant):
@@ -133,13 +133,13 @@ class _Question:
             orders.append(Q(_ORDER[sign](values.word(_name(left)), _text(right))))
         return Q(*orders, _connector=Q.OR)
 
-    def _is_equal(self, left: Node, right: Node, wanted: bool) -> Q:
+    def _is_equal(self, left: Node, right: Node, expected: bool) -> Q:
         """Return the condition that two values of any type are equal."""
         same = Exact(self._anything(left), self._anything(right))
-        return Q(same) if wanted else Q(~same)
+        return Q(same) if expected else Q(~same)
 
     def _number(self, node: Node) -> Any:
-        if isinstance(node, Negative | Arithmetic) and not any(isinstance(each, Name) for each, _ in walk(node)):
+        if isinstance(node, Negative | Arithmetic) and not any(isinstance(inner, Name) for inner, _ in walk(node)):
             # PostgreSQL would evaluate the constant before the guards.
             return values.constant(calculated(node))
         match node:

@@ -21,19 +21,17 @@ _VALUES: Final = """
     )
     SELECT own.id, own.configuration_id, own.trust, array_send(ARRAY[{numbers}]::float8[])
     FROM own
-    JOIN experiments_trialvalues kept ON kept.trial_id = own.id
-    JOIN places ON places.id = kept.names_id
+    JOIN experiments_trialvalues v ON v.trial_id = own.id
+    JOIN places ON places.id = v.names_id
     ORDER BY own.repetition, own.id
 """
-"""Where each metric stands is looked up once for all trials whose arrays have the same names. It is for all lists of names, of which
-there are few: to find those of these trials took two thirds of the time, as PostgreSQL goes through the trials for each list.
-"""
-_NUMBER: Final = "coalesce(kept.numbers[places.at[{place}]], 'NaN')"
+"""The positions of the metrics are looked up once per list of names, for all lists: finding those of these trials is slower."""
+_NUMBER: Final = "coalesce(v.numbers[places.at[{place}]], 'NaN')"
 """Stored values are finite, so NaN marks gaps, and all arrays have one length."""
 _WHOLE: Final = """
-    SELECT known.names, string_agg(int8send(kept.trial_id), ''), string_agg(array_send(kept.numbers), '')
-    FROM experiments_trialvalues kept JOIN experiments_valuenames known ON known.id = kept.names_id
-    WHERE kept.trial_id = ANY(%s) GROUP BY known.id
+    SELECT n.names, string_agg(int8send(v.trial_id), ''), string_agg(array_send(v.numbers), '')
+    FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
+    WHERE v.trial_id = ANY(%s) GROUP BY n.id
 """
 """One row for all trials with the same names; both aggregates have the same order."""
 
@@ -51,8 +49,8 @@ class CountedValues:
     def by_configuration(self) -> dict[int, list[int]]:
         """Return the rows of each configuration's trials."""
         places: dict[int, list[int]] = {}
-        for place, configuration in enumerate(self.configurations):
-            places.setdefault(configuration, []).append(place)
+        for row, configuration in enumerate(self.configurations):
+            places.setdefault(configuration, []).append(row)
         return places
 
 
@@ -60,7 +58,7 @@ def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict
     """Return sorted trials with values, and metric -> values (NaN: none). One query."""
     there, values = named_values(trials)
     prefix = f"{scope} "
-    return there, {name.removeprefix(prefix): own for name, own in values.items() if name.startswith(prefix)}
+    return there, {name.removeprefix(prefix): numbers for name, numbers in values.items() if name.startswith(prefix)}
 
 
 def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
@@ -83,8 +81,8 @@ def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
 def measured_metrics(experiment: Experiment, scope: str) -> list[str]:
     """Return the metrics that any trial of an experiment has. One query."""
     used = TrialValues.objects.filter(trial__experiment=experiment).order_by().values("names")
-    known = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
-    names = {name for names in known for name in names}
+    rows = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
+    names = {name for names in rows for name in names}
     return sorted(name.removeprefix(f"{scope} ") for name in names if name.startswith(f"{scope} "))
 
 

@@ -39,7 +39,7 @@ from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
 _FORM: Final = 31
 """Version of the cached data; older ones are ignored."""
-_KEPT_S: Final = 30 * 24 * 3600
+_CACHE_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
 _MOST_TRIALS: Final = 200
 """Maximum trials of an experiment whose answer a list computes; larger ones only on their own pages."""
@@ -100,18 +100,18 @@ class KeptDiagnosis:
 def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
     """Return the cached diagnosis or None, and whether it is current."""
     try:
-        kept: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
+        cached: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
     except RedisError as error:  # pages work without the cache
         log.warning("diagnosis_not_read", experiment=experiment.pk, reason=str(error))
         return None, False
-    return kept, kept is not None and kept.stamp == _stamp(experiment)
+    return cached, cached is not None and cached.stamp == _stamp(experiment)
 
 
 def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
     """Return the current diagnosis, computed if it is not cached."""
-    kept, fresh = kept_diagnosis(experiment)
-    if kept is not None and fresh:
-        return kept
+    cached, fresh = kept_diagnosis(experiment)
+    if cached is not None and fresh:
+        return cached
     made = _diagnose(experiment, _stamp(experiment))
     _keep(_key("diagnosis", experiment), made)
     _keep(_key("answer", experiment), (_counted([experiment]).get(experiment.pk, 0), made.answer))
@@ -124,11 +124,11 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     One query if all are cached.
     """
     counted = _counted(experiments)
-    kept = _kept_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
+    cached = _cached_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
     answers = {}
     for experiment in experiments:
         count = counted.get(experiment.pk, 0)
-        then, answered = kept.get(experiment.pk, (0, None))
+        then, answered = cached.get(experiment.pk, (0, None))
         if answered is not None and (then == count or count > _MOST_TRIALS):
             answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
@@ -143,9 +143,9 @@ def together_of(experiment: Experiment) -> Together:
     """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
-        kept: tuple[int, Together] | None = cache.get(_key("together", experiment))
-        if kept is not None and kept[0] == count:
-            return kept[1]
+        cached: tuple[int, Together] | None = cache.get(_key("together", experiment))
+        if cached is not None and cached[0] == count:
+            return cached[1]
     return _keep_together(experiment, count, together(asked_of(experiment, study_of(experiment, with_traffic=False))))
 
 
@@ -156,7 +156,7 @@ def _keep_together(experiment: Experiment, count: int, made: Together) -> Togeth
 
 def _keep(key: str, made: Any) -> None:
     with suppress(RedisError):
-        cache.set(key, made, _KEPT_S)
+        cache.set(key, made, _CACHE_S)
 
 
 def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
@@ -165,7 +165,7 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
     return dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
 
 
-def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
+def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
     keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
         return {keys[key]: answered for key, answered in cache.get_many(keys).items()}
@@ -200,8 +200,8 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
-    told = intervals if intervals.metric == study.time_metric else None
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
+    simultaneous = intervals if intervals.metric == study.time_metric else None
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=simultaneous)
     diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
-from experiments.models.fair_share import standings
+from experiments.models.fair_share import use_of_ready_projects
 from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.traffic import in_statistics, is_traffic
@@ -154,21 +154,21 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
     return list(rows.values())
 
 
-def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], scope: str) -> None:
+def _fill(row: ConfigurationRow, values: CountedValues, indexes: Sequence[int], scope: str) -> None:
     """Set the values of a row from the trials at these indexes."""
-    trials = [values.trials[place] for place in places]
-    numbers = values.numbers[places]
+    trials = [values.trials[index] for index in indexes]
+    numbers = values.numbers[indexes]
     gaps: list[bool] = np.isnan(numbers).any(axis=0).tolist()  # type: ignore[assignment]  # one for each metric
-    flagged = any(values.trust[place] in FLAGGED for place in places)
+    flagged = any(values.trust[index] in FLAGGED for index in indexes)
     for column, (metric, has_gaps) in enumerate(zip(values.metrics, gaps, strict=True)):
-        own = numbers[:, column].tolist()
+        column_values = numbers[:, column].tolist()
         if not has_gaps and not (flagged and is_traffic(metric, scope)):
-            row.values[metric], row.trial_ids[metric] = own, trials
+            row.values[metric], row.trial_ids[metric] = column_values, trials
             continue
-        for place, trial, value in zip(places, trials, own, strict=True):
+        for index, trial, value in zip(indexes, trials, column_values, strict=True):
             if math.isnan(value):
                 continue
-            if not in_statistics(values.trust[place], metric, scope):
+            if not in_statistics(values.trust[index], metric, scope):
                 row.flagged.setdefault(metric, []).append(value)
                 continue
             row.values.setdefault(metric, []).append(value)
@@ -221,7 +221,7 @@ def waiting() -> list[dict[str, Any]]:
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("-experiment__priority", "experiment_id")
     )
-    used = standings({row["project_id"] for row in rows}, Trial.objects.held_machine_s())
+    used = use_of_ready_projects({row["project_id"] for row in rows}, Trial.objects.held_machine_s())
     queue = [{**row, "used_s": used.get(row["project_id"])} for row in rows]
     return sorted(queue, key=lambda row: math.inf if row["used_s"] is None else row["used_s"])
 

@@ -72,15 +72,15 @@ class Query:
 
 def check(query: Query) -> None:
     """Raise CannotExplore for an impossible name."""
-    for place in ("x", "y", "colour", "facet"):
-        name = getattr(query, place)
+    for axis in ("x", "y", "colour", "facet"):
+        name = getattr(query, axis)
         if name and not _NAME.fullmatch(name):
-            raise CannotExplore(f"{name[:80]!r} is not the name of a parameter or metric.", field=place)
+            raise CannotExplore(f"{name[:80]!r} is not the name of a parameter or metric.", field=axis)
     if not is_metric(query.y):
         raise CannotExplore(f"{query.y!r} is not a metric; the vertical axis needs one.", field="y")
-    for place in ("colour", "facet"):
-        if (name := getattr(query, place)) and is_metric(name):
-            raise CannotExplore(f"{name} is a metric; colour and panels need a parameter.", field=place)
+    for axis in ("colour", "facet"):
+        if (name := getattr(query, axis)) and is_metric(name):
+            raise CannotExplore(f"{name} is a metric; colour and panels need a parameter.", field=axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ def _key(name: str) -> Any:
 
 
 def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    names = {each: name for each in ("x", "colour", "facet") if (name := getattr(query, each))}
+    names = {axis: name for axis in ("x", "colour", "facet") if (name := getattr(query, axis))}
     grouped = (
-        rows.annotate(x=_key(query.x), **{each: _key(name) for each, name in names.items() if each != "x"})
+        rows.annotate(x=_key(query.x), **{axis: _key(name) for axis, name in names.items() if axis != "x"})
         .exclude(x=None)
         .order_by()
         .values(*names)
@@ -189,14 +189,14 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     )
     groups = list(grouped)
     ones = Summary.objects.filter(configuration__in=[row["one"] for row in groups[:MOST_CELLS]])
-    asked = ones.filter(metric=query.y, scope=query.scope).values_list(
+    single_rows = ones.filter(metric=query.y, scope=query.scope).values_list(
         "configuration_id", "configuration__parameters", "samples"
     )
-    known = {pk: (parameters, samples) for pk, parameters, samples in asked}
+    single_values = {pk: (parameters, samples) for pk, parameters, samples in single_rows}
     cells = []
     for row in groups[:MOST_CELLS]:
-        parameters, samples = known[row["one"]]
-        values = {each: row[each] if name in COLUMNS else parameters.get(name) for each, name in names.items()}
+        parameters, samples = single_values[row["one"]]
+        values = {axis: row[axis] if name in COLUMNS else parameters.get(name) for axis, name in names.items()}
         cells.append(_cell(row, values, samples))
     return Pivot(cells, len(groups) > MOST_CELLS)
 
@@ -219,25 +219,25 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
 
 def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
     """Return one cell per configuration, newest first."""
-    columns = {each: F(COLUMNS[name]) for each in ("x", "colour", "facet") if (name := getattr(query, each)) in COLUMNS}
-    asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
+    columns = {axis: F(COLUMNS[name]) for axis in ("x", "colour", "facet") if (name := getattr(query, axis)) in COLUMNS}
+    ordered = rows.annotate(**{f"by_{axis}": column for axis, column in columns.items()}).order_by("-pk")
     fields = (f"summaries__{name}" for name in ("median", "minimum", "maximum", "samples"))
-    newest = asked.values_list("pk", "experiment_id", "parameters", *fields, *(f"by_{each}" for each in columns))
-    given = list(newest[: MOST_CELLS + 1])
+    newest = ordered.values_list("pk", "experiment_id", "parameters", *fields, *(f"by_{axis}" for axis in columns))
+    listed = list(newest[: MOST_CELLS + 1])
     follows = _FOLLOW.get(query.x, (query.x,))
     cells = []
-    for pk, experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
-        own = {each: parameters.get(name) for each in ("x", "colour", "facet") if (name := getattr(query, each))}
-        own |= dict(zip(columns, by, strict=True))
-        if own["x"] is None:
+    for pk, experiment, parameters, middle, low, high, samples, *by in listed[:MOST_CELLS]:
+        axes = {axis: parameters.get(name) for axis in ("x", "colour", "facet") if (name := getattr(query, axis))}
+        axes |= dict(zip(columns, by, strict=True))
+        if axes["x"] is None:
             continue
-        colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
+        colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
         line = repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows)))
         dots = tuple(samples)
         cells.append(
-            Cell(own["x"], colour, own.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
+            Cell(axes["x"], colour, axes.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
         )
-    return Pivot(cells, len(given) > MOST_CELLS)
+    return Pivot(cells, len(listed) > MOST_CELLS)
 
 
 def _same(parameters: Mapping[str, Any], query: Query, colour: Any) -> str:
@@ -251,21 +251,21 @@ _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     """Return one dot per configuration, newest first: one metric against another."""
     by = {
-        each: F(COLUMNS[name]) if name in COLUMNS else KeyTransform(name, "parameters")
-        for each in ("colour", "facet")
-        if (name := getattr(query, each))
+        axis: F(COLUMNS[name]) if name in COLUMNS else KeyTransform(name, "parameters")
+        for axis in ("colour", "facet")
+        if (name := getattr(query, axis))
     }
     other = Q(summaries__metric=query.x, summaries__scope=query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
     own_summary = (f"summaries__{name}" for name in ("n", "median", "minimum", "maximum"))
     columns = ("pk", "parameters", "across__median", *own_summary)
-    asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
-    dots = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
+    ordered = both.annotate(**{f"by_{axis}": key for axis, key in by.items()}).order_by("-pk")
+    dots = list(ordered.values_list(*columns, *(f"by_{axis}" for axis in by))[: MOST_DOTS + 1])
     cells = []
     for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
-        own = dict(zip(by, values, strict=True))
-        colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
-        cells.append(Cell(x, colour, own.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
+        axes = dict(zip(by, values, strict=True))
+        colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
+        cells.append(Cell(x, colour, axes.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
@@ -318,8 +318,8 @@ def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str
     """Return table rows of configurations, in one query."""
     rows = {configuration.pk: TableRow(configuration) for configuration in page}
     summaries = Summary.objects.filter(configuration__in=list(rows), metric__in=metrics, scope=scope)
-    asked = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
-    for key, metric, n, median, minimum, maximum in asked:
+    listed = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
+    for key, metric, n, median, minimum, maximum in listed:
         budget.check()
         rows[key].values[metric] = (n, median, minimum, maximum)
     return list(rows.values())

@@ -30,13 +30,13 @@ def vocabulary_of(text: str) -> Vocabulary:
 
     It is open: metrics cannot be listed, and former workloads have unknown parameters.
     """
-    dimensions, words, known = _parameters()
+    dimensions, words, parameters = _parameters()
     # A hyphen is part of a metric's name, or a minus sign.
     parts = {name.rsplit("-", cut)[0] for name in _NAME.findall(text) for cut in range(name.count("-") + 1)}
     metrics = {name for name in parts if is_metric(name)}
     units = {name: dimension_of_unit(described(name).unit) for name in metrics}
     return Vocabulary(
-        known=known | metrics,
+        known=parameters | metrics,
         dimensions=dimensions | {name: unit for name, unit in units.items() if unit is not None},
         words=words,
         numbers={*CLUSTER_PARAMETERS, *COLUMNS, *metrics},

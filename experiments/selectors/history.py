@@ -104,9 +104,9 @@ def with_value(user: Any, configuration: str, cluster: str, metric: str) -> Quer
     parts = parts.order_by("-newest_at")[: MOST_TRIALS + 1]
     trials = Trial.objects.filter(measured(), configuration__in=parts.values("configuration"), cluster=there)
     newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
-    own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
+    value_row = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
     # first the trials, then their values: a history may be much longer
-    rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
+    rows = Trial.objects.filter(pk__in=newest).annotate(own=value_row).annotate(value=F("own__value"))
     return rows.order_by("-ended_at", "-pk")
 
 

@@ -126,16 +126,16 @@ def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
     expected = set(marks.values_list("trial_id", flat=True))
     newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
     return [
-        _kept(row, newest[row.newest], own, expected)
+        _kept(row, newest[row.newest], ended, expected)
         for place, row in enumerate(rows)
-        if (own := sorted(trials[place]))
+        if (ended := sorted(trials[place]))
     ]
 
 
-def _kept(row: Row, newest: Configuration, own: Sequence[tuple[float, int, float]], expected: set[int]) -> Kept:
-    history = _history(own, expected)
-    stepped_at = own[history.changes[-1].index][1] if history.changes else None
-    return Kept(newest, row.trials, row.experiments, _moment(own[-1][0]), history, stepped_at)
+def _kept(row: Row, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]) -> Kept:
+    history = _history(trials, expected)
+    stepped_at = trials[history.changes[-1].index][1] if history.changes else None
+    return Kept(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)
 
 
 def _moment(seconds: float) -> datetime:

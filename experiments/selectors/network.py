@@ -90,16 +90,18 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
 def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
     """Return the study and its model at a combination of factors. Raise InvalidSpec."""
     study = network_study_of(experiment)
-    fitted = next((each for each in study.fits if each.at == at), None)
+    fitted = next((fit for fit in study.fits if fit.at == at), None)
     if fitted is None:
-        known = ", ".join(each.at or "the only combination, which is written as nothing" for each in study.fits)
-        raise InvalidSpec([FieldError("at", f"there is no model of {at or 'that'}; known: {known or 'none yet'}")])
+        combinations = ", ".join(fit.at or "the only combination, which is written as nothing" for fit in study.fits)
+        raise InvalidSpec(
+            [FieldError("at", f"there is no model of {at or 'that'}; known: {combinations or 'none yet'}")]
+        )
     _require_link(link)
     return study, fitted
 
 
 def stated(
-    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **told: Any
+    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **fields: Any
 ) -> Prediction:
     """Return an unsaved prediction with these further fields. Raise StaleTrial."""
     evidence, digest = _evidence(experiment, study, fitted)
@@ -116,7 +118,7 @@ def stated(
         evidence=evidence,
         evidence_hash=digest,
         author=author,
-        **told,
+        **fields,
         **_checked_by(experiment, fitted, link),
     )
 
@@ -140,8 +142,8 @@ def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str,
         return {"obstacle": obstacle}
     parameters = _configuration(fitted, link)
     key = configuration_hash(experiment.workload, parameters)
-    own = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
-    ended = own.exclude(state__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
+    trials = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
+    ended = trials.exclude(state__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
     return {"parameters": parameters, "configuration_hash": key, "ended": list(ended)}
 
 
@@ -165,10 +167,10 @@ def _require_swept(fitted: Fitted, link: Link) -> None:
         ("loss", LOSS, "share", link.loss, here.loss, 1e-9),
     )
     refused = [
-        FieldError(field, f"was not swept: the model knows only {amount(own, unit)}")
-        for field, name, unit, asked, own, slack in rows
+        FieldError(field, f"was not swept: the model knows only {amount(current, unit)}")
+        for field, name, unit, requested, current, slack in rows
         if len({point.parameters.get(name) for point in fitted.points}) == 1
-        and abs(asked - own) > max(slack, _AS_HERE * own)
+        and abs(requested - current) > max(slack, _AS_HERE * current)
     ]
     if refused:
         raise InvalidSpec(refused)
@@ -195,8 +197,8 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tu
 def _added(fitted: Fitted) -> tuple[float, float]:
     """Return delays (s) that bare links have and that emulated links add."""
     delays = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
-    plain = [certified for asked, certified in delays if not asked]
-    made = [certified - asked for asked, certified in delays if asked]
+    plain = [certified for requested, certified in delays if not requested]
+    made = [certified - requested for requested, certified in delays if requested]
     least = max(0.0, median(plain or made)) if delays else 0.0
     return least, max(least, median(made)) if made else least
 
@@ -223,10 +225,10 @@ def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
     _, made = _added(fitted)
     delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]
     rates = [(float(p.parameters[RATE]), p.link.get(RATE)) for p in fitted.points if p.parameters.get(RATE)]
-    share = median([certified / asked for asked, certified in rates if certified] or [1.0])
+    share = median([certified / requested for requested, certified in rates if certified] or [1.0])
     is_made = link.delay_s >= made - _BUILT_S
     delay = _near(max(0.0, link.delay_s - made), delays, _SAME_DELAY_S) if is_made else 0.0
-    rate = _near(link.rate_bps / share, [asked for asked, _ in rates], 0.0)
+    rate = _near(link.rate_bps / share, [requested for requested, _ in rates], 0.0)
     return {**fitted.points[0].parameters, DELAY: delay, RATE: rate, LOSS: link.loss}
 
 

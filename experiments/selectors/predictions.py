@@ -71,18 +71,22 @@ def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
     rows = list(predictions)
     if not rows:
         return {}
-    trials = _trials({each.experiment_id for each in rows}, {each.configuration_hash for each in rows} - {""})
-    finished = [key for own in trials.values() for key, state, kept in own if state == State.FINISHED]
+    trials = _trials(
+        {prediction.experiment_id for prediction in rows}, {prediction.configuration_hash for prediction in rows} - {""}
+    )
+    finished = [key for listed in trials.values() for key, state, link_kept in listed if state == State.FINISHED]
     values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)
     times = {
         (trial, metric): value
-        for trial, metric, value in values.filter(metric__in={each.metric for each in rows}).values_list(
+        for trial, metric, value in values.filter(metric__in={prediction.metric for prediction in rows}).values_list(
             "trial_id", "metric", "value"
         )
     }
     return {
-        each.pk: _check(each, trials[each.experiment_id, each.cluster_id, each.configuration_hash], times)
-        for each in rows
+        prediction.pk: _check(
+            prediction, trials[prediction.experiment_id, prediction.cluster_id, prediction.configuration_hash], times
+        )
+        for prediction in rows
     }
 
 
@@ -94,18 +98,18 @@ def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | No
     rows = Trial.objects.filter(
         experiment__in=experiments, configuration__hash__in=hashes, kind=Kind.MEASURED, superseded=False
     ).order_by("pk")
-    own: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
+    trials: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
     names = ("experiment_id", "cluster_id", "configuration__hash", "pk", "state")
-    for experiment, cluster, key, *row, kept in rows.values_list(*names, KT("certificate__kept")):
-        own[experiment, cluster, key].append((row[0], row[1], kept))
-    return own
+    for experiment, cluster, key, *row, link_kept in rows.values_list(*names, KT("certificate__kept")):
+        trials[experiment, cluster, key].append((row[0], row[1], link_kept))
+    return trials
 
 
 def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> Check:
-    known = {*prediction.evidence, *prediction.ended}
-    later = [row for row in rows if row[0] not in known]
-    ended = [(key, kept) for key, state, kept in later if state == State.FINISHED]
-    as_asked = [key for key, kept in ended if kept != "false"]
+    earlier = {*prediction.evidence, *prediction.ended}
+    later = [row for row in rows if row[0] not in earlier]
+    ended = [(key, link_kept) for key, state, link_kept in later if state == State.FINISHED]
+    as_asked = [key for key, link_kept in ended if link_kept != "false"]
     return Check(
         prediction,
         trials=tuple(key for key, *_ in later),
@@ -117,7 +121,7 @@ def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, 
 
 def score(checks: Iterable[Check]) -> Score:
     """Return the summary of the checked predictions."""
-    errors = [(abs(each.error), bool(each.inside)) for each in checks if each.error is not None]
+    errors = [(abs(check.error), bool(check.inside)) for check in checks if check.error is not None]
     return Score(len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None)
 
 

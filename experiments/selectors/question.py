@@ -43,13 +43,14 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     against = _against(points, deciding, workload)
     if against is not None:
         names = ["hosts"]  # a printed factor holds for one size
-    own = workload.own_time if workload else None
+    own_time = workload.own_time if workload else None
     networks = are_networks(points)
-    kept = names if steps else _without_followers(points, names, networks=networks)
+    factor_names = names if steps else _without_followers(points, names, networks=networks)
     factors = [
-        _with_followers(_factor(name, points, workload, networks=networks), points, names, kept) for name in kept
+        _with_followers(_factor(name, points, workload, networks=networks), points, names, factor_names)
+        for name in factor_names
     ]
-    asked = Asked(
+    result = Asked(
         points=points,
         deciding=deciding,
         factors=factors,
@@ -62,11 +63,11 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         against=against,
         peak=_peak(experiment, workload, deciding),
         also=_also(experiment, workload, deciding),
-        own_time=own.time if own else "",
-        own_cpu_percent=own.cpu_percent if own else "",
+        own_time=own_time.time if own_time else "",
+        own_cpu_percent=own_time.cpu_percent if own_time else "",
         trial_s=_trial_s(experiment),
     )
-    return replace(asked, points=_without_disturbed(asked)) if question(asked) == "network" else asked
+    return replace(result, points=_without_disturbed(result)) if question(result) == "network" else result
 
 
 def _without_disturbed(asked: Asked) -> list[Point]:
@@ -143,18 +144,20 @@ def _without_followers(points: Sequence[Point], names: Sequence[str], *, network
     Networks that are compared as wholes keep all properties.
     """
     ordered = sorted(names, key=lambda name: (name not in _SCALE, not name.startswith("link.")))
-    kept: list[str] = []
+    independent: list[str] = []
     for name in ordered:
-        if (networks and name.startswith("link.")) or not any(_follows(points, name, other) for other in kept):
-            kept.append(name)
-    return kept
+        if (networks and name.startswith("link.")) or not any(_follows(points, name, other) for other in independent):
+            independent.append(name)
+    return independent
 
 
-def _with_followers(factor: Factor, points: Sequence[Point], names: Sequence[str], kept: Sequence[str]) -> Factor:
+def _with_followers(
+    factor: Factor, points: Sequence[Point], names: Sequence[str], independent: Sequence[str]
+) -> Factor:
     """Name link properties that advance with this one: their effects are confounded."""
     if not factor.name.startswith("link."):
         return factor
-    others = [name for name in names if name.startswith("link.") and name not in kept]
+    others = [name for name in names if name.startswith("link.") and name not in independent]
     labels = [_label_of(name) for name in others if _follows(points, name, factor.name)]
     return replace(factor, label=" with ".join([factor.label, *labels]))
 
@@ -188,7 +191,7 @@ def _label_of(name: str) -> str:
 
 
 def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
-    """Return the scatter of warm-ups and control runs of this experiment."""
+    """Return the scatter of warm-ups and controls of this experiment."""
     rows = Measurement.objects.filter(
         trial__in=Trial.objects.current().filter(
             experiment=experiment, state=State.FINISHED, kind__in=(Kind.CONTROL, Kind.WARMUP)
@@ -200,14 +203,14 @@ def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
     groups: dict[tuple[int, str], list[float]] = defaultdict(list)
     for configuration, kind, value in rows.values_list("trial__configuration_id", "trial__kind", "value"):
         groups[configuration, kind].append(value)
-    known = pooled(list(groups.values()))
-    return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and control runs")
+    scatter = pooled(list(groups.values()))
+    return None if scatter is None else Scatter(scatter.sd, scatter.freedom, "warm-ups and controls")
 
 
 def _accepted(study: Study, test: LoadTest, loads: Mapping[float, list[Load]]) -> list[Accepted]:
     shared = test.same_processors if study.cores is not None else ()
-    found = envelope(loads, factor=FACTOR, shared=shared, shared_name="the processors")
-    return [_accepted_row(row) for row in found.rows if len(row.ratios) > 1 or row.uses]
+    result = envelope(loads, factor=FACTOR, shared=shared, shared_name="the processors")
+    return [_accepted_row(row) for row in result.rows if len(row.ratios) > 1 or row.uses]
 
 
 def _accepted_row(row: EnvelopeRow) -> Accepted:

@@ -55,12 +55,12 @@ class _Lengths:
         alike_s = self.alike.get((cluster_id, trial.experiment.workload))
         return self.same.get((cluster_id, trial.configuration.hash), alike_s)
 
-    def total_s(self, row: Mapping[str, Any], known: Mapping[str, int]) -> float | None:
+    def total_s(self, row: Mapping[str, Any], counts: Mapping[str, int]) -> float | None:
         """Return the seconds of all waiting trials; ``known`` counts known configurations."""
         alike_s = self.alike.get((row["cluster_id"], row["workload"]))
         if alike_s is None:
             return None
-        same = {digest: count for digest, count in known.items() if (row["cluster_id"], digest) in self.same}
+        same = {digest: count for digest, count in counts.items() if (row["cluster_id"], digest) in self.same}
         same_s = sum(count * self.same[row["cluster_id"], digest] for digest, count in same.items())
         return float(same_s + (row["count"] - sum(same.values())) * alike_s)
 
@@ -75,8 +75,8 @@ class _Queue:
 
     def outlook(self, row: Mapping[str, Any], lasting: Mapping[int, float | None]) -> Outlook:
         """Return the forecast of an experiment; ``lasting`` has seconds by experiment."""
-        own = self.projects[row["project_id"]]
-        before = own[: own.index(row)]
+        experiments = self.projects[row["project_id"]]
+        before = experiments[: experiments.index(row)]
         first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
         ahead = {other["experiment_id"]: other["count"] for other in before}
         ahead |= {each["experiment_id"]: _trials_before(row, each, lasting) for each in self._served_before(row)}
@@ -88,9 +88,9 @@ class _Queue:
 
     def _served_before(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the first experiments of projects that precede: less use, or older."""
-        own = self.projects[row["project_id"]][0]
-        others = [each[0] for each in self.projects.values() if each[0] is not own]
-        return [other for other in others if _turn(other) < _turn(own)]
+        first = self.projects[row["project_id"]][0]
+        others = [experiments[0] for experiments in self.projects.values() if experiments[0] is not first]
+        return [other for other in others if _turn(other) < _turn(first)]
 
     def _reached_s(
         self, row: Mapping[str, Any], work_s: float | None, lasting: Mapping[int, float | None]
@@ -104,8 +104,8 @@ class _Queue:
             share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
             if project_id == row["project_id"] or (share_s is not None and share_s <= 0):
                 continue
-            asked = _sum(*(lasting[other["experiment_id"]] for other in rows))
-            reached = _sum(reached, None if asked is None or share_s is None else min(asked, share_s))
+            needed = _sum(*(lasting[other["experiment_id"]] for other in rows))
+            reached = _sum(reached, None if needed is None or share_s is None else min(needed, share_s))
         return reached
 
 
@@ -129,7 +129,7 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
     lengths, now = _lengths(clusters, unfinished), timezone.now()
-    known = _of_known_configurations(rows, lengths)
+    counts = _of_known_configurations(rows, lengths)
     queues: dict[Place, _Queue] = {}
     by_experiment: dict[int, Outlook] = {}
     for trial in running:
@@ -141,10 +141,10 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
         if _starts(row):
             queue = queues.setdefault(_place(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
-    lasting = {row["experiment_id"]: lengths.total_s(row, known.get(row["experiment_id"], {})) for row in rows}
+    lasting = {row["experiment_id"]: lengths.total_s(row, counts.get(row["experiment_id"], {})) for row in rows}
     for row in rows:
-        place = _place(clusters, row["cluster_id"])
-        by_experiment[row["experiment_id"]] = queues[place].outlook(row, lasting) if _starts(row) else Outlook()
+        hosts = _place(clusters, row["cluster_id"])
+        by_experiment[row["experiment_id"]] = queues[hosts].outlook(row, lasting) if _starts(row) else Outlook()
     return by_experiment
 
 
@@ -164,10 +164,10 @@ def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths
     # Without trials during which the clock was set back.
     ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, ended_at__gte=F("preparing_at"))
     latest = ended.order_by("-ended_at").values_list(*columns)
-    own = latest.filter(experiment__in=experiments)
+    of_experiments = latest.filter(experiment__in=experiments)
     same: dict[tuple[int, str], list[float]] = {}
     alike: dict[tuple[int, str], list[float]] = {}
-    for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(own[:LATEST]):
+    for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(of_experiments[:LATEST]):
         for lengths, key in ((same, digest), (alike, workload)):
             lengths.setdefault((cluster_id, key), []).append(_seconds(began, end))
     return _Lengths(
@@ -200,5 +200,5 @@ def _seconds(begin: datetime | None, end: datetime | None) -> float:
 
 def _sum(*seconds: float | None) -> float | None:
     """Return the sum; None if one of them is unknown."""
-    known = [each for each in seconds if each is not None]
-    return sum(known) if len(known) == len(seconds) else None
+    finite = [value for value in seconds if value is not None]
+    return sum(finite) if len(finite) == len(seconds) else None

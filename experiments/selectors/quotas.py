@@ -54,22 +54,24 @@ def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
         .values_list("trial__experiment__project")
         .annotate(all=Sum("size_bytes"), captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0))
     )
-    kept_bytes = {pk: (size, captures) for pk, size, captures in sums}
+    stored_bytes = {pk: (size, captures) for pk, size, captures in sums}
     return {
-        each.pk: _limits(each, waiting.get(each.pk, 0), hours[each.pk], kept_bytes.get(each.pk, (0, 0)))
-        for each in projects
+        project.pk: _limits(
+            project, waiting.get(project.pk, 0), hours[project.pk], stored_bytes.get(project.pk, (0, 0))
+        )
+        for project in projects
     }
 
 
-def _limits(project: Project, waiting: int, hours: tuple[float, int], kept_bytes: tuple[int, int]) -> list[Quota]:
+def _limits(project: Project, waiting: int, hours: tuple[float, int], stored_bytes: tuple[int, int]) -> list[Quota]:
     most_queued = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     most_disk = _most(project.most_disk_gib, settings.QUOTA_DISK_GIB)
     most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
     return [
         Quota("queued_trials", "Waiting", "trials", "repetitions", waiting, most_queued),
         Quota("machine_hours", "Machines in 30 days", "hours", "cluster", *hours),
-        Quota("disk_gib", "Files", "GiB", "repetitions", kept_bytes[0] / GIB, most_disk),
-        Quota("capture_gib", "Captures", "GiB", "capture", kept_bytes[1] / GIB, most_captures),
+        Quota("disk_gib", "Files", "GiB", "repetitions", stored_bytes[0] / GIB, most_disk),
+        Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]
 
 
@@ -110,5 +112,5 @@ def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
             raise InvalidSpec(refused)
 
 
-def _most(own: int | None, default: Any) -> int:
-    return int(default) if own is None else own
+def _most(limit: int | None, default: Any) -> int:
+    return int(default) if limit is None else limit

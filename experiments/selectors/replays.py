@@ -15,7 +15,7 @@ from analysis.mpi.calls import Calls
 from analysis.replay.calibration import Calibration, Exchange, calibrate
 from analysis.replay.platform import Topology
 from analysis.replay.predicted import Replayed
-from analysis.replay.predicted import foretell as foretold_by
+from analysis.replay.predicted import foretell as replay_prediction
 from analysis.sensitivity import Link
 from experiments.errors import FieldError, InvalidSpec
 from experiments.files import MPI_CALLS_NAME, read_mpi_calls, read_mpi_profile
@@ -90,9 +90,9 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
     """Return an unsaved prediction of a replay. Raise StaleTrial."""
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
-    times = {each: want.study.asked.values(point) for each, point in points.items()}
-    predicted = foretold_by(
-        replayed, times[key], [own for own in times.values() if len(own)], want.calibration.scatter, LEVEL
+    times = {digest: want.study.asked.values(point) for digest, point in points.items()}
+    predicted = replay_prediction(
+        replayed, times[key], [content for content in times.values() if len(content)], want.calibration.scatter, LEVEL
     )
     prediction = stated(
         want.experiment, want.study, want.fitted, want.there, author=author, predictor=Prediction.Predictor.REPLAY,
@@ -114,8 +114,8 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
             "assumed": list(assumed),
         },
     )  # fmt: skip
-    own = {**prediction.calibration, "fit": prediction.evidence_hash}
-    prediction.evidence_hash = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    content = {**prediction.calibration, "fit": prediction.evidence_hash}
+    prediction.evidence_hash = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return prediction
 
 
@@ -137,9 +137,9 @@ def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
         for point in fitted.points
         if link_of(point) == fitted.here
     ]
-    own = Trial.objects.counted().filter(experiment=experiment, configuration__hash__in=keys)
-    kept = own.filter(artifacts__name=MPI_CALLS_NAME, artifacts__removed_at=None)
-    return kept.select_related("configuration").order_by("pk").first()
+    trials = Trial.objects.counted().filter(experiment=experiment, configuration__hash__in=keys)
+    traced = trials.filter(artifacts__name=MPI_CALLS_NAME, artifacts__removed_at=None)
+    return traced.select_related("configuration").order_by("pk").first()
 
 
 def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Calibration | None, tuple[int, ...]]:
@@ -181,7 +181,8 @@ def _places(ranks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
     """Return the host number of each rank, in order of appearance."""
     hosts: dict[str, int] = {}
     return tuple(
-        hosts.setdefault(str(row["host"]), len(hosts)) for row in sorted(ranks, key=lambda each: int(each["rank"]))
+        hosts.setdefault(str(row["host"]), len(hosts))
+        for row in sorted(ranks, key=lambda rank_row: int(rank_row["rank"]))
     )
 
 

@@ -88,13 +88,13 @@ def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
     metrics = measured_metrics(experiment, Measurement.Scope.ALL)
     values = counted_values(experiment, metrics, Measurement.Scope.ALL)
     numbers = values.numbers.copy()
-    flagged = [place for place, trust in enumerate(values.trust) if trust in FLAGGED]
-    numbers[np.ix_(flagged, [place for place, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
-    known = ~np.isnan(numbers)
+    flagged = [index for index, trust in enumerate(values.trust) if trust in FLAGGED]
+    numbers[np.ix_(flagged, [index for index, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
+    is_known = ~np.isnan(numbers)
     return {
-        trial: dict(zip(compress(metrics, there), compress(own, there), strict=True))
-        for trial, own, there in zip(values.trials, numbers.tolist(), known.tolist(), strict=True)
-        if any(there)
+        trial: dict(zip(compress(metrics, mask), compress(row, mask), strict=True))
+        for trial, row, mask in zip(values.trials, numbers.tolist(), is_known.tolist(), strict=True)
+        if any(mask)
     }
 
 
@@ -134,7 +134,7 @@ def _point(
 def _order(trials: Sequence[Trial]) -> Mapping[int, int]:
     """Return the trials' positions in the order in which they ran, of any kind."""
     ran = sorted((t.running_at, t.pk) for t in trials if t.running_at is not None)
-    return {trial: place for place, (_, trial) in enumerate(ran)}
+    return {trial: position for position, (_, trial) in enumerate(ran)}
 
 
 def _order_of_values(
@@ -190,9 +190,9 @@ def _bandwidth_bps(
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
-    there = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
-    known = [key for key in there if key is not None]  # few: trials share environments
-    facts = Environment.objects.filter(pk__in=known).values_list("facts", flat=True)
+    environments = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
+    keys = [key for key in environments if key is not None]  # few: trials share environments
+    facts = Environment.objects.filter(pk__in=keys).values_list("facts", flat=True)
     reported: float | None = _only(map(port_speed_bps, facts))
     return reported
 

@@ -45,7 +45,7 @@ class Store(ABC):
         """Return the directory of new files of a trial."""
 
     @abstractmethod
-    def held(self, kept: Kept) -> AbstractContextManager[Path]:
+    def held(self, stored: Kept) -> AbstractContextManager[Path]:
         """Provide a verified file as a local path for the block.
 
         Raise Tampered, NotPlain, FileNotFoundError or StoreAway.

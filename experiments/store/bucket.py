@@ -42,27 +42,27 @@ class Bucket(Store):
         return f"{TRIALS}/{trial_id}/upload-{secrets.token_hex(6)}"
 
     @contextmanager
-    def held(self, kept: Kept) -> Iterator[Path]:
-        with self._cache.held(kept, self._fetched(kept)) as file:
+    def held(self, stored: Kept) -> Iterator[Path]:
+        with self._cache.held(stored, self._fetched(stored)) as file:
             try:
-                require_unchanged(file, kept)
+                require_unchanged(file, stored)
             except Tampered:
                 # The cached copy is damaged.
-                self._cache.forget(kept)
+                self._cache.forget(stored)
                 raise
             yield file
 
-    def _fetched(self, kept: Kept) -> Iterator[bytes]:
+    def _fetched(self, stored: Kept) -> Iterator[bytes]:
         """Yield the bytes of a file. Raise Tampered at the end if they have changed."""
         digest, size_bytes = hashlib.sha256(), 0
-        for piece in self.pieces(kept.path):
+        for piece in self.pieces(stored.path):
             digest.update(piece)
             size_bytes += len(piece)
-            if size_bytes > kept.size_bytes:
+            if size_bytes > stored.size_bytes:
                 break
             yield piece
-        if size_bytes != kept.size_bytes or digest.hexdigest() != kept.sha256:
-            raise changed(kept)
+        if size_bytes != stored.size_bytes or digest.hexdigest() != stored.sha256:
+            raise changed(stored)
 
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
         return self._storage.read(path, first, length)

@@ -24,9 +24,9 @@ class Directory(Store):
         return f"{TRIALS}/{trial_id}"
 
     @contextmanager
-    def held(self, kept: Kept) -> Iterator[Path]:
-        file = self._file(kept.path)
-        require_unchanged(file, kept)
+    def held(self, stored: Kept) -> Iterator[Path]:
+        file = self._file(stored.path)
+        require_unchanged(file, stored)
         yield file
 
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:

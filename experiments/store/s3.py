@@ -63,11 +63,11 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
 
     def read(self, path: str, first: int, length: int | None) -> Iterator[bytes]:
         """Yield the bytes of a file from ``first`` on."""
-        wanted: dict[str, str] = {}
+        arguments: dict[str, str] = {}
         if first or length is not None:
-            wanted["Range"] = f"bytes={first}-{'' if length is None else first + length - 1}"
+            arguments["Range"] = f"bytes={first}-{'' if length is None else first + length - 1}"
         with self._translated(path):
-            answer = self._client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(path), **wanted)
+            answer = self._client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(path), **arguments)
             body: IO[bytes] = answer["Body"]
             try:
                 while piece := body.read(_PIECE):

@@ -89,7 +89,7 @@ def test_it_adds_repetitions(experiment: Experiment) -> None:
 
 def test_it_keeps_waiting_repetitions_that_were_asked_for_of_single_points(experiment: Experiment) -> None:
     (two,) = experiment.configurations.filter(hosts=2).values_list("hash", flat=True)
-    assert experiment.queue_further({two: 2}) == 2
+    assert experiment.queue_repetitions({two: 2}) == 2
     assert queued(experiment) == [(2, 3, 1), (2, 4, 1)]
     more = parse({**BASE, "repetitions": 3})
     planned = preview_of(experiment, more, expand(more))
@@ -101,7 +101,7 @@ def test_it_keeps_waiting_repetitions_that_were_asked_for_of_single_points(exper
 
 def test_further_repetitions_of_several_points_alternate(experiment: Experiment) -> None:
     one, two = experiment.configurations.order_by("hosts").values_list("hash", flat=True)
-    assert experiment.queue_further({one: 2, two: 3}) == 5
+    assert experiment.queue_repetitions({one: 2, two: 3}) == 5
     assert queued(experiment) == [(1, 3, 1), (2, 3, 1), (2, 4, 1), (1, 4, 1), (2, 5, 1)]
 
 

@@ -37,10 +37,10 @@ class Command(BaseCommand):
         target = Path(file)
         part = target.with_name(f"{target.name}.part")
         try:
-            wanted = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
-            found: list[Chosen] = chosen_by(chosen)
+            selection = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
+            members: list[Chosen] = chosen_by(chosen)
             with plain_files.private(), part.open("wb") as stream:
-                told = write_bundle(stream, found, wanted)
+                summary = write_bundle(stream, members, selection)
             part.replace(target)
         except CannotExport as error:
             raise CommandError(str(error), returncode=2) from None
@@ -48,6 +48,6 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be written: {error.strerror}.", returncode=2) from None
         finally:
             part.unlink(missing_ok=True)
-        left_out = f"; {plural(told.left_out, 'file')} of trials left out" if told.left_out else ""
-        what = f"{plural(told.experiments, 'experiment')}, {plural(told.trials, 'trial')}, {plural(told.files, 'file')}"
+        left_out = f"; {plural(summary.left_out, 'file')} of trials left out" if summary.left_out else ""
+        what = f"{plural(summary.experiments, 'experiment')}, {plural(summary.trials, 'trial')}, {plural(summary.files, 'file')}"
         self.stdout.write(f"{file}: {what}{left_out}")

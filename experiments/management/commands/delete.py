@@ -23,18 +23,18 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, slug: str, undo: bool, **options: Any) -> None:
         model = Deleted if undo else Experiment
-        found = model._default_manager.filter(slug=slug).first()
-        if found is None:
+        row = model._default_manager.filter(slug=slug).first()
+        if row is None:
             raise CommandError(f"No {'deleted ' if undo else ''}experiment is called {slug!r}.")
         try:
-            if isinstance(found, Deleted):
-                experiment = deletion.bring_back(found)
+            if isinstance(row, Deleted):
+                experiment = deletion.bring_back(row)
                 self.stdout.write(f"{experiment.slug} is restored, with {plural(experiment.trials.count(), 'trial')}.")
             else:
-                kept = deletion.delete(found, by=None)
-                until = f" until {kept.until:%Y-%m-%d %H:%M} UTC" if kept.until else ""
+                deleted = deletion.delete(row, by=None)
+                until = f" until {deleted.until:%Y-%m-%d %H:%M} UTC" if deleted.until else ""
                 self.stdout.write(
-                    f"{slug} is deleted, with {plural(len(kept.trials), 'trial')}; --undo restores it{until}."
+                    f"{slug} is deleted, with {plural(len(deleted.trials), 'trial')}; --undo restores it{until}."
                 )
         except RepositoryError as error:
             raise CommandError(str(error)) from None

@@ -23,8 +23,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "file",
-            help="a bundle (a zip archive or its directory), a description that ends in .yaml, a table that ends in .csv with a "
-            "description beside it, or a file that ends in .json: a report of ReFrame, results of Ramble or Benchpark, a summary of TALP",
+            help="a bundle (zip archive or directory), a description (.yaml), a table (.csv) with its description in the same "
+            "directory, or a result file (.json) of ReFrame, Ramble, Benchpark or TALP",
         )
         parser.add_argument("--dry-run", action="store_true", help="report what would be created, and create nothing")
         parser.add_argument("--project", default=DEFAULT_PROJECT, help="target project (default: the default project)")
@@ -32,8 +32,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: str, dry_run: bool, project: str, **options: Any) -> None:
         target = Project.objects.filter(slug=project).first()
         if target is None:
-            known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
-            raise CommandError(f"there is no project {project!r}; known: {known}", returncode=2)
+            slugs = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
+            raise CommandError(f"there is no project {project!r}; known: {slugs}", returncode=2)
         try:
             result = take_in(Path(file), project=target, dry_run=dry_run)
         except InvalidSpec as error:

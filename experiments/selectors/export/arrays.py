@@ -34,11 +34,11 @@ class Chosen:
     @classmethod
     def of(cls, trials: QuerySet[Trial]) -> Chosen:
         try:
-            asked, parameters = trials.order_by().values_list("pk", "configuration_id").query.sql_with_params()
+            sql, parameters = trials.order_by().values_list("pk", "configuration_id").query.sql_with_params()
         except EmptyResultSet:
             return cls(np.empty(0, np.int64), [], [])
         with connection.cursor() as cursor:
-            cursor.execute(_CHOSEN.format(asked), parameters)
+            cursor.execute(_CHOSEN.format(sql), parameters)
             keys, configurations, names = cursor.fetchone()
         return cls(np.frombuffer(keys or b"", ">i8").astype(np.int64), configurations or [], names or [])
 
@@ -47,11 +47,13 @@ class Arrays:
     """The measurements of trials; ``measured`` are (scope, metric) in display order."""
 
     def __init__(self, chosen: Chosen) -> None:
-        known = ValueNames.objects.filter(pk__in=chosen.names).values_list("names", flat=True)
-        there = {name for names in known for name in names}
-        order = in_order({name.partition(" ")[2] for name in there})
-        self.measured = [(s, metric) for metric in order for s in Measurement.Scope.values if f"{s} {metric}" in there]
-        self._places = {f"{scope} {metric}": place for place, (scope, metric) in enumerate(self.measured)}
+        rows = ValueNames.objects.filter(pk__in=chosen.names).values_list("names", flat=True)
+        names_in_use = {name for names in rows for name in names}
+        order = in_order({name.partition(" ")[2] for name in names_in_use})
+        self.measured = [
+            (s, metric) for metric in order for s in Measurement.Scope.values if f"{s} {metric}" in names_in_use
+        ]
+        self._places = {f"{scope} {metric}": index for index, (scope, metric) in enumerate(self.measured)}
 
     def of(self, trials: Keys) -> Numbers:
         """Return a row per ``measured`` and a column per trial (sorted); NaN: no value."""

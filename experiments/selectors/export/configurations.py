@@ -13,7 +13,7 @@ import polars as pl
 
 from experiments.metrics import described
 from experiments.models import Configuration
-from experiments.selectors.certificates import QUANTITIES, Standing, standings
+from experiments.selectors.certificates import QUANTITIES, CertificateStatus, certificate_statuses
 from experiments.selectors.explorer import TableRow, table_rows
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.parquet import as_parquet as written_as_parquet
@@ -22,7 +22,7 @@ _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
 _TRUSTED: Final = ("trust", "link_kept", *(f"achieved.{name}" for name in QUANTITIES))
 """Trust and certified link: every exported row has them."""
-_UNMEASURED: Final = Standing("", None, {})
+_UNMEASURED: Final = CertificateStatus("", None, {})
 _STATISTICS: Final = ("n", "median", "minimum", "maximum")
 
 Row = dict[str, Any]
@@ -30,55 +30,55 @@ Row = dict[str, Any]
 
 def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
     """Return the header: identity, parameters, trust, four numbers per metric."""
-    measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
+    measured = [f"{metric}.{statistic}" for metric in metrics for statistic in _STATISTICS]
     return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
 
 
 def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[Column]:
     """Return the columns with their meaning."""
-    told = []
+    described_names = []
     for name in columns(parameters, metrics):
         metric, _, statistic = name.rpartition(".")
         if metric in metrics and statistic in _STATISTICS:
             of = described(metric)
             unit = "" if statistic == "n" else of.unit
-            told.append(Column(name, _kind(name), f"{of.label}, {statistic}", unit, of.definition))
+            described_names.append(Column(name, _kind(name), f"{of.label}, {statistic}", unit, of.definition))
         else:
-            told.append(Column(name, _kind(name)))
-    return told
+            described_names.append(Column(name, _kind(name)))
+    return described_names
 
 
 def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
     """Yield the table in pieces; ``matching`` is an ordered query of configurations."""
     everything = iter(matching.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
-        known = standings([configuration.pk for configuration in piece])
+        standing_of = certificate_statuses([configuration.pk for configuration in piece])
         yield [
-            _row(row, parameters, metrics, known.get(row.configuration.pk, _UNMEASURED))
+            _row(row, parameters, metrics, standing_of.get(row.configuration.pk, _UNMEASURED))
             for row in table_rows(piece, metrics, scope)
         ]
 
 
-def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], standing: Standing) -> Row:
-    own: Configuration = measured.configuration
-    experiment = own.experiment
+def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], status: CertificateStatus) -> Row:
+    configuration: Configuration = measured.configuration
+    experiment = configuration.experiment
     row: Row = {
         "experiment": experiment.slug,
         "name": experiment.name,
         "workload": experiment.workload,
         "cluster": experiment.cluster.slug if experiment.cluster else None,
         "project": experiment.project.slug,
-        "configuration": own.pk,
-        "hash": own.hash,
+        "configuration": configuration.pk,
+        "hash": configuration.hash,
         "url": experiment.get_absolute_url(),
     }
-    given = {"hosts": own.hosts, "ranks": own.ranks, **own.parameters}
-    row |= {f"parameter.{name}": given.get(name) for name in parameters}
-    row |= {"trust": standing.trust or None, "link_kept": standing.link_kept}
-    row |= {f"achieved.{name}": standing.achieved.get(name) for name in QUANTITIES}
+    named = {"hosts": configuration.hosts, "ranks": configuration.ranks, **configuration.parameters}
+    row |= {f"parameter.{name}": named.get(name) for name in parameters}
+    row |= {"trust": status.trust or None, "link_kept": status.link_kept}
+    row |= {f"achieved.{name}": status.achieved.get(name) for name in QUANTITIES}
     for metric in metrics:
         values = measured.values.get(metric, (None,) * len(_STATISTICS))
-        row |= {f"{metric}.{each}": value for each, value in zip(_STATISTICS, values, strict=True)}
+        row |= {f"{metric}.{statistic}": value for statistic, value in zip(_STATISTICS, values, strict=True)}
     return row
 
 

@@ -68,12 +68,14 @@ class Facts:
         )
 
     def _of_experiments(self, keys: pl.Series) -> pl.DataFrame:
-        wanted = keys.unique().to_list()
-        if new := [key for key in wanted if key not in self._experiments]:
+        distinct = keys.unique().to_list()
+        if new := [key for key in distinct if key not in self._experiments]:
             columns = ("pk", "slug", "name", "project__slug", "workload")
-            self._experiments |= {pk: told for pk, *told in Experiment.objects.filter(pk__in=new).values_list(*columns)}
+            self._experiments |= {
+                pk: texts for pk, *texts in Experiment.objects.filter(pk__in=new).values_list(*columns)
+            }
         schema = {"experiment_id": _WHOLE, "experiment": _TEXT, "name": _TEXT, "project": _TEXT, "workload": _TEXT}
-        rows = [(key, *self._experiments[key]) for key in wanted if key in self._experiments]
+        rows = [(key, *self._experiments[key]) for key in distinct if key in self._experiments]
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -81,13 +83,13 @@ def _row(*values: Any) -> tuple[Any, ...]:
     """Return the values of a trial, with its certificate as achieved link parameters."""
     *facts, trust, certificate = values
     link = achieved(certificate or {})
-    kept = (certificate or {}).get("kept")
-    return (*facts, trust or None, kept, *(link.get(name) for name in QUANTITIES))
+    link_kept = (certificate or {}).get("kept")
+    return (*facts, trust or None, link_kept, *(link.get(name) for name in QUANTITIES))
 
 
 def _configurations(keys: pl.Series, parameters: Sequence[Column]) -> pl.DataFrame:
     rows = Configuration.objects.filter(pk__in=keys.unique().to_list()).values_list(*_CONFIGURATION)
-    pk, digest, in_design, hosts, ranks, asked = zip(*rows, strict=True) if rows else ((),) * 6
+    pk, digest, in_design, hosts, ranks, stored = zip(*rows, strict=True) if rows else ((),) * 6
     columns = [
         pl.Series("configuration", pk, dtype=_WHOLE),
         pl.Series("hash", digest, dtype=_TEXT),
@@ -95,12 +97,12 @@ def _configurations(keys: pl.Series, parameters: Sequence[Column]) -> pl.DataFra
         pl.Series("parameter.hosts", hosts, dtype=_WHOLE),
         pl.Series("parameter.ranks", ranks, dtype=_WHOLE),
     ]
-    return pl.DataFrame([*columns, *(_cells(column, asked) for column in parameters)])
+    return pl.DataFrame([*columns, *(_cells(column, stored) for column in parameters)])
 
 
-def _cells(column: Column, asked: Sequence[dict[str, Any]]) -> pl.Series:
+def _cells(column: Column, rows: Sequence[dict[str, Any]]) -> pl.Series:
     name = column.name.removeprefix("parameter.")
-    cells = [given.get(name) for given in asked]
+    cells = [parameters.get(name) for parameters in rows]
     return pl.Series(column.name, map(_text, cells) if column.kind == _TEXT else cells, dtype=column.kind, strict=False)
 
 

@@ -16,7 +16,8 @@ from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
-from experiments.selectors.export.arrays import Arrays, Chosen, Numbers
+from experiments.selectors.counted_values import Numbers
+from experiments.selectors.export.arrays import Arrays, Chosen
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
@@ -89,8 +90,8 @@ _LONG: Final = (
 
 def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QuerySet[Trial]:
     """Return the counted trials of configurations, or ``every`` trial."""
-    own = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
-    return own if every else own.counted()
+    trials = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
+    return trials if every else trials.counted()
 
 
 class TrialTable:
@@ -103,7 +104,7 @@ class TrialTable:
         chosen = Chosen.of(trials)
         self._trials, self._long = chosen.trials, long
         self._facts, self._arrays = Facts(chosen), Arrays(chosen)
-        measured = (_metric(*each) for each in self._arrays.measured)
+        measured = (_metric(*name) for name in self._arrays.measured)
         parameters = self._facts.parameters
         self.columns: tuple[Column, ...] = (
             (*_BRIEF, *parameters, *_LONG) if long else (*_FIXED, *_ACHIEVED, *_SIZE, *parameters, *measured)
@@ -112,14 +113,14 @@ class TrialTable:
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
         schema = {column.name: column.kind for column in self.columns}
-        step, frame = (LONG_PIECE, self._below) if self._long else (PIECE, self._beside)
+        step, frame = (LONG_PIECE, self._long_frame) if self._long else (PIECE, self._wide_frame)
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
             values = self._arrays.of(trials["trial"].to_numpy())
             yield frame(trials, values).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
-    def _below(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
+    def _long_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """Return a row per measurement."""
         places, rows = np.nonzero(~np.isnan(values.T))[::-1]
         scopes, metrics = zip(*self._arrays.measured, strict=True) if self._arrays.measured else ((), ())
@@ -127,10 +128,10 @@ class TrialTable:
         named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in columns.items()]
         return trials[rows].hstack([*named, pl.Series("value", values[places, rows])])
 
-    def _beside(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
+    def _wide_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """Return the measurements next to each trial."""
         names = [_metric_name(scope, metric) for scope, metric in self._arrays.measured]
-        columns = [pl.Series(name, own, nan_to_null=True) for name, own in zip(names, values, strict=True)]
+        columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]
         return trials.hstack(columns)
 
 
