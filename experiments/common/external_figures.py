@@ -106,4 +106,4 @@ def _unit(unit: str) -> tuple[str, float]:
             return ("_bytes_per_s" if match["rate"] else "_bytes"), factor
     if _OTHER_UNIT.fullmatch(unit) and "_" not in unit:
         return f"_in_{unit.replace('/', '_per_')}", 1.0
-    raise ValueError(f"its unit {unit[:40]!r} is unknown")
+    raise ValueError(f"its unit {unit[:40]!r} is not known")

@@ -1,4 +1,4 @@
-"""Who may see, submit and cancel."""
+"""Permissions to see, submit and cancel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.kept_rows import PUBLISHED_STUDIES
 pytestmark = pytest.mark.django_db
 
 
-def test_it_shows_members_their_projects_and_everybody_what_was_published() -> None:
+def test_members_see_their_projects_and_all_users_published_results() -> None:
     PUBLISHED_STUDIES.restore()
     published = set(Experiment.objects.all())
     mine = factories.experiment()
@@ -54,7 +54,7 @@ def test_it_gives_each_role_its_rights(role: str | None, submits: bool, cancels_
     assert access.may_cancel(user, foreign) is cancels_any
 
 
-def test_it_lets_only_maintainers_submit_what_says_itself_what_is_executed() -> None:
+def test_only_maintainers_submit_workloads_that_name_their_program() -> None:
     submitter, maintainer = factories.person("sue", "submitter"), factories.person("max", "maintainer")
     project = Project.objects.get(slug="default")
     assert not access.may_submit(submitter, project, "command")

@@ -1,4 +1,4 @@
-"""Django's admin: settings are edited, measurements only looked at."""
+"""Django's admin: settings can be edited, measurements only read."""
 
 from __future__ import annotations
 

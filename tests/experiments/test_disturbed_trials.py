@@ -1,4 +1,4 @@
-"""A trial that other load disturbed is repeated once by itself, and excluded where another of its point is clean."""
+"""Disturbed trials: one automatic repeat, and exclusion with a clean trial."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_lost_repeat_is_tried_again_and_is_still_the_only_repeat() -> None:
 
 
 @pytest.mark.django_db
-def test_values_of_a_disturbed_trial_are_excluded_beside_a_clean_one() -> None:
+def test_a_disturbed_trial_with_a_clean_one_is_excluded() -> None:
     experiment = one_point()
     trial, _ = end_next(9.0, disturbed=True)
     clean, _ = end_next(5.0, disturbed=False)
@@ -111,7 +111,7 @@ def test_a_clean_trial_of_another_point_excludes_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_no_repeat_where_the_specification_or_a_quota_wants_none() -> None:
+def test_no_repeat_if_the_specification_or_a_quota_forbids_it() -> None:
     one_point(disturbed="keep")
     assert end_next(9.0, disturbed=True)[1] is None
     one_point()

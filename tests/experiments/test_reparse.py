@@ -1,4 +1,4 @@
-"""Old outputs parsed again: figures and tables follow the parser, everything else stays."""
+"""Parsing stored outputs again: figures and tables change, all else stays."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""Experiments change after they ran: new versions, more repetitions, failed points again. Nothing measured is lost."""
+"""Revisions: new versions, more repetitions, failed trials again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submitting an experiment: everything is stored, or nothing."""
+"""Submitting an experiment in one transaction."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.experiments import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_it_beats_with_its_progress_and_hears_that_it_shall_stop() -> None:
+def test_beat_stores_progress_and_returns_a_requested_stop() -> None:
     factories.experiment()
     trial = factories.running()
     assert trial.beat({"elapsed_s": 3, "packets": 7}) is False
@@ -35,7 +35,7 @@ def test_it_is_silent_only_after_the_set_number_of_rounds_without_a_beat() -> No
     assert trial.record_missed_heartbeat() is False
 
 
-def test_it_gets_a_new_attempt_that_stands_for_it() -> None:
+def test_a_lost_trial_gets_a_new_attempt() -> None:
     experiment = factories.experiment(retries=1)
     lost = factories.running()
     attempt = lost.mark_lost("Its worker is gone.")
@@ -78,7 +78,7 @@ def test_it_is_lost_though_an_edit_superseded_it_while_it_ran() -> None:
     assert experiment.trials.filter(configuration=trial.configuration, repetition=1, state=State.QUEUED).count() == 1
 
 
-def test_it_gets_a_new_attempt_however_often_somebody_repeated_it() -> None:
+def test_it_gets_a_new_attempt_after_manual_repetitions() -> None:
     factories.experiment(retries=1, sweep={"hosts": [1]}, repetitions=1)
     for _ in range(3):
         trial = factories.running()
@@ -101,7 +101,7 @@ def test_it_is_repeated_once_not_twice() -> None:
         trial.queue_attempt()
 
 
-def test_a_trial_that_is_handed_back_waits_as_if_nobody_had_taken_it() -> None:
+def test_requeue_restores_the_waiting_state() -> None:
     factories.experiment()
     trial = factories.running()
     before = Trial.objects.filter(state=State.QUEUED).count()
@@ -113,7 +113,7 @@ def test_a_trial_that_is_handed_back_waits_as_if_nobody_had_taken_it() -> None:
     assert factories.claimed("host:2:2").pk == trial.pk, "it keeps its turn"
 
 
-def test_only_its_own_worker_hands_a_trial_back_and_nobody_one_that_is_to_be_cancelled() -> None:
+def test_requeue_refuses_other_workers_and_cancelled_trials() -> None:
     factories.experiment()
     trial = factories.running()
     mine = Trial.objects.get(pk=trial.pk)

@@ -1,4 +1,4 @@
-"""Published results: loaded once, exact, and never changed."""
+"""Published results: loading and protection."""
 
 from __future__ import annotations
 

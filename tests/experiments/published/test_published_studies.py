@@ -1,4 +1,4 @@
-"""The published studies: their tables, typed a second time, against what the library holds."""
+"""Tables of published studies, typed a second time, against the library."""
 
 import json
 
@@ -60,7 +60,7 @@ def cells(table):
 
 
 def values_of(slug, metric, *names):
-    """Values of a metric by the values of the named parameters; every point that has the metric must have those."""
+    """Return the values of a metric by the values of the named parameters."""
     points = STUDIES[slug].points()
     return {tuple(p.parameters[n] for n in names): p.values[metric] for p in points if metric in p.values}
 
@@ -72,7 +72,7 @@ def test_it_holds_water_as_printed():
         assert values_of("guster-2007-water", metric, "hosts") == expected
 
 
-def test_it_says_and_keeps_the_uneven_digits_of_water():
+def test_water_keeps_its_inconsistent_digits():
     last = STUDIES["guster-2007-water"].points()[-1].values
     assert round(1 / last["interarrival_mean_s"]) == 2278 != round(last["packet_intensity_pps"]) == 2231
     assert any("2278" in note and "2231" in note for note in STUDIES["guster-2007-water"].notes)

@@ -1,4 +1,4 @@
-"""The water workload: input files that LAMMPS runs, and every number of its output."""
+"""The water workload: LAMMPS input files and parsed output."""
 
 import shutil
 import subprocess

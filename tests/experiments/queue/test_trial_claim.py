@@ -1,4 +1,4 @@
-"""Claiming: of all workers that want a trial, exactly one gets it."""
+"""Claiming: exactly one of several workers gets a trial."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_it_holds_the_machine_against_hosts_over_ssh_that_are_this_machine(name:
 
 
 @pytest.mark.django_db
-def test_it_knows_this_machine_by_its_boot_and_not_only_by_a_name_that_containers_change() -> None:
+def test_claim_identifies_this_machine_by_its_boot_id() -> None:
     factories.experiment()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     held = set(factories.claimed().leases.values_list("resource", flat=True))

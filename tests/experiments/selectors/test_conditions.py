@@ -1,4 +1,4 @@
-"""The explorer's conditions: the database answers what Python answers, and what the explorer always took it still takes."""
+"""Explorer conditions: PostgreSQL agrees with Python, and old forms still work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = ("hosts", "ranks", "ranks_per_host", "molecules", "link.delay", "all_s
 
 
 def store(rows: list[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
-    """Put configurations with these values into the database; return the values by key."""
+    """Store configurations with these values; return the values by key."""
     experiment = Experiment.objects.first() or factories.experiment()
     configurations = Configuration.objects.bulk_create(
         Configuration(
@@ -52,7 +52,7 @@ def answers(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
 
 
 def computed(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
-    """Return the keys of those for which Python says yes."""
+    """Return the keys of the configurations that match in Python."""
     expression = read_conditions(text)
 
     def holds(values: Mapping[str, Any]) -> bool:
@@ -111,7 +111,7 @@ conditions = st.recursive(
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(rows, min_size=1, max_size=6), conditions)
-def test_it_finds_what_python_keeps(rows: list[Mapping[str, Any]], text: str) -> None:
+def test_condition_agrees_with_python(rows: list[Mapping[str, Any]], text: str) -> None:
     known = store(rows)
     try:
         found = answers(text, known)
@@ -152,7 +152,7 @@ ROWS = [
         ("staging = f(x)", []),
     ],
 )
-def test_it_finds_what_is_meant(text: str, places: list[int]) -> None:
+def test_condition_matches_the_expected_configurations(text: str, places: list[int]) -> None:
     known = store(ROWS)
     assert answers(text, known) == [sorted(known)[place] for place in places]
     assert computed(text, known) == answers(text, known)
@@ -173,7 +173,7 @@ def test_it_finds_what_is_meant(text: str, places: list[int]) -> None:
         ("hosts + " * 120 + "1 > 2", "nested too deeply"),
     ],
 )
-def test_it_says_what_it_cannot_be_asked(text: str, sentence: str) -> None:
-    with pytest.raises(CannotExplore, match=re.escape(sentence)) as told:
+def test_read_conditions_refuses_with_a_reason(text: str, sentence: str) -> None:
+    with pytest.raises(CannotExplore, match=re.escape(sentence)) as caught:
         read_conditions(text)
-    assert told.value.field == "where"
+    assert caught.value.field == "where"

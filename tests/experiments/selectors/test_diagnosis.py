@@ -1,4 +1,4 @@
-"""The kept diagnosis: typed, in one form, and never read in another."""
+"""The version of the cached diagnosis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT = (
 )  # fmt: skip
 
 
-def test_a_change_of_what_is_kept_is_a_new_form() -> None:
+def test_a_changed_cache_format_has_a_new_version() -> None:
     named = [(kind.__module__, kind.__name__, [f.name for f in fields(kind)]) for kind in KEPT]
     digest = hashlib.sha256(repr(named).encode()).hexdigest()[:8]
     assert (module._FORM, digest) == (31, "547b6dbe"), "count _FORM up: old answers lie in caches under its number"

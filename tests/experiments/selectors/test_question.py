@@ -1,4 +1,4 @@
-"""What the published studies answer, held against their papers' own conclusions: on the structured answer, not on the sentence."""
+"""Answers of published studies against their papers' conclusions."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def test_the_whole_design_asks_while_a_single_point_has_finished(db: None, name:
     trial.start_analysing()
     trial.finish(TrialResult({"all": {"elapsed_s": 2.0}}, {}, "good"))
 
-    told = answered(experiment.slug)
+    result = answered(experiment.slug)
 
-    assert (told.question, told.strength) == (ASKED_BY[name], "open")
+    assert (result.question, result.strength) == (ASKED_BY[name], "open")

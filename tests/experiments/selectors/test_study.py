@@ -1,4 +1,4 @@
-"""The repository's rows as the scaling library reads them, and the findings that come of it."""
+"""Studies from rows, and their diagnosis."""
 
 from __future__ import annotations
 

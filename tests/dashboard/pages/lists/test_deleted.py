@@ -178,7 +178,7 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     assert all(file.exists() for file in files)
     assert retention.forget_deleted() == 1
     assert [file for file in (*files, other) if file.exists()] == [other]
-    with pytest.raises(NotBroughtBack, match="forgotten"):
+    with pytest.raises(NotBroughtBack, match="removed"):
         deletion.bring_back(kept)
 
 
