@@ -46,15 +46,8 @@ class ClusterTest(models.Model):
             last = cls.objects.filter(cluster=cluster).first()
             if last is not None and not last.is_over:
                 return False
-            fresh: dict[str, Any] = {
-                "begun_at": None,
-                "ended_at": None,
-                "worker": "",
-                "trying": "",
-                "steps": [],
-                "of_settings": "",
-            }
-            cls.objects.update_or_create(cluster=cluster, defaults={"asked_at": Now(), **fresh})
+            cls.objects.filter(cluster=cluster).delete()
+            cls.objects.create(cluster=cluster, asked_at=Now())
         return True
 
     @classmethod

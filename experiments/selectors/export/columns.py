@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
+
+CONTENT_TYPES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +45,13 @@ def dimensions(columns: Sequence[Column]) -> Mapping[str, Any]:
             ]
         },
     }
+
+
+def json_array(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces of JSON Lines as one JSON array of objects."""
+    before = b"["
+    for lines in pieces:
+        if lines:
+            yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
+            before = b",\n"
+    yield b"[]" if before == b"[" else b"]"

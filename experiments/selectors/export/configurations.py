@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from experiments.metrics import described
 from experiments.models import Configuration
 from experiments.selectors.certificates import QUANTITIES, CertificateStatus, certificate_statuses
 from experiments.selectors.explorer import TableRow, table_rows
-from experiments.selectors.export.columns import Column
+from experiments.selectors.export.columns import Column, json_array
 from experiments.selectors.export.parquet import as_parquet as written_as_parquet
 
 _PIECE: Final = 500
@@ -109,13 +109,8 @@ def as_lines(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[byt
 
 
 def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
-    """Yield one JSON array of objects."""
-    before = b"["
-    for piece in pieces:
-        for row in piece:
-            yield before + json.dumps(row).encode()
-            before = b",\n"
-    yield b"[]" if before == b"[" else b"]"
+    """Return the pieces of one JSON array of objects."""
+    return json_array(as_lines(pieces, header))
 
 
 def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
@@ -144,9 +139,4 @@ def _is_text(name: str) -> bool:
     return name.startswith("parameter.") and name not in ("parameter.hosts", "parameter.ranks")
 
 
-FORMATS: Final[dict[str, tuple[str, Callable[[Iterator[list[Row]], Sequence[str]], Iterator[bytes]]]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
-    "json": ("application/json", as_json),
-    "jsonl": ("application/jsonl", as_lines),
-    "parquet": ("application/vnd.apache.parquet", as_parquet),
-}
+WRITERS: Final = {"csv": as_csv, "json": as_json, "jsonl": as_lines, "parquet": as_parquet}

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from experiments.selectors.export.columns import Column
+from experiments.selectors.export.columns import Column, json_array
 from experiments.selectors.export.parquet import as_parquet
 
 _FORMULA: Final = r"^[=+\-@\t\r]"
@@ -49,13 +49,8 @@ def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
 
 
 def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield one JSON array of objects."""
-    before = b"["
-    for lines in as_lines(frames, columns):
-        if lines:
-            yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
-            before = b",\n"
-    yield b"[]" if before == b"[" else b"]"
+    """Return the pieces of one JSON array of objects."""
+    return json_array(as_lines(frames, columns))
 
 
 def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Iterator[bytes]:
@@ -76,9 +71,4 @@ def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Datetime("us", "UTC")).dt.to_string("iso:strict"))
 
 
-FORMATS: Final[dict[str, tuple[str, Callable[[Frames, Sequence[Column]], Iterator[bytes]]]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
-    "json": ("application/json", as_json),
-    "jsonl": ("application/jsonl", as_lines),
-    "parquet": ("application/vnd.apache.parquet", as_parquet),
-}
+WRITERS: Final = {"csv": as_csv, "json": as_json, "jsonl": as_lines, "parquet": as_parquet}
