@@ -79,7 +79,7 @@ def start_triggers(cursor: Any) -> None:
 
 
 def _environment(release: str) -> Environment:
-    return Environment.store({"generated": "yes, by seed_repository", "kernel": {"release": release}})
+    return Environment.store({"generated": "yes, by benchmarks", "kernel": {"release": release}})
 
 
 def _experiments(project: Project, count: int) -> list[Experiment]:

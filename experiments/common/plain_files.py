@@ -104,17 +104,14 @@ def shorten(file: Path, *, limit_bytes: int) -> None:
         if size <= limit_bytes:
             return
         half = limit_bytes // 2
-        head = _whole_lines(stream.read(half))
+        head = stream.read(half)
+        head = head[: head.rfind(b"\n") + 1] or head
         stream.seek(size - half)
         last = stream.read(half)
         tail = last[last.find(b"\n") + 1 :]
     left_out = size - len(head) - len(tail)
     note = f"[{left_out} bytes are left out here: only the first and last {half} bytes of this output are kept]\n"
     write(file, head + (b"" if head.endswith(b"\n") else b"\n") + note.encode() + tail)
-
-
-def _whole_lines(head: bytes) -> bytes:
-    return head[: head.rfind(b"\n") + 1] or head
 
 
 @contextlib.contextmanager

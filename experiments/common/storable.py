@@ -20,12 +20,11 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
 
     These are text with NUL or lone surrogates, integers beyond 64 bits, deep nesting, and too many fields.
     """
+    most, things = (MAX_FIELDS, "fields") if isinstance(data, Mapping) else (MAX_ITEMS, "items")
     if depth > MAX_DEPTH:
         yield FieldError(path, "nested too deeply")
-    elif isinstance(data, Mapping | list | tuple) and len(data) > (most := _most(data)):
-        yield FieldError(
-            path, f"holds {len(data)} {'fields' if isinstance(data, Mapping) else 'items'}; the most is {most}"
-        )
+    elif isinstance(data, Mapping | list | tuple) and len(data) > most:
+        yield FieldError(path, f"holds {len(data)} {things}; the most is {most}")
     elif isinstance(data, Mapping):
         for name, value in data.items():
             if not isinstance(name, str):
@@ -41,10 +40,6 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
         yield FieldError(path, "holds characters that are not text (NUL or half of a pair)")
     elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
         yield FieldError(path, "is too large a number")
-
-
-def _most(data: Any) -> int:
-    return MAX_FIELDS if isinstance(data, Mapping) else MAX_ITEMS
 
 
 def is_storable_text(text: str) -> bool:

@@ -20,7 +20,6 @@ from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
-from experiments.models.fair_share import fair_share_order
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
 from experiments.models.states import (
@@ -36,7 +35,7 @@ from experiments.models.states import (
     excluded_as_disturbed,
     measured,
 )
-from experiments.models.usage import Usage
+from experiments.models.usage import Usage, fair_share_order
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 _REPETITION: Final = ("configuration_id", "kind", "repetition")

@@ -13,8 +13,8 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
-from experiments.models.fair_share import use_of_ready_projects
 from experiments.models.states import excluded_as_disturbed
+from experiments.models.usage import use_of_ready_projects
 from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.traffic import in_statistics, is_traffic
 

@@ -31,7 +31,7 @@ _SAME: Final = {"hosts": "configuration__hosts", "workload": "experiment__worklo
 _ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
-class Row(NamedTuple):
+class HistoryRow(NamedTuple):
     """A listed history; its newest configuration represents it."""
 
     hash: str
@@ -79,7 +79,7 @@ def with_histories(user: Any) -> QuerySet[Experiment]:
 
 def histories(
     experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10, ordering: str = "-newest"
-) -> tuple[list[Row], bool]:
+) -> tuple[list[HistoryRow], bool]:
     """Return ``most`` histories in an order of `SORTS`, and whether more follow."""
     name = ordering.removeprefix("-")
     rows = (
@@ -95,17 +95,17 @@ def histories(
     # The newest configuration is unique: as a tie-breaker it keeps pages disjoint.
     order = F(name).desc() if ordering.startswith("-") else F(name).asc()
     page = rows.order_by(order, "-newest")[first : first + most + 1]
-    listed = [Row(*row) for row in page.values_list(*_ROW)]
+    listed = [HistoryRow(*row) for row in page.values_list(*_ROW)]
     return listed[:most], len(listed) > most
 
 
-def named(user: Any, configurations: Iterable[int]) -> list[Row]:
+def named(user: Any, configurations: Iterable[int]) -> list[HistoryRow]:
     """Return the visible histories of these configurations, for `standing`."""
     rows = Configuration.objects.filter(pk__in=configurations, experiment__in=with_histories(user))
-    return [Row(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
+    return [HistoryRow(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
 
 
-def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
+def standing(user: Any, rows: Sequence[HistoryRow]) -> list[Kept]:
     """Return listed histories with their steps of elapsed time, in three queries."""
     if not rows:
         return []
@@ -132,7 +132,9 @@ def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
     ]
 
 
-def _kept(row: Row, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]) -> Kept:
+def _kept(
+    row: HistoryRow, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]
+) -> Kept:
     history = _history(trials, expected)
     stepped_at = trials[history.changes[-1].index][1] if history.changes else None
     return Kept(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)

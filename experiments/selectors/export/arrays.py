@@ -24,7 +24,7 @@ _CHOSEN: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ExportedTrials:
     """The trials of an export (sorted keys), their configurations and value names."""
 
     trials: Keys
@@ -32,7 +32,7 @@ class Chosen:
     names: list[int]
 
     @classmethod
-    def of(cls, trials: QuerySet[Trial]) -> Chosen:
+    def of(cls, trials: QuerySet[Trial]) -> ExportedTrials:
         try:
             sql, parameters = trials.order_by().values_list("pk", "configuration_id").query.sql_with_params()
         except EmptyResultSet:
@@ -46,7 +46,7 @@ class Chosen:
 class Arrays:
     """The measurements of trials; ``measured`` are (scope, metric) in display order."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, chosen: ExportedTrials) -> None:
         rows = ValueNames.objects.filter(pk__in=chosen.names).values_list("names", flat=True)
         names_in_use = {name for names in rows for name in names}
         order = in_order({name.partition(" ")[2] for name in names_in_use})

@@ -12,7 +12,7 @@ from django.urls import reverse
 from experiments.models import Configuration, Experiment, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES, achieved
-from experiments.selectors.export.arrays import Chosen, Keys
+from experiments.selectors.export.arrays import ExportedTrials, Keys
 from experiments.selectors.export.columns import Column
 
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
@@ -48,7 +48,7 @@ _CONFIGURATION: Final = ("pk", "hash", "in_design", "hosts", "ranks", "parameter
 class Facts:
     """The facts of trials; ``parameters`` are those of any of their configurations."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, chosen: ExportedTrials) -> None:
         self.parameters = _parameters(chosen.configurations)
         self._experiments: dict[int, tuple[str, ...]] = {}
         self._page = reverse("trial", args=[0]).removesuffix("0/")

@@ -17,7 +17,7 @@ from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
 from experiments.selectors.counted_values import Numbers
-from experiments.selectors.export.arrays import Arrays, Chosen
+from experiments.selectors.export.arrays import Arrays, ExportedTrials
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
@@ -101,7 +101,7 @@ class TrialTable:
     """
 
     def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
-        chosen = Chosen.of(trials)
+        chosen = ExportedTrials.of(trials)
         self._trials, self._long = chosen.trials, long
         self._facts, self._arrays = Facts(chosen), Arrays(chosen)
         measured = (_metric(*name) for name in self._arrays.measured)
