@@ -86,7 +86,7 @@ def write(form: str, rows: str) -> int:
     trials = trials_of(Configuration.objects.filter(experiment__project__slug="generated"), every=False)
     table = TrialTable(trials, long=rows == "measurements")
     with Path(os.devnull).open("wb") as sink:
-        for piece in frames.FORMATS[form][1](table.pieces(), table.columns):
+        for piece in frames.WRITERS[form](table.pieces(), table.columns):
             size += sink.write(piece)
     print(size, time.perf_counter() - began, (cpu_ms() - used) / 1000, resident(), idle, trials.count())
     return 0

@@ -1,4 +1,4 @@
-"""Permissions: who may see, submit and change.
+"""Permissions to see, submit and change.
 
 - All signed-in users see published results.
 - Members see their project's experiments. Submitters add experiments and cancel their own.
@@ -283,7 +283,7 @@ def may_predict(user: Any, experiment: Experiment) -> bool:
 def may_cancel(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     """Return whether ``user`` may cancel, archive, tag and delete an experiment.
 
-    Maintainers, and the submitter who owns it. ``role`` is the user's role, if known.
+    Maintainers, and its owner as a submitter. ``role`` is the user's role, if known.
     """
     return _owns(user, experiment, role)
 

@@ -456,7 +456,7 @@ class Trial(models.Model):
             try:
                 attempt.save(force_insert=True)
             except IntegrityError:
-                raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
+                raise StaleTrial(f"{self} got a newer attempt in the meantime") from None
             self.experiment.release_hold()
             return attempt
 

@@ -134,7 +134,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
     """Compare the visible members of ``tokens``. Raise CannotCompare.
 
     At most eight queries. The deciding metric is corrected over the common points: a point has one verdict. ``at`` is the index of a
-    common point; by default the one where the deciding metric changed most.
+    common point; by default the one at which the deciding metric changed most.
     """
     members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
     reference = next((m for m in members if m.token == (baseline or m.token)), None)

@@ -172,7 +172,7 @@ def _is_number(node: Node) -> bool:
 
 def _name(node: Node) -> str:
     if not isinstance(node, Name):
-        raise _refused(f"{_shown(node)} is where a name is needed")
+        raise _refused(f"{_shown(node)} is in the place of a name")
     return node.name
 
 

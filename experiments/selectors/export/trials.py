@@ -48,7 +48,7 @@ _FIXED: Final = (
     _column("kind", _TEXT, f"Purpose of the trial: {', '.join(Kind.values)}."),
     _column("repetition", _WHOLE, "Repetition of its configuration."),
     _column("attempt", _WHOLE, "Attempt of this repetition."),
-    _column("version", _WHOLE, "Version of the specification that asked for it."),
+    _column("version", _WHOLE, "Version of its specification."),
     _column("state", _TEXT, f"State: {', '.join(State.values)}."),
     _column("counts", _YES, "True if the trial is in statistics."),
     _column("queued_at", _TIME, "Time at which it was queued."),
