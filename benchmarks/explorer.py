@@ -2,7 +2,7 @@
 
     python -m benchmarks.explorer [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
-A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``seed_repository``) and removed
+A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``generated``) and removed
 again. Every request runs the whole stack below HTTP (middleware, queries, statistics, template) as a superuser and as a member of
 the project; nothing of an answer is cached. The 95th percentile counts. Beside it is the processor time of a request, this process
 and its database backend together, which other work on the machine stretches far less.
@@ -53,13 +53,13 @@ class Cost:
 
 def measure(sizes: list[int], requests: int, measurements: int, only: list[str]) -> dict[str, dict[int, Cost]]:
     """Page -> number of trials -> what a request costs."""
-    from django.core.management import call_command
+    from benchmarks.generated import generate
 
     table: dict[str, dict[int, Cost]] = {}
     there = 0
     for size in sizes:
         began = time.monotonic()
-        call_command("seed_repository", trials=size - there, measurements=measurements, verbosity=0)
+        generate(size - there, measurements)
         print(f"  seeded to {size} in {time.monotonic() - began:.0f} s", flush=True)
         there = size
         for name, cost in ask(requests, only).items():

@@ -2,7 +2,7 @@
 
     python -m benchmarks.export [--trials 100000] [--form csv jsonl parquet]
 
-A private PostgreSQL is filled with generated trials of 60 measurements (``seed_repository``) and removed again. Each form is written by a
+A private PostgreSQL is filled with generated trials of 60 measurements (``generated``) and removed again. Each form is written by a
 process of its own, as a page or the worker of background tasks writes it, to measure its memory: peak resident size, and what of
 it was there before the first row. Beside it is ``COPY ... TO STDOUT`` of the same measurements by psycopg, read and thrown away,
 before and after each form: other work on the machine stretches both. Processor times are those of the process and its database backend
@@ -38,9 +38,9 @@ def main() -> int:
 
 
 def measure(trials: int, forms: list[str]) -> None:
-    from django.core.management import call_command
+    from benchmarks.generated import generate
 
-    call_command("seed_repository", trials=trials, verbosity=0)
+    generate(trials)
     heads = (("trials/s", 10), ("/CPU s", 9), ("MB", 8), ("s", 8), ("COPY, s", 9), ("ratio", 7), ("of CPU", 8))
     print(f"{'rows':14}{'form':9}{''.join(f'{head:>{width}}' for head, width in heads)}{'peak MB':>9}{'before':>8}")
     for rows in ("trials", "measurements"):
@@ -86,7 +86,7 @@ def write(form: str, rows: str) -> int:
     trials = trials_of(Configuration.objects.filter(experiment__project__slug="generated"), every=False)
     table = TrialTable(trials, long=rows == "measurements")
     with Path(os.devnull).open("wb") as sink:
-        for piece in frames.FORMATS[form][1](table.pieces(), table.columns):
+        for piece in frames.WRITERS[form](table.pieces(), table.columns):
             size += sink.write(piece)
     print(size, time.perf_counter() - began, (cpu_ms() - used) / 1000, resident(), idle, trials.count())
     return 0

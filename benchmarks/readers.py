@@ -59,9 +59,9 @@ def main() -> int:
     parser.add_argument("--niceness", type=int, default=0, help="of the web server")
     options = parser.parse_args()
     with laboratory():
-        from django.core.management import call_command
+        from benchmarks.generated import generate
 
-        call_command("seed_repository", trials=options.trials, verbosity=0)
+        generate(options.trials)
         pages, cookies = addresses(), sessions(options.people)
         measure_one(options.hosts)  # compiles the kernels
         with web_server(options.niceness) as port:

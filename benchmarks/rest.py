@@ -2,7 +2,7 @@
 
     python -m benchmarks.rest [--trials 100000] [--requests 100]
 
-A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials of 60 measurements (``seed_repository``)
+A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials of 60 measurements (``generated``)
 and removed again. Every request runs the whole stack below HTTP as a member of one project, with a token, as clients ask; nothing of an
 answer is cached, and what is loaded is frozen as the server freezes it. Beside the times is the processor time of a request (this
 process and its database backend together), and the ratio of its median to that of the catalogue of projects, which asks for one row:
@@ -37,12 +37,12 @@ def main() -> int:
 def measure(trials: int, requests: int) -> dict[str, tuple[Cost, float]]:
     """Request -> its cost, and the bound in milliseconds (0: none)."""
     from django.contrib.auth import get_user_model
-    from django.core.management import call_command
     from django.test import Client
 
+    from benchmarks.generated import generate
     from experiments.models import ApiToken, Experiment, Membership, Project, Trial
 
-    call_command("seed_repository", trials=trials, verbosity=0)
+    generate(trials)
     member = get_user_model().objects.create(username="member")
     project = Project.objects.get(slug="generated")
     Membership.objects.create(project=project, user=member, role="viewer")

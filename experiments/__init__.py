@@ -1,1 +1,1 @@
-"""The repository: what was asked and what was found."""
+"""The repository: experiments, their trials and results."""

@@ -1,4 +1,4 @@
-"""Django's admin: people, projects, clusters and tokens are edited here; what was measured is only looked at."""
+"""Django's admin: edits users, projects, clusters and tokens; shows measurements."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ else:
 
 
 class ReadOnlyAdmin(ModelAdmin):
-    """For rows that only named methods may change: a field poked here would bypass the state machine."""
+    """Rows that only named methods change: an edit bypasses the state machine."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def _refuse(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+    has_add_permission = has_change_permission = has_delete_permission = _refuse
 
 
 class MembershipInline(MembershipRows):
@@ -51,7 +47,7 @@ class ClusterAdmin(ModelAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ModelAdmin):
-    """Tokens are ended here. They are made on their owner's page and by ``manage.py api_token``, which alone can show the key."""
+    """Tokens can be revoked here, but neither created nor read."""
 
     list_display = ("name", "user", "scope", "project", "prefix", "created_at", "expires_at", "last_used_at")
     list_select_related = ("user", "project")

@@ -14,7 +14,7 @@ from experiments.workloads import WorkloadDefinition, plugins
 
 @functools.cache
 def _brought() -> dict[str, WorkloadDefinition]:
-    """Return the workloads of Python modules. They are loaded at first use, when settings and models are complete."""
+    """Return the workloads of Python modules, loaded at first use."""
     try:
         return plugins.load(settings.WORKLOADS_DIRECTORY, workloads.built_in())
     except plugins.UnusableWorkload as error:
@@ -22,8 +22,6 @@ def _brought() -> dict[str, WorkloadDefinition]:
 
 
 class ExperimentsConfig(AppConfig):
-    """Models, specification, workloads and selectors."""
-
     name = "experiments"
     default_auto_field = "django.db.models.BigAutoField"
 

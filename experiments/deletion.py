@@ -1,8 +1,7 @@
-"""Deleting an experiment, bringing it back, and forgetting it for good.
+"""Trash: delete an experiment, restore it, or remove it permanently.
 
-Its rows leave their tables at once and are kept beside them in the form in which PostgreSQL copies them: nothing that lists, counts,
-compares or exports has to know that something can be deleted. They go back under the same keys. The files of its trials stay in their
-places until it is forgotten.
+Its rows leave their tables at once and are stored as PostgreSQL's COPY writes them, so that lists, counts, comparisons and exports need
+no filter. Restored rows have the same keys. The files of its trials stay in place until permanent removal.
 """
 
 from __future__ import annotations
@@ -20,35 +19,30 @@ from django.db.models import CASCADE, Model, Sum
 from django.db.models.functions import Now
 
 from experiments import store
-from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial, StoreAway
+from experiments.errors import NotBroughtBack, StaleTrial, StoreAway
 from experiments.models import Artifact, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
 from experiments.models.changes import note
 
 log = structlog.get_logger()
 _WRITTEN_ANEW: Final = frozenset({DesignSize, HistoryPart, Summary, TrialValues})
-"""What triggers write of the rows that come back."""
+"""Tables that triggers fill when rows are restored."""
 _PIECE_BYTES: Final = 4 << 20
-"""Of a table's rows that are compressed together: what the memory has to hold."""
+"""Size of the pieces that are compressed in memory."""
 
 
 def delete(experiment: Experiment, *, by: Any) -> Deleted:
-    """Take an experiment with everything measured in it out of the repository; it can be brought back until it is forgotten.
+    """Move an experiment with all its results to the trash.
 
-    Raise ReadOnly for published results, StaleTrial while trials wait or run or a task in the background works on it.
+    Raise ReadOnly for published results, StaleTrial while trials or a background task are unfinished.
     """
-    if experiment.published:
-        raise ReadOnly(f"{experiment.name} holds published results, which stay where they are")
-    with transaction.atomic():
-        experiment.wait_for_others()
-        if experiment.trials.unfinished().exists():
-            raise StaleTrial(f"Trials of {experiment.name} wait or run: cancel them first.")
+    with experiment.while_idle("cancel them first"):
         for task in experiment.background_tasks.all():
             if not task.is_over:
-                raise StaleTrial(f"A task in the background works on {experiment.name}: wait for it, or forget it.")
+                raise StaleTrial(f"A background task uses {experiment.name}: wait for it, or delete it.")
             task.forget()
         numbers = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
         files = Artifact.objects.filter(trial__experiment=experiment, removed_at=None)
-        kept = Deleted.objects.create(
+        deleted = Deleted.objects.create(
             uid=experiment.uid,
             slug=experiment.slug,
             name=experiment.name,
@@ -59,37 +53,34 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
             trials=numbers,
             bytes=files.aggregate(total=Sum("size_bytes"))["total"] or 0,
         )
-        stored = _store(kept, experiment)
+        stored = _store(deleted, experiment)
         _, gone = experiment.delete()
         anew = {model._meta.label for model in _WRITTEN_ANEW}
         if (lost := {label: n for label, n in gone.items() if n and label not in anew}) != stored:
-            raise RuntimeError(f"{experiment.slug} has rows that would not be kept: {lost} are not {stored}")
-        kept.refresh_from_db(fields=["at"])  # the database's clock
-    return kept
+            raise RuntimeError(f"{experiment.slug} has rows that are not stored: {lost} are not {stored}")
+        deleted.refresh_from_db(fields=["at"])  # the database's clock
+    return deleted
 
 
-def bring_back(kept: Deleted) -> Experiment:
-    """Put a deleted experiment back as it was.
-
-    Raise NotBroughtBack where it was forgotten or brought back meanwhile, or what it refers to is no longer there.
-    """
-    gone = NotBroughtBack(f"{kept.name} was brought back or forgotten in the meantime.")
+def bring_back(deleted: Deleted) -> Experiment:
+    """Restore a deleted experiment. Raise NotBroughtBack."""
+    gone = NotBroughtBack(f"{deleted.name} was restored or removed in the meantime.")
     try:
         with transaction.atomic():
-            if not Deleted.objects.select_for_update().filter(pk=kept.pk).exists():
+            if not Deleted.objects.select_for_update().filter(pk=deleted.pk).exists():
                 raise gone
-            _restore(kept)
-            experiment = Experiment.objects.get(uid=kept.uid)
-            kept.delete()
-            note(experiment, "brought back", "after it was deleted")
+            _restore(deleted)
+            experiment = Experiment.objects.get(uid=deleted.uid)
+            deleted.delete()
+            note(experiment, "restored", "from the trash")
     except (Error, psycopg.Error) as error:
         why = str(error).strip().partition("\n")[0]
-        raise NotBroughtBack(f"{kept.name} no longer fits into the repository: {why}") from error
+        raise NotBroughtBack(f"{deleted.name} no longer fits into the repository: {why}") from error
     return experiment
 
 
 def forget_old() -> int:
-    """Forget what was deleted longer ago than the setting says, with the files of its trials; return how many. 0 days keeps all."""
+    """Remove experiments that were in the trash long enough; return the count."""
     if not settings.DELETED_DAYS:
         return 0
     old = Deleted.objects.filter(at__lt=Now() - timedelta(days=settings.DELETED_DAYS))
@@ -98,22 +89,22 @@ def forget_old() -> int:
 
 def _forget(pk: int) -> bool:
     with transaction.atomic():
-        kept = Deleted.objects.select_for_update().filter(pk=pk).first()
-        if kept is None:
+        deleted = Deleted.objects.select_for_update().filter(pk=pk).first()
+        if deleted is None:
             return False
-        numbers = kept.trials
-        kept.delete()
-    kept_in = store.current()
+        numbers = deleted.trials
+        deleted.delete()
+    file_store = store.current()
     try:
         for number in numbers:
-            kept_in.remove_trial(number)
+            file_store.remove_trial(number)
     except StoreAway as error:
         log.warning("files_not_removed", trials=len(numbers), reason=str(error))  # `store check` finds them
     return True
 
 
-def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
-    """Keep every row that goes with the experiment; return how many of each model."""
+def _store(deleted: Deleted, experiment: Experiment) -> dict[str, int]:
+    """Store every row of the experiment; return the count per model."""
     stored = {}
     for model, where in _with_it(experiment).items():
         columns = [_column(field) for field in model._meta.concrete_fields]
@@ -123,30 +114,33 @@ def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
         rows = 0
         query = f"COPY (SELECT {listed} FROM {table} WHERE {where} ORDER BY {key}) TO STDOUT"  # noqa: S608 - own names and a number
         for piece in _pieces(query):
-            rows += piece.count(b"\n")  # in this form a line is a row
-            kept.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
+            rows += piece.count(b"\n")  # one line per row
+            deleted.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
         if rows:
             stored[model._meta.label] = rows
     return stored
 
 
 def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
-    """Which rows go with an experiment: model -> condition, parents first. What triggers write anew is not among them."""
-    found: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
+    """Return model -> condition of the rows that cascade, parents first.
+
+    Rows that triggers write again are left out.
+    """
+    conditions: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
     waiting: list[type[Model]] = [Experiment]
     while waiting:
         parent = waiting.pop(0)
         parents = (
             f"SELECT {connection.ops.quote_name(_column(parent._meta.pk))} FROM "  # noqa: S608 - own names
-            f"{connection.ops.quote_name(parent._meta.db_table)} WHERE {found[parent]}"
+            f"{connection.ops.quote_name(parent._meta.db_table)} WHERE {conditions[parent]}"
         )
         for relation in parent._meta.get_fields(include_hidden=True):
             child: Any = relation.related_model
-            if getattr(relation, "on_delete", None) is not CASCADE or child in found or child in _WRITTEN_ANEW:
+            if getattr(relation, "on_delete", None) is not CASCADE or child in conditions or child in _WRITTEN_ANEW:
                 continue
-            found[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
+            conditions[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
             waiting.append(child)
-    return found
+    return conditions
 
 
 def _column(field: Any) -> str:
@@ -154,7 +148,7 @@ def _column(field: Any) -> str:
 
 
 def _pieces(query: str) -> Iterator[bytes]:
-    """What a COPY gives, in pieces of whole rows."""
+    """Yield the output of a COPY in pieces of whole rows."""
     piece = bytearray()
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         for row in copy:
@@ -166,21 +160,21 @@ def _pieces(query: str) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-def _restore(kept: Deleted) -> None:
+def _restore(deleted: Deleted) -> None:
     tables: dict[str, list[str]] = {}
-    for rows in DeletedRows.objects.filter(experiment=kept).defer("data").order_by("pk"):
+    for rows in DeletedRows.objects.filter(experiment=deleted).defer("data").order_by("pk"):
         tables.setdefault(rows.table, rows.columns)
     with connection.cursor() as cursor:
         for table, columns in tables.items():
             listed = ", ".join(map(connection.ops.quote_name, columns))
-            pieces = _data(kept, table)
+            pieces = _data(deleted, table)
             with cursor.copy(f"COPY {connection.ops.quote_name(table)} ({listed}) FROM STDIN") as copy:
                 for data in pieces:
                     copy.write(zstandard.decompress(data))
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what is not as it should be is told here
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # violations raise here
 
 
-def _data(kept: Deleted, table: str) -> list[bytes]:
-    """The pieces of a table, all of them: while it copies, the connection answers nothing else."""
-    rows = DeletedRows.objects.filter(experiment=kept, table=table).order_by("pk")
+def _data(deleted: Deleted, table: str) -> list[bytes]:
+    """Return all pieces of a table: the connection is busy during the COPY."""
+    rows = DeletedRows.objects.filter(experiment=deleted, table=table).order_by("pk")
     return [bytes(data) for data in rows.values_list("data", flat=True)]

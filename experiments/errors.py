@@ -1,29 +1,4 @@
-"""What can be wrong with a request to the repository.
-
-RepositoryError
-├── InvalidSpec        a specification with one or more errors, each at its field
-├── InvalidSettings    the settings of a cluster are not what its kind takes
-├── ClusterInUse       a cluster was to be removed that trials name
-├── ProjectInUse       a project was to be deleted that holds something
-├── ProjectInUse       a project was to be removed that holds something
-├── ReadOnly           a published or imported experiment was to be changed
-├── CannotExport       nothing of what was chosen can leave, or not as it is wanted
-├── CannotCompare      what was chosen cannot be laid side by side
-├── CannotExplore      a question to the explorer has no meaning
-├── LastMaintainer     nobody would be left who can give roles in a project
-├── LastSuperuser      nobody would be left who can administer the installation
-├── AccountAsItIs      an account as it is cannot be changed like this
-├── TooMuchAtOnce      a person has as many tasks in the background as may be
-├── KeyOfAnother       an idempotency key was used for something else
-├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
-├── NotBroughtBack     a deleted experiment cannot be put back
-├── ReportChanged      somebody saved a newer version of a report in between
-├── StaleTrial         the trial is no longer in the state that the caller believes
-├── OutputError        a workload's output does not hold what its parser needs
-├── NotPlain           what lies in the place of a trial's file is none that may be read
-├── Tampered           a stored file is not the one that its trial left
-└── StoreAway          the store of files does not answer, or has no room for it here (an OSError too)
-"""
+"""Expected errors of the repository, with messages for users."""
 
 from __future__ import annotations
 
@@ -32,12 +7,12 @@ from dataclasses import dataclass
 
 
 class RepositoryError(Exception):
-    """Base of all expected errors of this package; its text is for the reader."""
+    """Base of all expected errors of this package; its text is for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One error of a specification: dotted ``path`` of the field, a sentence, and the YAML line where there is one."""
+    """One error of a specification: dotted ``path``, sentence and YAML line, if known."""
 
     path: str
     message: str
@@ -56,7 +31,7 @@ class InvalidSpec(RepositoryError):
         super().__init__("; ".join(map(str, self.errors)))
 
     def by_path(self) -> dict[str, list[str]]:
-        """Return the messages grouped by field path, for forms and REST."""
+        """Return the messages by field path, for forms and REST."""
         grouped: dict[str, list[str]] = {}
         for error in self.errors:
             grouped.setdefault(error.path, []).append(error.message)
@@ -64,47 +39,47 @@ class InvalidSpec(RepositoryError):
 
 
 class NotBroughtBack(RepositoryError):
-    """A deleted experiment was forgotten, or what it refers to is gone."""
+    """A deleted experiment cannot be restored."""
 
 
 class ClusterInUse(RepositoryError):
-    """A cluster was to be removed that trials name."""
+    """The cluster has trials and cannot be removed."""
 
 
 class ProjectInUse(RepositoryError):
-    """A project was to be removed that holds experiments or reports, or that every installation has."""
+    """The project is not empty, or is the default, and cannot be removed."""
 
 
 class LastMaintainer(RepositoryError):
-    """The only maintainer of a project was to become less, or to leave."""
+    """The project would have no maintainer."""
 
 
 class LastSuperuser(RepositoryError):
-    """Nobody would be left who can administer the installation."""
+    """The installation would have no superuser."""
 
 
 class AccountAsItIs(RepositoryError):
-    """What was asked for cannot be done to the account as it is: it is closed already, or locked out of nothing."""
+    """The account already has the requested state."""
 
 
 class InvalidSettings(RepositoryError):
-    """The cluster cannot be used as it is set up."""
+    """The settings of the cluster are invalid."""
 
 
 class ReadOnly(RepositoryError):
-    """Published results are cited, never changed; imported ones were measured elsewhere."""
+    """Published and imported results cannot be changed."""
 
 
 class CannotExport(RepositoryError):
-    """There is nothing to put into a bundle, too much of it, or not in the way that was asked for."""
+    """The selection is empty, too large, or cannot be exported as requested."""
 
 
 class CannotCompare(RepositoryError):
-    """Too few, too many, unknown, or nothing in common."""
+    """The selection has too few, too many or unknown members, or no common point."""
 
 
 class CannotExplore(RepositoryError):
-    """A name, a condition or a moment that cannot be meant; ``field`` is where it stands in the question."""
+    """An explorer query is invalid at its ``field``."""
 
     def __init__(self, sentence: str, *, field: str = "") -> None:
         self.field = field
@@ -112,36 +87,36 @@ class CannotExplore(RepositoryError):
 
 
 class TooMuchAtOnce(RepositoryError):
-    """As many tasks of a person wait or run as may."""
+    """The user has the maximum number of unfinished background tasks."""
 
 
 class KeyOfAnother(RepositoryError):
-    """A key that says "this request once" came with another request before."""
+    """The idempotency key belongs to another request."""
 
 
 class BadBundle(RepositoryError):
-    """Results that were brought here cannot be believed; the text names the file and says why. Nothing of them was stored."""
+    """The imported results are damaged or invalid. Nothing was stored."""
 
 
 class ReportChanged(RepositoryError):
-    """A version of a report was written from one that is no longer the newest."""
+    """Another user saved a newer version of the report."""
 
 
 class StaleTrial(RepositoryError):
-    """Another process moved the trial on; whoever gets this must stop working on it."""
+    """Another process changed the trial: the caller must stop working on it."""
 
 
 class OutputError(RepositoryError):
-    """The workload ended well but its output lacks what the parser needs."""
+    """The workload ended well, but its output lacks required values."""
 
 
 class Tampered(RepositoryError):
-    """A stored file has another content than when its trial ended: it is neither served nor analysed."""
+    """The stored file changed after its trial ended: it is not used."""
 
 
 class NotPlain(RepositoryError):
-    """A link, a pipe, a directory or a device in the place of a file, or a file that is too long."""
+    """The path is a link, pipe, directory or device, or the file is too long."""
 
 
 class StoreAway(RepositoryError, OSError):
-    """Nothing is known of a file, since its store does not answer: it may be all right, and asking again may help."""
+    """The file store does not answer or has no room; a retry may help."""

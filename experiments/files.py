@@ -1,4 +1,4 @@
-"""Where the files of a trial lie, and how its stored analysis and an unread result are written and read."""
+"""Files of trials: directories, stored analyses and unread results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
-"""What `analysis.mpi.profile.tables` says of a trial's time inside MPI."""
+"""The tables of `analysis.mpi.profile.tables`."""
 MPI_CALLS_NAME: Final = "mpi-calls.zst"
-"""Every call of a trial's ranks, as `analysis.mpi.calls` writes them; only of a trial with ``profile: trace``."""
+"""All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
-"""What was measured in a trial whose output its parser refused: kept beside the output until a better parser reads it."""
+"""Measurements of a trial whose output its parser refused, until a better parser reads it."""
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 
@@ -38,25 +38,25 @@ def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
 
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
-    """Return the stored analysis of a trial's capture, or None when there is none that can be believed."""
+    """Return the stored analysis of a trial's capture; None if missing or changed."""
     return read_analyses([trial]).get(trial.pk)
 
 
 def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
-    """Return the stored analyses by trial, of those that have one that can be believed: one query for all."""
+    """Return the stored analyses by trial, without missing or changed ones. One query."""
     artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
     contents = {artifact.trial_id: _believed(artifact) for artifact in artifacts}
     return {key: _unpacked(content) for key, content in contents.items() if content is not None}
 
 
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
-    """Return the tables of a trial's time inside MPI, or None when there are none that can be believed."""
+    """Return the tables of a trial's time inside MPI; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
     return None if content is None else _unpacked(content)
 
 
 def read_mpi_calls(trial: Trial) -> Calls | None:
-    """Return the calls of a trial's ranks, or None when there are none that can be believed."""
+    """Return the calls of a trial's ranks; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).first())
     try:
         return None if content is None else from_bytes(content)
@@ -65,48 +65,48 @@ def read_mpi_calls(trial: Trial) -> Calls | None:
 
 
 def write_measured(file: Path, result: TrialResult) -> None:
-    """Write everything of a result but what the output says: no figures of merit, no tables."""
+    """Write the part of a result that does not come from the program's output."""
     plain_files.write(file, json.dumps({name: getattr(result, name) for name in _MEASURED}).encode())
 
 
 def read_measured(trial: Trial) -> TrialResult | None:
-    """Return what ``write_measured`` wrote for a trial; None where it wrote nothing, or the file is gone or was changed."""
+    """Return the result that ``write_measured`` stored; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=MEASURED_NAME, removed_at=None).first())
     return None if content is None else TrialResult(**json.loads(content))
 
 
 def deliver(trial: Trial, artifacts: Sequence[Artifact]) -> None:
-    """Put what lies in the directory of a trial into the store, unless that is the store, and let the unsaved rows name it there.
+    """Copy the files of a trial to the store and set the paths of its unsaved rows.
 
-    Again after a failure, with all of them. Raise StoreAway, NotPlain, or OSError.
+    Nothing to do if the store is this directory. Call again with all rows after a failure. Raise StoreAway, NotPlain, OSError.
     """
-    own = store.current()
-    if own.is_here:
+    target = store.current()
+    if target.is_here:
         return
-    place, directory = own.place_of(trial.pk), trial_directory(trial)
+    prefix, directory = target.place_of(trial.pk), trial_directory(trial)
     delivered = []
     try:
         for artifact in artifacts:
-            path = f"{place}/{artifact.file.relative_to(directory).as_posix()}"
+            path = f"{prefix}/{artifact.file.relative_to(directory).as_posix()}"
             delivered.append(path)
-            own.put(artifact.file, path)
+            target.put(artifact.file, path)
     except BaseException:
-        own.give_back(delivered)
+        target.give_back(delivered)
         raise
     for artifact, path in zip(artifacts, delivered, strict=True):
         artifact.path = path
 
 
 def take_back(artifacts: Sequence[Artifact]) -> None:
-    """Remove what was delivered for rows, where these are not stored after all: an answer of the database may have been lost."""
-    own, paths = store.current(), [artifact.path for artifact in artifacts]
-    if not own.is_here:
+    """Remove delivered files whose rows were not stored, unless the commit succeeded."""
+    target, paths = store.current(), [artifact.path for artifact in artifacts]
+    if not target.is_here:
         named = set(Artifact.objects.filter(path__in=paths).values_list("path", flat=True))
-        own.give_back([path for path in paths if path not in named])
+        target.give_back([path for path in paths if path not in named])
 
 
 def forget_delivered(trial: Trial) -> None:
-    """Remove the directory of a trial from this machine, where the store is another place."""
+    """Remove the local directory of a trial if the store is remote."""
     if not store.current().is_here:
         shutil.rmtree(trial_directory(trial), ignore_errors=True)
 

@@ -1,122 +1,37 @@
-"""Every metric that a trial can have: the catalogue's and the workloads' own figures of merit, under one roof."""
+"""Metrics of trials: the catalogue's and the workloads' figures of merit."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
-from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
-"""What the database adds to a trial when a twin of it on an ideal network ends (``experiments_split_by_twins``)."""
+"""Metrics that the database adds when an ideal-network run ends (``experiments_split_by_twins``)."""
 _SHOWN_CHOICES: Final = 8
 
-_MONARC: Final = "MONARC collaboration, about 1999"
-_EADLINE: Final = "Eadline and Layton 2006"
-_YORK: Final = "White Rose Grid e-Science Centre"
 
-_STUDIES: Final = {
-    metric.id: metric
-    for metric in (
-        Metric(
-            "concurrent-readers.client_cpu_max_share",
-            "Client CPU, largest",
-            SHARE,
-            "lower",
-            "Largest share of the clients' processor time, user and system.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.server_cpu_max_share",
-            "Server CPU, largest",
-            SHARE,
-            "lower",
-            "Largest share of the server's processor time, user and system.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.server_throughput_bps",
-            "Server throughput",
-            "bit/s",
-            "higher",
-            "Rate at which the server sends data to all clients.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "concurrent-readers.job_wall_s",
-            "Wall time of a job",
-            "s",
-            "lower",
-            "Mean wall time of one reading job.",
-            _MONARC,
-            "run",
-        ),
-        Metric(
-            "peak_percent",
-            "Share of theoretical peak",
-            "%",
-            "higher",
-            "Measured rate / (clock x processors x operations per cycle).",
-            _EADLINE,
-            "run",
-        ),
-        Metric("price_usd", "Price", "US$", "lower", "Price of the whole cluster.", _EADLINE, "run"),
-        Metric(
-            "price_per_gflops_usd",
-            "Price per rate",
-            "US$/(GFLOP/s)",
-            "lower",
-            "Price of the cluster / best measured rate.",
-            _EADLINE,
-            "run",
-        ),
-        Metric("power_w", "Power", "W", "lower", "Electrical power of the whole cluster under load.", _EADLINE, "run"),
-        Metric(
-            "mflops_per_watt",
-            "Rate per power",
-            "MFLOP/s/W",
-            "higher",
-            "Best measured rate / power under load.",
-            _EADLINE,
-            "run",
-        ),
-        Metric(
-            "data-staging.speedup",
-            "Speed-up over pull",
-            "1",
-            "higher",
-            "Run time with every node reading from the server at once / run time with this staging.",
-            _YORK,
-            "run",
-        ),
-        Metric(
-            "data-staging.aggregate_bandwidth_gain_percent",
-            "Aggregate bandwidth gained",
-            "%",
-            "higher",
-            "Aggregate bandwidth of all nodes / that of pull - 1.",
-            _YORK,
-            "run",
-        ),
-    )
-}
-"""What published studies printed and no workload or capture gives. A workload that comes to give one has the last word."""
+def _printed() -> dict[str, Metric]:
+    rows: Iterable[Any] = csv.DictReader((Path(__file__).parent / "library/published_metrics.csv").open(newline=""))
+    return {row["id"]: Metric(**row, section="run") for row in rows}
+
+
+_STUDIES: Final = _printed()
+"""Metrics of published studies alone; a workload's figure of the same name takes precedence."""
 
 
 def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Metric:
-    """Return the description of a metric or figure of merit. Raise KeyError for an unknown one.
+    """Return the description of a metric or figure of merit. Raise KeyError.
 
-    ``specification`` is the experiment's: the figures of the workload ``command`` are defined in it. Without one such a figure is
-    known by its name alone: no unit, and neither direction is better.
+    ``specification`` defines the figures of the workload ``command``; without it such a figure has no unit and no better direction.
     """
     if identifier in METRICS:
         return METRICS[identifier]
@@ -125,8 +40,8 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
     if workload is not None and figure is None and workload.constants and name.isidentifier():
         figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
-    if workload is None and (foreign := external_figures.described(identifier)) is not None:
-        return _foreign(identifier, foreign)
+    if workload is None and (external := external_figures.described(identifier)) is not None:
+        return _external(identifier, external)
     if workload is None or figure is None:
         return _STUDIES[identifier]
     return Metric(
@@ -140,8 +55,8 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     )
 
 
-def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
-    """A figure that another tool named: whether less or more of it is better, the tool does not say."""
+def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metric:
+    """Return a figure of another tool, which does not state a better direction."""
     tool = external_figures.TOOLS[figure.tool]
     label = figure.name.replace("_", " ")
     return Metric(
@@ -149,14 +64,14 @@ def _foreign(identifier: str, figure: external_figures.ForeignFigure) -> Metric:
         label=label[:1].upper() + label[1:],
         unit=figure.unit,
         direction="neutral",
-        definition=f"Measured elsewhere, under {tool}, which calls it so.",
+        definition=f"Measured by {tool} under this name.",
         source=tool,
         section="run",
     )
 
 
 def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
-    """Return the metric by which configurations are better or worse: what the specification says, or the workload's own."""
+    """Return the deciding metric: the specification's, or the workload's own."""
     stated = specification.get("deciding")
     if stated:
         return str(stated)
@@ -165,7 +80,7 @@ def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
 
 
 def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
-    """Return by identifier what can decide between configurations: every number with a better direction, the workload's first."""
+    """Return the possible deciding metrics by identifier, the workload's first."""
     figures = [
         Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures
     ]
@@ -174,7 +89,7 @@ def deciding_choices(workload: WorkloadDefinition) -> dict[str, Metric]:
 
 
 def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
-    """Return why a metric cannot decide between configurations of ``workload``; empty where it can."""
+    """Return why a metric cannot decide for ``workload``; empty if it can."""
     choices = deciding_choices(workload)
     if identifier in choices:
         return ""
@@ -182,8 +97,8 @@ def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
         return f"{identifier} cannot decide: neither more nor less of it is better"
     by_name = {name.rpartition(".")[2]: name for name in choices}
     near = get_close_matches(identifier, [*choices, *by_name], n=3)
-    known = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
-    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(known)}"
+    suggestions = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
+    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(suggestions)}"
 
 
 def is_metric(name: str) -> bool:
@@ -196,7 +111,7 @@ def is_metric(name: str) -> bool:
 
 
 def described(identifier: str) -> Metric:
-    """Return the description of a metric; one that no catalogue knows any more keeps its name and has no direction."""
+    """Return the description of a metric; an unknown one keeps its name, without unit."""
     try:
         return find(identifier)
     except KeyError:
@@ -204,15 +119,15 @@ def described(identifier: str) -> Metric:
 
 
 def in_order(identifiers: Iterable[str]) -> list[str]:
-    """Return metrics as readers expect them: the published table's six, the workloads' own, then the catalogue's order."""
-    shown = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
-    order = {name: number for number, name in enumerate(shown)}
-    own = order[""]
-    return sorted(identifiers, key=lambda name: (order.get(name, own), name))
+    """Return metrics in display order: headline, workload, catalogue."""
+    identifiers_in_order = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
+    order = {name: number for number, name in enumerate(identifiers_in_order)}
+    workload_position = order[""]
+    return sorted(identifiers, key=lambda name: (order.get(name, workload_position), name))
 
 
 def still_absent(not_available: Mapping[str, str], measured: Container[str]) -> dict[str, str]:
-    """Return why metrics are absent, without those that a twin on an ideal network has given since the trial ended."""
+    """Return reasons of absent metrics, without those that ideal-network runs add."""
     return {
         metric: reason for metric, reason in not_available.items() if metric not in FROM_TWINS or metric not in measured
     }

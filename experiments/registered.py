@@ -1,6 +1,6 @@
-"""The registered programs as a source of the registry of workloads.
+"""Registered programs as a source of the registry of workloads.
 
-Every value of a sweep asks for its workload, so a process keeps the programs that it read, and asks once a second whether they changed.
+A process caches them and checks once a second for changes, because every value of a sweep looks its workload up.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ LOOK_EVERY_S: Final = 1.0
 log = structlog.get_logger()
 
 
-class _Kept:
-    """The programs that this process read. ``state`` None: none yet."""
-
+class _Cache:
     workloads: Mapping[str, WorkloadDefinition] = {}
     state: list[tuple[Any, ...]] | None = None
     looked_at = float("-inf")
@@ -32,19 +30,19 @@ class _Kept:
 def programs() -> Mapping[str, WorkloadDefinition]:
     """Return the registered programs by name."""
     now = time.monotonic()
-    if now - _Kept.looked_at < LOOK_EVERY_S:
-        return _Kept.workloads
+    if now - _Cache.looked_at < LOOK_EVERY_S:
+        return _Cache.workloads
     rows: Any = apps.get_model("experiments", "Program").objects.order_by("slug", "version")
     state = list(rows.order_by("pk").values_list("pk", "changed_at"))
-    if state != _Kept.state:
-        _Kept.workloads = programs_from(_readable(rows.values_list("version", "definition")))
-        _Kept.state = state
-    _Kept.looked_at = now
-    return _Kept.workloads
+    if state != _Cache.state:
+        _Cache.workloads = programs_from(_readable(rows.values_list("version", "definition")))
+        _Cache.state = state
+    _Cache.looked_at = now
+    return _Cache.workloads
 
 
 def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, ProgramDefinition]]:
-    """Leave out definitions that a newer Rankwire no longer accepts: one program must not take all others with it."""
+    """Skip definitions that this version of Rankwire does not accept."""
     for version, definition in rows:
         try:
             yield version, ProgramDefinition.model_validate(definition)
@@ -53,5 +51,5 @@ def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[i
 
 
 def forget() -> None:
-    """Read the programs again when they are next asked for."""
-    _Kept.state, _Kept.looked_at = None, float("-inf")
+    """Read the programs again at the next use."""
+    _Cache.state, _Cache.looked_at = None, float("-inf")

@@ -1,6 +1,7 @@
-"""Old outputs parsed again, after a parser was improved: figures of merit and tables change, everything that was measured stays.
+"""Parsing stored outputs again, after a parser was improved.
 
-A trial that FAILED because its parser refused the output is FINISHED when the parser reads it now.
+Figures of merit and tables change, measurements stay. A trial that failed because its parser refused the output is finished when the
+parser reads it now.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from experiments.workloads import Parsed
 
 @dataclass(slots=True)
 class Reparsed:
-    """What became of the trials: counts, and the sentence of each that the parser refuses (by trial)."""
+    """Counts of the trials, and the sentence of each refused one (by trial)."""
 
     changed: int = 0
     finished: int = 0
-    """Failed ones that have a result now."""
+    """Failed trials that have a result now."""
     unchanged: int = 0
     without_output: int = 0
-    """Retention has taken the files, or they were never kept."""
+    """Trials whose output was removed or never stored."""
     refused: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -47,16 +48,15 @@ class Reparsed:
 
 
 def candidates() -> QuerySet[Trial]:
-    """Return the trials whose output a parser has read or refused. Published and imported results are never touched."""
+    """Return trials with a parsed or refused output, neither published nor imported."""
     refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=MEASURED_NAME))
     return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False, experiment__origin={})
 
 
 def reparse(trials: Iterable[Trial]) -> Reparsed:
-    """Parse the kept outputs of ``candidates()`` again, one transaction per trial; others are passed over.
+    """Parse the outputs of ``candidates()`` again, one transaction per trial.
 
-    A trial whose output the parser refuses now keeps what it had; but where people's own patterns and limits say that the run was
-    none, it no longer counts.
+    A trial whose output is refused now keeps its results, unless a user's own patterns or limits reject the run.
     """
     counts = Reparsed()
     for trial in trials:
@@ -73,12 +73,12 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             continue
         output, files = texts
         try:
-            own = trial.configuration
-            parsed = _workload(trial).read(output, files, {**own.parameters, "ranks": own.ranks})
+            configuration = trial.configuration
+            parsed = _workload(trial).read(output, files, {**configuration.parameters, "ranks": configuration.ranks})
         except OutputError as error:
             counts.refused[trial.pk] = str(error)
             if measured is None and _workload(trial).brought:
-                _refuse(trial, f"{error}, as its output is read now.")
+                _refuse(trial, f"{error} (output parsed again).")
                 forget_diagnosis(trial.experiment)
             continue
         if measured is not None:
@@ -94,7 +94,7 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
 
 
 def _refuse(trial: Trial, message: str) -> None:
-    """Fail a finished trial, and keep what was measured besides its figures beside its output."""
+    """Fail a finished trial; store its measurements with its output."""
     measurements: dict[str, dict[str, float]] = {}
     for scope, metric, value in trial.measurements.values_list("scope", "metric", "value"):
         if not metric.startswith((f"{trial.experiment.workload}.", "start_end_")):
@@ -121,7 +121,6 @@ def _refuse(trial: Trial, message: str) -> None:
 
 
 def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.WorkloadDefinition) -> TrialResult:
-    """Return what was measured together with what the output says."""
     before = measured.measurements.get("all", {})
     of_all = {**before, **workload.outside_its_work(before.get("elapsed_s", 0.0), parsed.figures), **parsed.figures}
     return replace(measured, measurements={**measured.measurements, "all": of_all}, tables=parsed.tables)
@@ -132,17 +131,17 @@ def _workload(trial: Trial) -> workloads.WorkloadDefinition:
 
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
-    """Return standard output and the files that the run wrote; None where one of those that were kept is gone or was changed."""
-    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
+    """Return the output texts; None if a stored file is missing or changed."""
+    stored = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
-        texts = {a.name: a.content().decode(errors="replace") for a in kept if a.removed_at is None}
+        texts = {a.name: a.content().decode(errors="replace") for a in stored if a.removed_at is None}
     except StoreAway:
         raise
     except (Tampered, NotPlain, OSError):
         return None
-    if len(texts) < len(kept):
+    if len(texts) < len(stored):
         return None
-    stdout = next((a.name for a in kept if a.kind == Artifact.Kind.STDOUT), None)
+    stdout = next((a.name for a in stored if a.kind == Artifact.Kind.STDOUT), None)
     return None if stdout is None else (texts.pop(stdout), texts)
 
 
@@ -156,16 +155,16 @@ def _store(trial: Trial, parsed: Parsed) -> bool:
     figures |= _workload(trial).outside_its_work(next(iter(elapsed_s), 0.0), figures)
     tables = storable(dict(parsed.tables))
     with transaction.atomic():
-        # Not its key: what ends a twin of it meanwhile adds measurements to it (migration 0017).
+        # No key: the end of an ideal-network run adds measurements to the trial (migration 0017).
         locked = Trial.objects.select_for_update(no_key=True).get(pk=trial.pk)
         of_output = Q(metric__startswith=f"{slug}.") | Q(metric__startswith="start_end_")
-        own = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
-        if dict(own.values_list("metric", "value")) == figures and locked.tables == tables:
+        old = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
+        if dict(old.values_list("metric", "value")) == figures and locked.tables == tables:
             return False
-        own.delete()
+        old.delete()
         Measurement.objects.bulk_create(Measurement(trial=locked, metric=m, value=v) for m, v in figures.items())
         Trial.objects.filter(pk=locked.pk).update(tables=tables)
         with connection.cursor() as cursor:
-            # The summaries follow the states of trials, and this one's has not changed.
+            # Triggers update summaries only if a state changes.
             cursor.execute("SELECT experiments_summarise(%s)", [locked.configuration_id])
     return True

@@ -1,4 +1,4 @@
-"""Before an experiment changes: what a new version would do, what differs between versions, and how to ask for more points."""
+"""Revisions: previews of new versions, differences, and plans of further points."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.ranges import expand_values
 
 FieldChange = tuple[str, Any, Any]
-"""(path of a field, value before, value after); None where a version does not set it."""
+"""(path of a field, old value, new value); None if a version does not set it."""
 _ABSENT: Final = None
 _WRITTEN: Final = {"link.bandwidth": BANDWIDTH, "link.delay": DURATION, "link.loss": FRACTION}
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What making a specification the current version would do."""
+    """The effect of making a specification the current version."""
 
     version: int
     queued: int
-    """Trials that would be added or wait again."""
+    """Trials that would be queued."""
     dropped: int
-    """Waiting trials that would make room."""
+    """Waiting trials that would be replaced."""
     new_points: int
     leaving: tuple[Mapping[str, Any], ...]
-    """Parameters of the configurations that leave the design; their trials stay, apart."""
+    """Parameters of configurations that leave the design; their trials are excluded."""
     stale: int
-    """Trials that are over and would no longer be counted."""
+    """Ended trials that would be excluded."""
     changed_fields: tuple[FieldChange, ...]
 
     @property
@@ -44,7 +44,7 @@ class Revision:
 
 
 def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design) -> Revision:
-    """Return what ``experiment.revise(spec)`` would do, without doing it; ``plan`` is its design. Four queries."""
+    """Return the effect of ``experiment.revise(spec)`` in four queries."""
     old = experiment.spec
     moved = (spec.cluster, spec.capture) != (old.cluster, old.capture)
     trials = list(
@@ -52,29 +52,29 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
             "configuration__hash", "kind", "repetition", "state", "configuration__in_design"
         )
     )
-    known = {(h, kind, n) for h, kind, n, state, _ in trials if state != State.QUEUED and not moved}
-    asked = {point.hash for point in plan.configurations}
+    existing = {(h, kind, n) for h, kind, n, state, _ in trials if state != State.QUEUED and not moved}
+    hashes = {point.hash for point in plan.configurations}
     has = dict(experiment.configurations.filter(in_design=True).values_list("hash", "parameters"))
-    wanted = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
+    planned = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
     over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
     further = sum(
-        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in asked
+        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in hashes
         for h, kind, n, state, _ in trials
     )
     same = specification_hash(spec) == experiment.specification_hash
     return Revision(
         version=experiment.version + 1,
-        queued=0 if same else sum(key not in known for key in wanted) + further,
+        queued=0 if same else sum(key not in existing for key in planned) + further,
         dropped=0 if same else sum(state == State.QUEUED for *_, state, _ in trials),
-        new_points=len(asked - has.keys()),
-        leaving=tuple(parameters for h, parameters in has.items() if h not in asked),
-        stale=sum(moved or h not in asked for h in over),
+        new_points=len(hashes - has.keys()),
+        leaving=tuple(parameters for h, parameters in has.items() if h not in hashes),
+        stale=sum(moved or h not in hashes for h in over),
         changed_fields=tuple(changed_fields(experiment.specification, spec.to_dict())),
     )
 
 
 def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[FieldChange]:
-    """Yield the fields that differ between two specifications, nested ones by their path."""
+    """Yield the fields that differ between two specifications, nested ones by path."""
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
@@ -87,39 +87,38 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any], prefix: 
 
 @dataclass(frozen=True, slots=True)
 class MorePoints:
-    """How to run points that were suggested: a specification with the new sizes (None: none is new), and further repetitions."""
+    """A specification with new points (None: none is new), and further repetitions."""
 
     spec: ExperimentSpec | None
     repetitions: Mapping[str, int]
-    """By hash of the configuration: repetitions beyond those that the specification asks for."""
+    """Configuration hash -> repetitions beyond the specification's."""
     queued: int
 
 
 def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any], int]]) -> MorePoints | None:
-    """Return how to run ``points`` (parameters, repetitions); None where the sweep cannot take a new number of hosts alone,
-    or the design has grown too large for its cluster.
+    """Return how to run ``points`` (parameters, repetitions); None if impossible.
 
-    Repetitions belong to the specification as a whole, so single points get theirs as further trials of their configuration.
+    The sweep must accept new numbers of hosts, and the design must fit the cluster. Single points get repetitions as further trials.
     """
     spec = experiment.spec
-    known = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
-    asked = {design.configuration_hash(experiment.workload, parameters): n for parameters, n in points}
+    existing = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
+    repetitions = {design.configuration_hash(experiment.workload, parameters): n for parameters, n in points}
     sizes = {
         parameters["hosts"]
         for parameters, _ in points
-        if design.configuration_hash(experiment.workload, parameters) not in known
+        if design.configuration_hash(experiment.workload, parameters) not in existing
     }
     if not sizes:
-        return MorePoints(None, asked, sum(asked.values()))
+        return MorePoints(None, repetitions, sum(repetitions.values()))
     extended = _with_sizes(experiment, spec, sizes)
     if extended is None:
         return None
     plan, has = design.expand(extended), experiment.cluster.most_hosts if experiment.cluster else None
-    if not asked.keys() <= {p.hash for p in plan.configurations}:
+    if not repetitions.keys() <= {p.hash for p in plan.configurations}:
         return None
     if has is not None and design.most_hosts(extended, plan)[0] > has:
         return None
-    further = {h: n - (0 if h in known else spec.repetitions) for h, n in asked.items()}
+    further = {h: n - (0 if h in existing else spec.repetitions) for h, n in repetitions.items()}
     further = {h: n for h, n in further.items() if n > 0}
     return MorePoints(extended, further, preview_of(experiment, extended, plan).queued + sum(further.values()))
 
@@ -140,28 +139,27 @@ def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -
 
 
 def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], repetitions: int) -> MorePoints | None:
-    """Return how to run ``repetitions`` trials of one configuration, whichever parameters differ from those of the design;
-    None where its specification cannot say so.
+    """Return how to run trials of one configuration, or None.
 
-    The sweep becomes the list of its own points and the new one, so that no other combination is added.
+    The sweep becomes the list of its points and the new one, without other combinations.
     """
     spec = experiment.spec
-    wanted = design.configuration_hash(experiment.workload, parameters)
+    digest = design.configuration_hash(experiment.workload, parameters)
     rows = dict(experiment.configurations.filter(in_design=True).order_by("position").values_list("hash", "parameters"))
-    if wanted in rows:
-        return MorePoints(None, {wanted: repetitions}, repetitions)
+    if digest in rows:
+        return MorePoints(None, {digest: repetitions}, repetitions)
     extended = _with_row(experiment, [*rows.values(), parameters])
     if extended is None:
         return None
     plan = design.expand(extended)
-    if {point.hash for point in plan.configurations} != {*rows, wanted}:
+    if {point.hash for point in plan.configurations} != {*rows, digest}:
         return None
     more = max(0, repetitions - spec.repetitions)
-    return MorePoints(extended, {wanted: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
+    return MorePoints(extended, {digest: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
 
 
 def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> ExperimentSpec | None:
-    """The specification whose sweep lists ``rows``, of which the last one is new."""
+    """Return the specification whose sweep lists ``rows``, the last of them new."""
     *measured, new = rows
     swept = experiment.specification.get("sweep", {})
     added = [name for name in new if name not in swept and any(row.get(name) != new[name] for row in measured)]
@@ -176,18 +174,15 @@ def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> Expe
 
 
 def _written(name: str, value: Any) -> Any:
-    """A value as people write it, without loss."""
+    """Return a value as users write it, without loss."""
     dimension = _WRITTEN.get(name)
     return value if dimension is None or value is None else dimension.format(value)
 
 
 def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) -> int:
-    """Do what ``plan_points`` planned, in one transaction; return how many trials were queued.
-
-    Raise InvalidSpec, and queue nothing, when the cluster has too few hosts.
-    """
+    """Queue a plan in one transaction; return the count. Raise InvalidSpec."""
     experiment.require_editable()
     with transaction.atomic():
         experiment.wait_for_others()
         queued = experiment.revise(more.spec, author=author) if more.spec is not None else 0
-        return queued + experiment.queue_further(more.repetitions)
+        return queued + experiment.queue_repetitions(more.repetitions)

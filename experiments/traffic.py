@@ -1,7 +1,6 @@
-"""Which values are about packets, and whose enter statistics: of a trial with a flagged capture only times do.
+"""Traffic metrics, and the values in statistics: of flagged captures only times.
 
-Python and PostgreSQL have to agree on it, because summaries are made by a trigger: the database's function is written from the
-catalogue after every ``migrate``, and a test compares both.
+Python and PostgreSQL share the rule, because a trigger writes summaries: ``migrate`` writes the SQL function, and a test compares both.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from analysis.trust_level import FLAGGED
 TRAFFIC: Final = frozenset(
     metric.id for metric in METRICS.values() if metric.section in ("volume", "interarrival", "tcp", "matrices")
 )
-"""Metrics that are made of packets. The trust counters are not among them: they say what is wrong with a capture."""
+"""Metrics computed from packets, without trust counters, which describe the capture."""
 _MPI: Final = "mpi"
 
 
 def is_traffic(metric: str, scope: str = "all") -> bool:
-    """Return whether a value of this metric and scope is made of packets."""
+    """Return whether a value of this metric and scope comes from packets."""
     return scope == _MPI or metric in TRAFFIC
 
 
@@ -31,7 +30,7 @@ def in_statistics(trust: str, metric: str, scope: str = "all") -> bool:
 
 
 def define_in_database(*, using: str = "default", **_: Any) -> None:
-    """Write the same rule as the SQL function ``experiments_in_statistics(trust, metric, scope)``."""
+    """Write the SQL function ``experiments_in_statistics(trust, metric, scope)``."""
     with connections[using].cursor() as cursor:
         cursor.execute(
             f"""

@@ -187,8 +187,8 @@ def stored(name: str, specification: dict[str, Any], count: int) -> str:
 
     from django.db import connection, transaction
 
+    from benchmarks import generated
     from experiments.library import load_defaults
-    from experiments.management.commands import seed_repository as seed
     from experiments.models import Artifact, Experiment, Trial, TrialValues
     from experiments.specification import parse
 
@@ -199,14 +199,14 @@ def stored(name: str, specification: dict[str, Any], count: int) -> str:
     experiment = Experiment.submit(spec, project=project, owner=None)
     trials = list(Trial.objects.filter(experiment=experiment).select_related("configuration").order_by("position"))
     with transaction.atomic(), connection.cursor() as cursor:
-        seed.stop_triggers(cursor)
+        generated.stop_triggers(cursor)
         _end(experiment)
         _copy_values(cursor, experiment, trials)
-        seed.summarise(cursor, project.pk)
+        generated.summarise(cursor, project.pk)
         for first in range(0, len(trials), 5000):
             TrialValues.gather([trial.pk for trial in trials[first : first + 5000]])
         Artifact.objects.bulk_create(_analyses(trials), batch_size=2000)
-        seed.start_triggers(cursor)
+        generated.start_triggers(cursor)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return str(experiment.slug)

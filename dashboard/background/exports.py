@@ -20,10 +20,10 @@ from experiments.common import plain_files
 from experiments.models import BackgroundTask, Configuration
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
-from experiments.selectors.export.columns import dimensions
+from experiments.selectors.export.columns import CONTENT_TYPES, dimensions
 from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, trials_of
 
-FORMATS: Final = {name: kind for name, (kind, _) in frames.FORMATS.items()} | {"csvm": "application/csvm+json"}
+FORMATS: Final = CONTENT_TYPES | {"csvm": "application/csvm+json"}
 """Form of a file -> its media type; ``csvm`` describes the columns."""
 _STEP_ROWS: Final = 500
 
@@ -79,7 +79,7 @@ class Export:
         table = TrialTable(trials_of(self.matching, every=self.rows.every), long=self.rows.kind == "measurements")
         if self.form == "csvm":
             return iter([json.dumps(dimensions(table.columns), indent=1).encode()])
-        return frames.FORMATS[self.form][1](table.pieces(), table.columns)
+        return frames.WRITERS[self.form](table.pieces(), table.columns)
 
     @property
     def step(self) -> int:
@@ -93,7 +93,7 @@ class Export:
             columns = configurations.described_columns(parameters, self.metrics)
             return iter([json.dumps(dimensions(columns), indent=1).encode()])
         rows = configurations.rows(self.matching, parameters, self.metrics, self.scope)
-        return configurations.FORMATS[self.form][1](rows, configurations.columns(parameters, self.metrics))
+        return configurations.WRITERS[self.form](rows, configurations.columns(parameters, self.metrics))
 
 
 def filename(task: BackgroundTask) -> str:

@@ -14,8 +14,7 @@ from dashboard.filters.base import ListFilter, of_cluster, of_workload, with_tex
 from dashboard.filters.fields import ConditionsFilter, Day, MetricFilter, MomentFilter, Order, TruthFilter, Words
 from dashboard.states import chip_of
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
-from experiments.models.disturbed import excluded_as_disturbed
-from experiments.models.states import counted
+from experiments.models.states import counted, excluded_as_disturbed
 from experiments.selectors.conditions import condition
 from experiments.specification.expressions import Expression
 from experiments.traffic import is_traffic

@@ -22,7 +22,7 @@ from dashboard.panels.experiment.results import published_name
 from dashboard.panels.parts import Measured, summary_of
 from dashboard.requests.idempotency import idempotent_redirect
 from experiments import workloads
-from experiments.access import project_for, visible_experiments
+from experiments.access import projects_for, visible_experiments
 from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Experiment, State
@@ -93,7 +93,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
-    project = project_for(request.user, chosen.spec.workload, chosen.spec.parameters)
+    project = next(iter(projects_for(request.user, chosen.spec.workload, chosen.spec.parameters)), None)
     if project is None:
         raise PermissionDenied
 

@@ -24,8 +24,7 @@ from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
-from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, counts
-from experiments.selectors.explorer_query import Query, check
+from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, Query, check, counts
 from experiments.specification.parameters import known_parameters
 
 EACH: Final = "each"

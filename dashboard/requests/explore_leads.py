@@ -21,8 +21,7 @@ from experiments import workloads
 from experiments.errors import CannotExplore
 from experiments.models import Configuration, Measurement
 from experiments.selectors.conditions import read_conditions
-from experiments.selectors.explorer import Cell, Pivot
-from experiments.selectors.explorer_query import Query
+from experiments.selectors.explorer import Cell, Pivot, Query
 from experiments.specification.grammar import MAX_LENGTH
 from experiments.specification.tree import Comparison, Constant, Logic, Name, Node
 

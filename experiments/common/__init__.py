@@ -1,1 +1,1 @@
-"""What many need and nothing of Django does: quantities with units, recorded facts, storable data, plain files."""
+"""Code without Django: quantities, recorded facts, storable data, plain files."""

@@ -1,7 +1,7 @@
-"""Figures that another tool measured and named: ``reframe.latency_s`` is ReFrame's ``latency``, in seconds. Pure.
+"""Figures of merit of other tools, such as ``reframe.latency_s``. Pure.
 
-Such a name must say its unit by itself, because no workload here defines the figure. Times, sizes and rates are brought to their base unit
-and end in it; any other unit follows ``_in_``, as in ``reframe.throughput_in_steps_per_day``.
+The name states the unit, because no workload defines the figure. Times, sizes and rates are converted to their base unit and end in it;
+any other unit follows ``_in_``, as in ``reframe.throughput_in_steps_per_day``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENDINGS: Final = {
     "_w": "W",
     "_j": "J",
 }
-"""By the end of a name, longer ones before those that end them too."""
+"""Suffixes of names and their units, longer ones first."""
 _TIMES: Final = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "milliseconds"), 1e-3),
@@ -40,8 +40,8 @@ _LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignFigure:
-    """What the name of such a figure says."""
+class ExternalFigure:
+    """Tool, name and unit of an external figure."""
 
     tool: str
     name: str
@@ -49,36 +49,36 @@ class ForeignFigure:
 
 
 def named(tool: str, name: str, value: float, unit: str) -> tuple[str, float]:
-    """Return the identifier of a figure and its value in the unit that the identifier says. Raise ValueError for a unit that none can."""
+    """Return the identifier and the converted value. Raise ValueError."""
     ending, factor = _unit(unit.strip())
     word = _word(name)
     if ending and len(short := word.removesuffix(f"_{_word(unit)}")) < len(word):
         word = short  # latency_us in us
     if not word:
         raise ValueError("its name has neither letters nor digits")
-    if not ending and described(f"{tool}.{word}") != ForeignFigure(tool, word, "1"):
-        word = f"{word}_value"  # a name that would say a unit it does not have
+    if not ending and described(f"{tool}.{word}") != ExternalFigure(tool, word, "1"):
+        word = f"{word}_value"  # the name would state a unit that it does not have
     if ending and word.endswith(ending):
         ending = ""
     identifier = f"{tool}.{word}{ending}"
     if len(identifier) > _LONGEST:
         raise ValueError(f"its name is longer than the {_LONGEST} characters that a metric's may have")
-    # In decimals: 1.25 us are 0.00000125 s, not the binary neighbour of it.
+    # In decimals: 1.25 us is exactly 0.00000125 s.
     return identifier, float(Decimal(repr(value)) * Decimal(repr(factor)))
 
 
-def described(identifier: str) -> ForeignFigure | None:
-    """Return what ``identifier`` says, or None where it is not of a tool that is known."""
+def described(identifier: str) -> ExternalFigure | None:
+    """Return the figure that ``identifier`` names; None if its tool is unknown."""
     tool, _, name = identifier.partition(".")
     if tool not in TOOLS or not re.fullmatch(r"[A-Za-z0-9_]+", name):
         return None
     plain, other, unit = name.rpartition("_in_")
     if other:
-        return ForeignFigure(tool, plain, unit.replace("_per_", "/"))
+        return ExternalFigure(tool, plain, unit.replace("_per_", "/"))
     for ending, unit in _ENDINGS.items():
         if name.endswith(ending) and name != ending:
-            return ForeignFigure(tool, name.removesuffix(ending), unit)
-    return ForeignFigure(tool, name, "1")
+            return ExternalFigure(tool, name.removesuffix(ending), unit)
+    return ExternalFigure(tool, name, "1")
 
 
 def _word(text: str) -> str:
@@ -86,22 +86,24 @@ def _word(text: str) -> str:
 
 
 def _unit(unit: str) -> tuple[str, float]:
-    """The end of the name and what a value is multiplied by."""
+    """Return the suffix of the name and the factor of the value."""
     if unit in ("", "1"):
         return "", 1.0
     if unit in _TIMES:
         return "_s", _TIMES[unit]
     if unit in ("%", "W", "J"):
         return {"%": "_percent", "W": "_w", "J": "_j"}[unit], 1.0
-    if told := _FLOPS.fullmatch(unit):
-        return "_gflops", _PREFIXES[told["prefix"] or ""] / 1e9
-    if told := _AMOUNT.fullmatch(unit):
-        factor = {**_PREFIXES, **_BINARY}[told["prefix"] or ""]
-        bits = (told["what"].startswith("b") and not told["what"].startswith("byte")) or told["what"].startswith("Bit")
-        if bits and told["rate"]:
+    if match := _FLOPS.fullmatch(unit):
+        return "_gflops", _PREFIXES[match["prefix"] or ""] / 1e9
+    if match := _AMOUNT.fullmatch(unit):
+        factor = {**_PREFIXES, **_BINARY}[match["prefix"] or ""]
+        bits = (match["what"].startswith("b") and not match["what"].startswith("byte")) or match["what"].startswith(
+            "Bit"
+        )
+        if bits and match["rate"]:
             return "_bps", factor
         if not bits:
-            return ("_bytes_per_s" if told["rate"] else "_bytes"), factor
+            return ("_bytes_per_s" if match["rate"] else "_bytes"), factor
     if _OTHER_UNIT.fullmatch(unit) and "_" not in unit:
         return f"_in_{unit.replace('/', '_per_')}", 1.0
-    raise ValueError(f"its unit {unit[:40]!r} is not known here")
+    raise ValueError(f"its unit {unit[:40]!r} is not known")

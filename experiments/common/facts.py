@@ -1,4 +1,4 @@
-"""Recorded facts, nested as they are stored, one by one. Pure: no Django."""
+"""Recorded facts: nested mappings as paths and values. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(facts: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the path and the value of every fact in its order; a list is one value."""
+    """Yield the path and value of every fact in order; a list is one value."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
             yield from leaves(value, (*path, str(name)))
@@ -16,10 +16,10 @@ def leaves(facts: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def text_of(value: Any) -> str:
-    """Return a value in words, a list with commas."""
+    """Return a value as text, a list separated by commas."""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def by_dotted_name(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return every fact in words: {"cpu.model": "EPYC 7763"}."""
+    """Return every fact as text: {"cpu.model": "EPYC 7763"}."""
     return {".".join(path): text_of(value) for path, value in leaves(facts)}

@@ -1,4 +1,4 @@
-"""Outages of PostgreSQL and Redis: one log line when an outage begins, one with its errors and its length when it ends."""
+"""Outages of PostgreSQL and Redis: one log line at the start, one at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import structlog
 from kombu.exceptions import OperationalError as BrokerError
 
 DATABASE_CLASSES: Final = ("08", "53", "57P")
-"""SQLSTATE classes of a server that is unreachable, has no room or no connection left, or is being shut down."""
+"""SQLSTATE classes of a server that is unreachable, full, or shutting down."""
 REDIS_AWAY: Final = (
     BrokerError,
     redis.ConnectionError,
@@ -26,18 +26,16 @@ log = structlog.get_logger()
 
 
 class Outage:
-    """The outage of one dependency, as a process and the processes that it forks see it."""
+    """The outage of one dependency, shared by a process and its forks."""
 
     def __init__(self, dependency: str, sentence: str) -> None:
         self.dependency = dependency
         self.sentence = sentence
-        """For users whose request cannot be answered."""
-        self._shared = mmap.mmap(
-            -1, _STATE.size
-        )  # begin on the monotonic clock (0: none), errors since; shared over fork
+        """The message for users."""
+        self._shared = mmap.mmap(-1, _STATE.size)  # start on the monotonic clock (0: none), number of errors
 
     def note(self, error: BaseException) -> None:
-        """Count an error; the first one of an outage is logged."""
+        """Count an error; log the first one of an outage."""
         began, errors = _STATE.unpack_from(self._shared, 0)
         _STATE.pack_into(self._shared, 0, began or time.monotonic(), errors + 1)
         if not began:
@@ -56,7 +54,7 @@ REDIS: Final = Outage("redis", "Redis does not answer.")
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """Return the outage that an error or one of its causes results from; None if it has another reason."""
+    """Return the outage that caused an error; None for another cause."""
     while error is not None:
         if _is_database_away(error):
             return DATABASE
@@ -67,7 +65,7 @@ def outage_of(error: BaseException | None) -> Outage | None:
 
 
 def note(error: BaseException) -> bool:
-    """Count an error as part of the outage that it results from; False if it has another reason."""
+    """Count an error if an outage caused it; return whether one did."""
     outage = outage_of(error)
     if outage is not None:
         outage.note(error)
@@ -80,9 +78,9 @@ def database_connected(**_: Any) -> None:
 
 
 def release_locks_of_lost_machines(connection: Any, **_: Any) -> None:
-    """Receive Django's signal of a new connection: PostgreSQL notices within 25 s that this machine is unreachable.
+    """Let PostgreSQL detect within 25 s that this machine is unreachable.
 
-    By default it waits for hours, or for minutes if data is on its way, and keeps the row locks of an open transaction meanwhile.
+    By default it waits for hours and keeps the row locks of an open transaction.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -92,7 +90,7 @@ def release_locks_of_lost_machines(connection: Any, **_: Any) -> None:
 
 
 def _is_database_away(error: BaseException) -> bool:
-    """Whether it is an error of psycopg, the cause of Django's own, about a connection or a server."""
+    """Return whether psycopg reports a lost connection or an unavailable server."""
     if isinstance(error, psycopg.InterfaceError):
         return "closed" in str(error)
     if not isinstance(error, psycopg.OperationalError):

@@ -1,6 +1,6 @@
-"""Files of a directory that somebody else's program could write to: read, written and moved as plain files or not at all. Pure.
+"""Plain files in directories that users' programs can write to. Pure.
 
-A link would lead out of the trial, a pipe would hold its reader for ever, and a device is no result.
+A link would lead out of the trial, a pipe would block its reader, and a device is no result: all are refused.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ DIRECTORY_MODE: Final = 0o750
 
 @contextlib.contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """Open a plain file for reading, without following a link and without waiting. Raise NotPlain, or OSError where it is gone."""
+    """Open a plain file without following links or blocking. Raise NotPlain, OSError."""
     with _folder(file) as folder:
-        # Looked at first, because to open a device may already do something; opened without trust in that look.
+        # Checked before, because opening a device may act on it, and again after opening.
         _require_plain(file, os.stat(file.name, dir_fd=folder, follow_symlinks=False))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with os.fdopen(os.open(file.name, flags, dir_fd=folder), "rb") as stream:
@@ -42,7 +42,7 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def private() -> Iterator[None]:
-    """Let this process, and what it starts meanwhile, make files and directories that others of this machine cannot look into."""
+    """Create files and directories that other users of the machine cannot read."""
     before = os.umask(0o777 & ~DIRECTORY_MODE)
     try:
         yield
@@ -51,7 +51,7 @@ def private() -> Iterator[None]:
 
 
 def is_there(file: Path) -> bool:
-    """Return whether there is a plain file; False where there is nothing. Raise NotPlain where there is anything else."""
+    """Return whether a plain file exists. Raise NotPlain for anything else."""
     try:
         with opened(file):
             return True
@@ -60,16 +60,19 @@ def is_there(file: Path) -> bool:
 
 
 def read_text(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file; odd bytes become U+FFFD. Raise NotPlain, also where it is longer, or OSError."""
+    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError.
+
+    Invalid bytes become U+FFFD.
+    """
     with opened(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
-        raise NotPlain(f"{file.name} is longer than the {limit_bytes} bytes that are read of it")
+        raise NotPlain(f"{file.name} is longer than {limit_bytes} bytes")
     return content.decode(errors="replace")
 
 
 def write(file: Path, content: bytes) -> None:
-    """Write a new plain file in the place of whatever is there."""
+    """Write a new plain file, replacing anything of that name."""
     remove(file)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(file, flags, FILE_MODE), "wb") as stream:
@@ -77,17 +80,17 @@ def write(file: Path, content: bytes) -> None:
 
 
 def move(file: Path, target: Path) -> Path:
-    """Move a plain file into the place of whatever is there; return its new place. Raise NotPlain, or OSError where it is gone."""
+    """Move a plain file to ``target``, replacing it. Raise NotPlain, OSError."""
     with opened(file) as stream:
         os.fchmod(stream.fileno(), FILE_MODE)
-        if os.fstat(stream.fileno()).st_uid != os.geteuid():  # of a program that ran as another user: ours from now on
+        if os.fstat(stream.fileno()).st_uid != os.geteuid():  # the program ran as another user
             os.fchown(stream.fileno(), os.geteuid(), os.getegid())
         remove(target)
     return file.rename(target)
 
 
 def remove(file: Path) -> None:
-    """Remove what has this name, and nothing that it leads to."""
+    """Remove a file, directory or link, never the link's target."""
     if file.is_dir() and not file.is_symlink():
         shutil.rmtree(file)
     else:
@@ -95,31 +98,25 @@ def remove(file: Path) -> None:
 
 
 def shorten(file: Path, *, limit_bytes: int) -> None:
-    """Leave of a long text its first and its last lines, and between them a line that says what was left out.
-
-    Raise NotPlain, or OSError where it is gone.
-    """
+    """Keep the first and last lines of a long text. Raise NotPlain, OSError."""
     with opened(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size <= limit_bytes:
             return
         half = limit_bytes // 2
-        head = _whole_lines(stream.read(half))
+        head = stream.read(half)
+        head = head[: head.rfind(b"\n") + 1] or head
         stream.seek(size - half)
         last = stream.read(half)
         tail = last[last.find(b"\n") + 1 :]
     left_out = size - len(head) - len(tail)
-    note = f"[{left_out} bytes are left out here: of this output the first and last {half} bytes are kept]\n"
+    note = f"[{left_out} bytes are left out here: only the first and last {half} bytes of this output are kept]\n"
     write(file, head + (b"" if head.endswith(b"\n") else b"\n") + note.encode() + tail)
-
-
-def _whole_lines(head: bytes) -> bytes:
-    return head[: head.rfind(b"\n") + 1] or head
 
 
 @contextlib.contextmanager
 def _folder(file: Path) -> Iterator[int]:
-    """The directory of a file, which may have been replaced by a link as well."""
+    """Open the directory of a file, which may have been replaced by a link."""
     try:
         folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:

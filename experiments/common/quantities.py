@@ -1,4 +1,4 @@
-"""Quantities with units: what people write (``300 Mbit/s``, ``4 ms``, ``0.1 %``) to SI base values and back. Pure."""
+"""Quantities with units: text (``300 Mbit/s``) to base values and back. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 
 _NUMBER = re.compile(r"^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)$", re.DOTALL)
 _LONGEST: Final = 60
-"""Longest text that can be a quantity; what is longer is refused unread."""
+"""Maximum length of a quantity; longer text is refused unread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A kind of quantity: the units people may write, each with its factor to the base unit."""
+    """A kind of quantity and the factor of each unit to its base unit."""
 
     name: str
     base: str
@@ -25,7 +25,7 @@ class Dimension:
     """Units used for output, largest first."""
 
     def parse(self, text: str | int | float) -> float:
-        """Return the value in the base unit. A bare number is in the base unit. Raise ValueError with a reader's sentence."""
+        """Return the value in the base unit; a bare number has it. Raise ValueError."""
         if not isinstance(text, str):
             # float() first: an int of thousands of digits cannot even be printed.
             text = _printed(text)
@@ -46,16 +46,16 @@ class Dimension:
 
     @property
     def pattern(self) -> str:
-        """What text looks like that ``parse`` reads, as a regular expression for JSON schemas; it may still be out of bounds."""
+        """Return a regular expression of the text that ``parse`` reads, for JSON schemas."""
         units = "|".join(map(re.escape, sorted(filter(None, self.units), key=len, reverse=True)))
         return rf"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{{1,2}})? ?({units})?$"
 
     def factor(self, unit: str) -> Decimal | None:
-        """Return how many base units one ``unit`` is; None for a unit of another kind."""
+        """Return the base units per ``unit``; None for a unit of another kind."""
         return self.units.get(unit, self.units.get(unit.lower()))
 
     def format(self, value: float) -> str:
-        """Return the value in the largest unit that keeps it at or above one, without loss."""
+        """Return the value in the largest unit that keeps it at or above one, exactly."""
         exact = Decimal(repr(value))
         unit = next((u for u in self.shown if abs(exact) >= self.units[u]), self.shown[-1])
         number = (exact / self.units[unit]).normalize()
@@ -63,7 +63,6 @@ class Dimension:
 
     @property
     def example(self) -> str:
-        """A value as people write it."""
         return f"10 {self.shown[0]}"
 
 
@@ -74,82 +73,43 @@ def _printed(number: float) -> str:
         return "an unbounded number"
 
 
-def _decimals(units: dict[str, str]) -> dict[str, Decimal]:
-    return {unit: Decimal(factor) for unit, factor in units.items()}
+def _units(text: str) -> dict[str, Decimal]:
+    """Return unit -> factor of ``unit=factor`` words."""
+    return {unit: Decimal(factor) for unit, _, factor in (word.partition("=") for word in text.split())}
 
 
 BANDWIDTH: Final = Dimension(
     "bandwidth",
     "bit/s",
-    _decimals(
-        {
-            "Gbit/s": "1e9",
-            "Mbit/s": "1e6",
-            "kbit/s": "1e3",
-            "bit/s": "1",
-            "gbit/s": "1e9",
-            "mbit/s": "1e6",
-            "Gb/s": "1e9",
-            "Mb/s": "1e6",
-            "kb/s": "1e3",
-            "Gbps": "1e9",
-            "Mbps": "1e6",
-            "kbps": "1e3",
-            "gbit": "1e9",
-            "mbit": "1e6",
-            "kbit": "1e3",
-            "GB/s": "8e9",
-            "MB/s": "8e6",
-            "kB/s": "8e3",
-        }
+    _units(
+        "Gbit/s=1e9 Mbit/s=1e6 kbit/s=1e3 bit/s=1 gbit/s=1e9 mbit/s=1e6 Gb/s=1e9 Mb/s=1e6 kb/s=1e3 "
+        "Gbps=1e9 Mbps=1e6 kbps=1e3 gbit=1e9 mbit=1e6 kbit=1e3 GB/s=8e9 MB/s=8e6 kB/s=8e3"
     ),
     ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
 )
-DURATION: Final = Dimension(
-    "time",
-    "s",
-    _decimals({"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "ns": "1e-9", "min": "60", "h": "3600"}),
-    ("s", "ms", "us"),
-)
-FRACTION: Final = Dimension("share", "", _decimals({"%": "0.01", "": "1"}), ("%",))
+DURATION: Final = Dimension("time", "s", _units("s=1 ms=1e-3 us=1e-6 µs=1e-6 ns=1e-9 min=60 h=3600"), ("s", "ms", "us"))
+FRACTION: Final = Dimension("share", "", _units("%=0.01 =1"), ("%",))
 SIZE: Final = Dimension(
-    "size",
-    "bytes",
-    _decimals(
-        {
-            "GiB": str(1024**3),
-            "MiB": str(1024**2),
-            "KiB": "1024",
-            "GB": "1e9",
-            "MB": "1e6",
-            "kB": "1e3",
-            "B": "1",
-            "bytes": "1",
-        }
-    ),
-    ("B",),
+    "size", "bytes", _units(f"GiB={1 << 30} MiB={1 << 20} KiB=1024 GB=1e9 MB=1e6 kB=1e3 B=1 bytes=1"), ("B",)
 )
 CLOCK: Final = Dimension(
-    "clock rate",
-    "Hz",
-    _decimals({"GHz": "1e9", "MHz": "1e6", "kHz": "1e3", "Hz": "1", "ghz": "1e9", "mhz": "1e6"}),
-    ("GHz", "MHz", "Hz"),
+    "clock rate", "Hz", _units("GHz=1e9 MHz=1e6 kHz=1e3 Hz=1 ghz=1e9 mhz=1e6"), ("GHz", "MHz", "Hz")
 )
-POWER: Final = Dimension("power", "W", _decimals({"kW": "1e3", "W": "1", "kw": "1e3", "w": "1"}), ("kW", "W"))
+POWER: Final = Dimension("power", "W", _units("kW=1e3 W=1 kw=1e3 w=1"), ("kW", "W"))
 BYTE_RATE: Final = Dimension(
     "rate", "B/s", {"B/s": Decimal(1), **{unit: factor / 8 for unit, factor in BANDWIDTH.units.items()}}, ("B/s",)
 )
-"""Of metrics that count bytes; what people write for a bandwidth is taken as it is meant."""
+"""For metrics in bytes per second; units of bandwidth are converted."""
 DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
 
 
 def common_dimension(units: Iterable[str]) -> Dimension:
-    """Return the kind of quantity that has all of these units. Raise ValueError with a reader's sentence."""
-    wanted = list(dict.fromkeys(units))
-    for unit in wanted:
+    """Return the kind of quantity with all of these units. Raise ValueError."""
+    distinct = list(dict.fromkeys(units))
+    for unit in distinct:
         if all(dimension.factor(unit) is None for dimension in DIMENSIONS):
             raise ValueError(f"unknown unit {unit!r}")
-    shared = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in wanted)), None)
+    shared = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in distinct)), None)
     if shared is None:
-        raise ValueError(f"units of different kinds: {' and '.join(wanted)}")
+        raise ValueError(f"units of different kinds: {' and '.join(distinct)}")
     return shared

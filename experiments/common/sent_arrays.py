@@ -1,4 +1,4 @@
-"""Arrays of numbers as PostgreSQL sends them in binary. Pure."""
+"""Arrays of numbers in PostgreSQL's binary format. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 _HEAD_BYTES: Final = 20
 _ELEMENT_BYTES: Final = 12
 _LENGTH_BYTES: Final = 4
-"""Of an array as ``array_send`` writes it: before its elements, of one, and of what tells its length (float8)."""
+"""Of ``array_send`` of float8: header, one element, and the element's length field."""
 
 
 def numbers_of(sent: bytes, count: int) -> npt.NDArray[np.float64]:
-    """Return the elements of ``count`` arrays of float8, of one length and without NULL, an array a row."""
+    """Return the elements of ``count`` equally long float8 arrays, one per row."""
     elements = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, _HEAD_BYTES:].reshape(count, -1, _ELEMENT_BYTES)
     return np.ascontiguousarray(elements[:, :, _LENGTH_BYTES:]).view(">f8")[:, :, 0].astype(np.float64)

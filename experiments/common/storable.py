@@ -1,4 +1,4 @@
-"""Plain data from outside: only what PostgreSQL, JSON and the reader's screen can hold goes further. Pure."""
+"""Plain data that PostgreSQL, JSON and pages can hold. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from experiments.errors import FieldError
 MAX_DEPTH: Final = 8
 MAX_FIELDS: Final = 300
 MAX_ITEMS: Final = 10_000
-"""Bounds of what is looked at: checks compare the fields of a mapping with each other, and each error looks for its line."""
+"""Limits of the check, whose cost grows with the number of fields."""
 _LARGEST_INTEGER: Final = 2**63 - 1
 
 
 def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
-    """Yield what cannot be stored: text with NUL or half characters, integers beyond 64 bits, deep nesting, odd or too many fields."""
+    """Yield errors of data that cannot be stored.
+
+    These are text with NUL or lone surrogates, integers beyond 64 bits, deep nesting, and too many fields.
+    """
+    most, things = (MAX_FIELDS, "fields") if isinstance(data, Mapping) else (MAX_ITEMS, "items")
     if depth > MAX_DEPTH:
         yield FieldError(path, "nested too deeply")
-    elif isinstance(data, Mapping | list | tuple) and len(data) > (most := _most(data)):
-        yield FieldError(
-            path, f"holds {len(data)} {'fields' if isinstance(data, Mapping) else 'items'}; the most is {most}"
-        )
+    elif isinstance(data, Mapping | list | tuple) and len(data) > most:
+        yield FieldError(path, f"holds {len(data)} {things}; the most is {most}")
     elif isinstance(data, Mapping):
         for name, value in data.items():
             if not isinstance(name, str):
@@ -40,20 +42,13 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
         yield FieldError(path, "is too large a number")
 
 
-def _most(data: Any) -> int:
-    return MAX_FIELDS if isinstance(data, Mapping) else MAX_ITEMS
-
-
 def is_storable_text(text: str) -> bool:
-    """Return whether PostgreSQL takes the text: no NUL, no lone surrogate."""
+    """Return whether PostgreSQL accepts the text: no NUL, no lone surrogate."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def storable(value: Any) -> Any:
-    """Return plain data as PostgreSQL takes it: odd characters become U+FFFD, infinities and NaN become None.
-
-    Programs print what they like.
-    """
+    """Return data for PostgreSQL: odd characters become U+FFFD, NaN becomes None."""
     if isinstance(value, str):
         return value if is_storable_text(value) else "".join("\ufffd" if _is_odd(c) else c for c in value)
     if isinstance(value, Mapping):

@@ -6,7 +6,6 @@ from experiments.models.cluster import Cluster, Lease
 from experiments.models.cluster_check import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.deleted import Deleted, DeletedRows
-from experiments.models.disturbed import DISTURBANCES
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.heartbeat import Heartbeat, LastSeen
@@ -24,62 +23,19 @@ from experiments.models.people.view import ExpectedChange, SavedView
 from experiments.models.prediction import Prediction
 from experiments.models.program import Program
 from experiments.models.report import Report, ReportVersion
-from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
+from experiments.models.states import (
+    ACTIVE,
+    DISTURBANCES,
+    FAILED,
+    UNFINISHED,
+    Hold,
+    Kind,
+    Priority,
+    State,
+    Status,
+    Tone,
+)
 from experiments.models.summary import DesignSize, HistoryPart, Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.usage import Usage
 from experiments.models.version import ExperimentVersion
-
-__all__ = [
-    "ACTIVE",
-    "DISTURBANCES",
-    "FAILED",
-    "UNFINISHED",
-    "ApiToken",
-    "Artifact",
-    "BackgroundTask",
-    "Cluster",
-    "ClusterTest",
-    "Configuration",
-    "Deleted",
-    "DeletedRows",
-    "Delivery",
-    "DesignSize",
-    "Environment",
-    "Event",
-    "ExpectedChange",
-    "Experiment",
-    "ExperimentVersion",
-    "Heartbeat",
-    "HistoryPart",
-    "Hold",
-    "IdempotencyKey",
-    "Installation",
-    "Invitation",
-    "Kind",
-    "LastSeen",
-    "Lease",
-    "Measurement",
-    "Membership",
-    "Network",
-    "NoticeChoices",
-    "Prediction",
-    "Preferences",
-    "Priority",
-    "Program",
-    "Project",
-    "Report",
-    "ReportVersion",
-    "SavedView",
-    "ShareLink",
-    "State",
-    "Status",
-    "Summary",
-    "Tone",
-    "Trial",
-    "TrialResult",
-    "TrialValues",
-    "Usage",
-    "ValueNames",
-    "Webhook",
-]

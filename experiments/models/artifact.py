@@ -1,4 +1,4 @@
-"""Artifacts: the files of a trial, kept in the store with size and hash."""
+"""Artifacts: the stored files of trials, with size and hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.store.digest import hash_of
 
 
 class Artifact(models.Model):
-    """One file of a trial. ``path`` is where the store has it; ``removed_at`` tells that retention took the file."""
+    """One file of a trial, at ``path`` in the store; retention sets ``removed_at``."""
 
     class Kind(models.TextChoices):
         STDOUT = "stdout", "Standard output"
@@ -47,33 +47,33 @@ class Artifact(models.Model):
 
     @property
     def file(self) -> Path:
-        """Where the file lies as its trial wrote it, on the machine of its worker. Others ask the store (`intact`, `kept`)."""
+        """Return the path in the worker's directory. Other code uses `intact` or `kept`."""
         return Path(settings.VAR) / self.path
 
     @property
     def kept(self) -> store.Kept:
-        """What the store needs to know of the file."""
+        """Return the path, size, hash and name that the store needs."""
         return store.Kept(self.path, self.size_bytes, self.sha256, self.name)
 
     @contextmanager
     def intact(self) -> Iterator[Path]:
-        """Hold the file as one of this machine for as long as the block lasts, once its content is known to be what the trial left.
+        """Provide the verified file as a local path for the block.
 
-        Raise Tampered where it is not, NotPlain where no plain file lies there, OSError where it is gone, StoreAway among them.
+        Raise Tampered, NotPlain, or OSError (StoreAway included).
         """
         with store.current().held(self.kept) as file:
             yield file
 
     def content(self) -> bytes:
-        """Return all that is in the file. Raise what ``intact`` raises."""
+        """Return the bytes of the file. Raise as ``intact`` does."""
         with self.intact() as file:
             return file.read_bytes()
 
     @classmethod
     def describe(cls, trial_id: int, kind: str, file: Path, *, name: str = "") -> Artifact:
-        """Return an unsaved row for an existing file below the storage directory. Raise NotPlain for anything but a plain one.
+        """Return an unsaved row for a plain file in the storage directory. Raise NotPlain.
 
-        ``name``: with the subdirectory in which its program wrote it.
+        ``name`` includes the subdirectory in which the program wrote it.
         """
         digest, size_bytes = hash_of(file)
         return cls(

@@ -1,4 +1,4 @@
-"""Work that a worker does for a person in the background: tables to export, changes of many trials, replays."""
+"""Background tasks of users: exports, changes of many trials, replays."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from experiments.errors import TooMuchAtOnce
 from experiments.models.experiment import Experiment
 from experiments.models.people.project import Project
 
-AT_ONCE: Final = 2
-"""Tasks of one kind that a person may have waiting or running."""
-KEPT: Final = 10
-"""Ended tasks of one kind that are kept for a person, files included; older ones go."""
-SILENT: Final = datetime.timedelta(minutes=2)
-"""A running task that tells nothing for so long has nobody who works on it."""
+MAX_UNFINISHED: Final = 2
+"""Maximum unfinished tasks of one kind per user."""
+MAX_ENDED: Final = 10
+"""Ended tasks of one kind that a user keeps, with files."""
+WORKER_TIMEOUT: Final = datetime.timedelta(minutes=2)
+"""Time without progress after which a task's worker is considered dead."""
 _MOST_ATTEMPTS: Final = 3
 
 
 class BackgroundTask(models.Model):
-    """What was asked for, how far it is, and what came of it. It waits for a worker, runs, and is done or failed."""
+    """A task with its arguments, progress and result."""
 
     class Kind(models.TextChoices):
         EXPORT = "export", "Export"
@@ -86,26 +86,30 @@ class BackgroundTask(models.Model):
         within: int | None = None,
         experiment: Experiment | None = None,
     ) -> BackgroundTask:
-        """Note that something is wanted; return the task, or the one that waits or runs for the same already.
+        """Return a new task, or the unfinished one with the same arguments.
 
-        ``within``: key of the only project that who asks may look into. Raise TooMuchAtOnce.
+        ``within`` is the key of the only project that the requester may read. Raise TooMuchAtOnce.
         """
         same = {"kind": kind, "arguments": dict(arguments), "within_id": within, "experiment": experiment}
         with transaction.atomic():
-            # One asks after the other, or both would find a place.
+            # The lock serialises concurrent requests of the user.
             get_user_model().objects.select_for_update(no_key=True).get(pk=owner.pk)
             unfinished = cls.objects.filter(owner=owner.pk, kind=kind, ended_at=None)
-            if (asked := unfinished.filter(**same).first()) is not None:
-                return asked
-            if unfinished.count() >= AT_ONCE:
-                raise TooMuchAtOnce(f"{AT_ONCE} of these wait or run for you already. Ask again when one has ended.")
-            for old in cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[KEPT - 1 :]:
+            if (task := unfinished.filter(**same).first()) is not None:
+                return task
+            if unfinished.count() >= MAX_UNFINISHED:
+                raise TooMuchAtOnce(
+                    f"You already have {MAX_UNFINISHED} unfinished tasks of this kind. Try again when one has ended."
+                )
+            for old in (
+                cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[MAX_ENDED - 1 :]
+            ):
                 old.forget()
             return cls.objects.create(owner_id=owner.pk, title=title[:200], total=total, **same)
 
     @classmethod
     def claim_next(cls) -> BackgroundTask | None:
-        """Take on the task that waits longest, those of one experiment one after another; None when there is none."""
+        """Claim the oldest waiting task, one per experiment at a time; None if none waits."""
         busy = cls.objects.filter(state=cls.State.RUNNING).exclude(experiment=None).values("experiment")
         for waiting in cls.objects.filter(state=cls.State.WAITING).exclude(experiment__in=busy).order_by("asked_at"):
             mine = cls.objects.filter(pk=waiting.pk, state=cls.State.WAITING)
@@ -116,35 +120,35 @@ class BackgroundTask(models.Model):
 
     @classmethod
     def wake_silent(cls) -> None:
-        """Let tasks wait again whose worker is gone; give up those that took several along."""
-        silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - SILENT)
-        given_up = "Nobody could finish this: whoever worked on it was ended, several times."
+        """Queue tasks of dead workers again; fail those that several workers did not end."""
+        silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - WORKER_TIMEOUT)
+        given_up = f"Failed after {_MOST_ATTEMPTS} attempts: the worker process died each time."
         silent.filter(attempt__gte=_MOST_ATTEMPTS).update(state=cls.State.FAILED, ended_at=Now(), message=given_up)
         silent.update(state=cls.State.WAITING)
 
     def tell(self, done: int) -> bool:
-        """Show how far it is; return whether it is still wanted of this worker."""
+        """Store the progress; return whether the task still belongs to this worker."""
         return bool(self._mine().update(done=done, told_at=Now()))
 
     def end(self, message: str = "", **arguments: Any) -> bool:
-        """Note that it is done; return False where nobody waits for it any more."""
-        kept = {**self.arguments, **arguments}
-        done = self._mine().update(state=self.State.DONE, ended_at=Now(), message=message, arguments=kept)
+        """Mark the task done; return False if it no longer belongs to this worker."""
+        stored = {**self.arguments, **arguments}
+        done = self._mine().update(state=self.State.DONE, ended_at=Now(), message=message, arguments=stored)
         return bool(done)
 
     def fail(self, message: str) -> None:
-        """Note why it could not be done."""
+        """Mark the task failed."""
         self._mine().update(state=self.State.FAILED, ended_at=Now(), message=message)
 
     def forget(self) -> None:
-        """Delete it with its file; whoever works on it finds out and stops."""
-        file = self.file  # whose name has the key that is gone afterwards
+        """Delete the task and its file; its worker then stops."""
+        file = self.file  # its name contains the key, which is gone afterwards
         self.delete()
         transaction.on_commit(lambda: file.unlink(missing_ok=True))
 
     @property
     def file(self) -> Path:
-        """Where an export lies when it is done."""
+        """Return the path of a finished export."""
         return Path(settings.VAR) / "exports" / f"{self.pk}.{self.arguments.get('form', 'none')}"
 
     @property

@@ -1,4 +1,4 @@
-"""Clusters: where trials run, and the lease that keeps them exclusive."""
+"""Clusters, and the leases that keep their hosts exclusive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.specification import ExperimentSpec
 
 
 class Cluster(models.Model):
-    """A place that can run trials. ``settings`` are for its launcher, ``facts`` (clock, cores, price, watts) for its readers."""
+    """A cluster that runs trials; ``settings`` for its launcher, ``facts`` for users."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=120)
@@ -35,123 +35,120 @@ class Cluster(models.Model):
         return self.name
 
     def describe(self, facts: Mapping[str, Any]) -> None:
-        """Replace what is stated about this cluster (experiments.cluster_kinds.facts); results are held against it from now on."""
+        """Replace the stated facts (experiments.cluster_kinds.facts)."""
         self.facts = dict(facts)
         self.save(update_fields=["facts"])
 
     def clean(self) -> None:
-        """Refuse settings that the kind does not take: whoever saves a form or the administration's hears of it at once."""
+        """Refuse settings that the kind does not accept."""
         if self.kind in dict(cluster_kinds.choices()) and (errors := self.settings_errors):
             raise ValidationError({"settings": [f"{error.path or 'settings'}: {error.message}" for error in errors]})
 
     def set_up(self, *, name: str, settings: Mapping[str, Any], enabled: bool) -> None:
-        """Replace name, settings and whether it takes experiments; the settings are those that its kind's form gave."""
         self.name, self.settings, self.enabled = name, dict(settings), enabled
         self.save(update_fields=["name", "settings", "enabled"])
 
     def switch(self, *, on: bool) -> None:
-        """Let it take experiments, or no new ones: its queue waits then, and what runs is left to end."""
+        """Enable or disable the cluster; running trials end, its queue waits."""
         self.enabled = on
         self.save(update_fields=["enabled"])
 
     @property
     def may_be_removed(self) -> bool:
-        """Whether nothing that was measured or waits names it, and nothing would make it again at the next start."""
+        """Return whether no trial names it and no start of the server recreates it."""
         return not (
             self.elsewhere or self.traits.exists_everywhere or self.experiments.exists() or self.trials.exists()
         )
 
     def remove(self) -> None:
-        """Forget it with its test. Raise ClusterInUse where trials name it: they keep saying where they ran."""
+        """Delete it with its test. Raise ClusterInUse if trials name it."""
         try:
             if not self.may_be_removed:
-                raise ClusterInUse(
-                    f"{self.name} cannot be removed: trials name it, or it is one that every machine has."
-                )
+                raise ClusterInUse(f"{self.name} cannot be removed: it has trials, or exists on every machine.")
             with transaction.atomic():
                 self.delete()
-        except models.ProtectedError:  # a trial was queued a moment ago
-            raise ClusterInUse(f"{self.name} cannot be removed: trials name it.") from None
+        except models.ProtectedError:  # a trial was queued in the meantime
+            raise ClusterInUse(f"{self.name} cannot be removed: it has trials.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:
-        """What of the settings its kind does not take; trials would fail by it."""
+        """Return the errors of its settings."""
         return [] if self.elsewhere else self.traits.errors_in(self.settings)
 
     @property
     def traits(self) -> ClusterKind:
-        """What holds for all clusters of this kind."""
+        """Return the properties of its kind."""
         return cluster_kinds.get(self.kind)
 
     @property
     def most_hosts(self) -> int | None:
-        """How many hosts a trial here can have; None where only the scheduler knows."""
+        """Return the maximum hosts of a trial; None if only the scheduler knows."""
         return self.facts.get("hosts") if self.elsewhere else self.traits.most_hosts(self)
 
     @property
     def hosts_to_suggest(self) -> int | None:
-        """How many hosts a suggestion may ask for; None where nothing is known. May query."""
+        """Return the maximum hosts of a suggestion; None if unknown. May query."""
         return self.facts.get("hosts") if self.elsewhere else self.traits.hosts_to_suggest(self)
 
     @property
     def cores_to_suggest(self) -> int | None:
-        """How many ranks of one host a suggestion may ask for; None where nothing is known. May query."""
+        """Return the maximum ranks per host of a suggestion; None if unknown. May query."""
         return self.traits.cores_to_suggest(self)
 
     def told(self, condition: str, default: Any = None) -> Any:
-        """Return what the latest trial here that knows this condition was told."""
+        """Return a condition recorded by the latest trial here that has it."""
         trials = self.trials.filter(conditions__has_key=condition).order_by("-pk")
         conditions = trials.values_list("conditions", flat=True).first()
         return default if conditions is None else conditions[condition]
 
     def fill_in(self, facts: Mapping[str, Any]) -> None:
-        """Keep what was found on the hosts; what somebody stated, or an earlier test found, stays."""
+        """Add facts found on the hosts; stated and earlier facts stay."""
         with transaction.atomic():
-            held = type(self).objects.select_for_update().get(pk=self.pk)
-            held.facts = {**facts, **held.facts}
-            held.save(update_fields=["facts"])
-        self.facts = held.facts
+            locked = type(self).objects.select_for_update().get(pk=self.pk)
+            locked.facts = {**facts, **locked.facts}
+            locked.save(update_fields=["facts"])
+        self.facts = locked.facts
 
     @classmethod
     def require(cls, slug: str) -> Cluster:
-        """Return the cluster called ``slug``. Raise InvalidSpec at ``cluster`` when it is unknown or switched off."""
+        """Return the enabled cluster ``slug``. Raise InvalidSpec at ``cluster``."""
         usable = cls.objects.filter(enabled=True, elsewhere=False)
         cluster = usable.filter(slug=slug).first()
         if cluster is None:
-            known = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
-            message = f"the cluster {slug!r} is unknown or switched off; known: {known}"
+            slugs = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
+            message = f"the cluster {slug!r} is unknown or switched off; known: {slugs}"
             raise InvalidSpec([FieldError("cluster", message)])
         return cluster
 
     def require_settings(self) -> None:
-        """Raise InvalidSpec at ``cluster`` when no trial can start here as it is set up."""
+        """Raise InvalidSpec at ``cluster`` if its settings are wrong."""
         if errors := self.settings_errors:
-            wrong = "; ".join(f"{error.path or 'settings'} {error.message}" for error in errors)
-            raise InvalidSpec([FieldError("cluster", f"the settings of {self.name} are wrong: {wrong}")])
+            errors_text = "; ".join(f"{error.path or 'settings'} {error.message}" for error in errors)
+            raise InvalidSpec([FieldError("cluster", f"the settings of {self.name} are wrong: {errors_text}")])
 
-    def require_hosts(self, wanted: int, field: str) -> None:
-        """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""
-        if self.most_hosts is not None and wanted > self.most_hosts:
+    def require_hosts(self, hosts: int, field: str) -> None:
+        """Raise InvalidSpec at ``field`` for more hosts than a trial can have."""
+        if self.most_hosts is not None and hosts > self.most_hosts:
             has = plural(self.most_hosts, "host")
-            raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
+            raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {hosts}")])
 
     def require_ranks(self, hosts: int, ranks: int, field: str) -> None:
-        """Raise InvalidSpec at ``field`` when no trial here may have so many ranks on so many hosts."""
+        """Raise InvalidSpec at ``field`` for more ranks than a trial may have."""
         if ranks <= hosts * LEAST_RANKS and not self.traits.on_this_machine:
-            return  # spares the question for the cores
+            return  # without asking for the cores
         if ranks > (most := self.traits.most_ranks(self, hosts)):
             words = f"on {plural(hosts, 'host')} of {self.name} a trial may have {plural(most, 'rank')}, not {grouped(ranks)}"
             raise InvalidSpec([FieldError(field, words)])
 
     def require_time(self, time_limit_s: float) -> None:
-        """Raise InvalidSpec at ``time_limit_s`` when no trial may hold the hosts for so long."""
+        """Raise InvalidSpec at ``time_limit_s`` for a limit above the maximum."""
         most_s = settings.MAX_TRIAL_HOURS * 3600
         if time_limit_s > most_s:
             words = f"a trial here may hold the hosts for {duration(most_s)}, not {duration(time_limit_s)}"
             raise InvalidSpec([FieldError("time_limit_s", words)])
 
     def require_link(self, spec: ExperimentSpec) -> None:
-        """Raise InvalidSpec at every setting of the link that cannot be made here, and at twins that need another one."""
+        """Raise InvalidSpec at each link setting, or ideal network, that it cannot make."""
         refused = cluster_kinds.refused_settings(self.traits, spec.link, spec.sweep)
         if spec.ideal and (reason := cluster_kinds.refused_twins(self.traits)):
             refused["ideal"] = reason
@@ -159,26 +156,23 @@ class Cluster(models.Model):
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
 
     def require_allocation(self, spec: ExperimentSpec) -> None:
-        """Raise InvalidSpec at ``allocation`` where nobody allots hosts."""
+        """Raise InvalidSpec at ``allocation`` without a scheduler."""
         if spec.allocation != "cluster" and not self.traits.allots:
-            words = f"no scheduler allots the hosts of {self.name}: they are there as long as trials want them"
+            words = f"no scheduler allots the hosts of {self.name}: they are always available"
             raise InvalidSpec([FieldError("allocation", words)])
 
     def shares_jobs(self, spec: ExperimentSpec) -> bool:
-        """Return whether all trials of an experiment run in one job of a scheduler here."""
-        asked = self.settings.get("allocation") if spec.allocation == "cluster" else spec.allocation
-        return self.traits.allots and asked == "per experiment"
+        """Return whether all trials of an experiment share one job of the scheduler."""
+        allocation = self.settings.get("allocation") if spec.allocation == "cluster" else spec.allocation
+        return self.traits.allots and allocation == "per experiment"
 
     def resources(self) -> list[str]:
-        """Return what a trial here must have for itself.
-
-        Sorted: two trials that take some of the same wait for each other, never in a circle.
-        """
+        """Return the resources that a trial needs exclusively, sorted against deadlocks."""
         return sorted(self.traits.resources(self))
 
 
 class Lease(models.Model):
-    """One resource held by one running trial, or by one test of a cluster. The unique key is the mutual exclusion."""
+    """One resource held by one running trial or cluster test, unique per resource."""
 
     resource = models.CharField(max_length=255, unique=True)
     trial = models.ForeignKey(

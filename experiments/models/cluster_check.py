@@ -1,4 +1,4 @@
-"""Tests of clusters: whether trials could run on the hosts as they are set up. The last one of each cluster is kept."""
+"""Cluster tests: checks that trials can run on the hosts. One row per cluster."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from experiments.common.storable import storable
 from experiments.models.cluster import Cluster, Lease
 
 LONGEST: Final = datetime.timedelta(minutes=15)
-"""A test without an end after so long has nobody who works on it."""
+"""Time limit after which a test's worker is considered dead."""
 OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
-"""What a step can be found to be."""
+"""States of a step."""
 
 Step = Mapping[str, Any]
 """``name``, ``state``, ``value`` (a few words), ``seen`` and ``remedy`` (sentences), ``commands`` (to copy)."""
 
 
 class ClusterTest(models.Model):
-    """The last test of a cluster. It waits for a worker, runs, and is over."""
+    """The last test of a cluster."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="test")
     asked_at = models.DateTimeField()
@@ -40,32 +40,25 @@ class ClusterTest(models.Model):
 
     @classmethod
     def ask(cls, cluster: Cluster) -> bool:
-        """Note that a test is wanted, in the place of the last one; return False while one waits or runs."""
+        """Request a test in place of the last one; return False if one is unfinished."""
         with transaction.atomic():
             Cluster.objects.select_for_update().get(pk=cluster.pk)
-            kept = cls.objects.filter(cluster=cluster).first()
-            if kept is not None and not kept.is_over:
+            last = cls.objects.filter(cluster=cluster).first()
+            if last is not None and not last.is_over:
                 return False
-            fresh: dict[str, Any] = {
-                "begun_at": None,
-                "ended_at": None,
-                "worker": "",
-                "trying": "",
-                "steps": [],
-                "of_settings": "",
-            }
-            cls.objects.update_or_create(cluster=cluster, defaults={"asked_at": Now(), **fresh})
+            cls.objects.filter(cluster=cluster).delete()
+            cls.objects.create(cluster=cluster, asked_at=Now())
         return True
 
     @classmethod
     def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
-        """Take the test that is asked for on; None when there is none. It has no hosts yet: see ``take_hosts``."""
+        """Claim the requested test, without hosts yet (``take_hosts``), or return None."""
         mine = cls.objects.filter(cluster=cluster, begun_at=None, ended_at=None)
-        told = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
-        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**told) else None
+        fields = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
+        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**fields) else None
 
     def take_hosts(self) -> bool:
-        """Take what a trial would, so that neither disturbs the other; False where one has them."""
+        """Take the hosts as a trial does; return False if they are in use."""
         try:
             with transaction.atomic():
                 Lease.objects.bulk_create(Lease(resource=resource, test=self) for resource in self.cluster.resources())
@@ -74,18 +67,18 @@ class ClusterTest(models.Model):
         return True
 
     def tell(self, trying: str, steps: Sequence[Step]) -> None:
-        """Show how far it is."""
+        """Store the progress."""
         self._mine().update(trying=trying[:200], steps=storable(list(steps)))
 
     def end(self, steps: Sequence[Step]) -> None:
-        """Keep what was found and give the hosts back."""
+        """Store the results and release the hosts."""
         with transaction.atomic():
             self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps)))
             self.leases.all().delete()
         self.refresh_from_db()
 
     def give_up(self, reason: str) -> None:
-        """End a test that nobody works on any more."""
+        """End a test whose worker is gone."""
         step = {"name": "Test", "state": PROBLEM, "value": "Not ended", "seen": reason, "remedy": "Test again."}
         self.end([*self.steps, {**step, "commands": []}])
 
@@ -95,17 +88,17 @@ class ClusterTest(models.Model):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it should have ended long ago, by the database's clock."""
+        """Return whether its time limit has passed, by the database's clock."""
         return type(self).objects.filter(pk=self.pk, ended_at=None, asked_at__lt=Now() - LONGEST).exists()
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the settings have changed since."""
+        """Return whether the settings have changed since."""
         return bool(self.of_settings) and self.of_settings != digest_of(self.cluster)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Steps by what they were found to be, those that there are."""
+        """Return the number of steps by state, without zeros."""
         states = [step["state"] for step in self.steps]
         return {state: states.count(state) for state in (OK, WARNING, PROBLEM, SKIPPED) if state in states}
 
@@ -114,5 +107,5 @@ class ClusterTest(models.Model):
 
 
 def digest_of(cluster: Cluster) -> str:
-    """SHA-256 (hex) of what a test rests on."""
+    """Return the SHA-256 (hex) of the tested settings."""
     return hashlib.sha256(json.dumps([cluster.kind, cluster.settings], sort_keys=True).encode()).hexdigest()

@@ -10,7 +10,7 @@ from experiments.models.experiment import Experiment
 
 
 class Configuration(models.Model):
-    """One point of an experiment's sweep. ``parameters`` hold every value in base units; ``hash`` identifies them across experiments."""
+    """One point of a sweep, in base units; ``hash`` is equal across experiments."""
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="configurations")
     hash = models.CharField(max_length=64, db_index=True)

@@ -1,4 +1,4 @@
-"""Experiments that were deleted and can still be brought back: who had them, and their rows as they were."""
+"""Deleted experiments in the trash, with their rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.models.people.project import Project
 
 
 class Deleted(models.Model):
-    """A deleted experiment. ``trials`` are the numbers of its trials, whose files stay where they are until it is forgotten."""
+    """A deleted experiment; ``trials`` are the keys of its trials, whose files remain."""
 
     uid = models.UUIDField(unique=True)
     slug = models.SlugField(max_length=100, unique=True)
@@ -37,12 +37,12 @@ class Deleted(models.Model):
 
     @property
     def until(self) -> datetime | None:
-        """When it is forgotten; None where deleted experiments are kept for ever."""
+        """Return when it is removed permanently; None if never."""
         return self.at + timedelta(days=settings.DELETED_DAYS) if settings.DELETED_DAYS else None
 
 
 class DeletedRows(models.Model):
-    """Rows of one table that a deleted experiment had: a compressed piece of what `COPY ... TO STDOUT` gave, in the order of the keys."""
+    """A compressed piece of `COPY ... TO STDOUT` of one table, in key order."""
 
     experiment = models.ForeignKey(Deleted, on_delete=models.CASCADE, related_name="rows")
     table = models.CharField(max_length=63)

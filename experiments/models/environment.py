@@ -1,4 +1,4 @@
-"""Environments: on what a trial ran. Stored once per distinct content."""
+"""Environments: hardware and software of trials, stored once per distinct content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import models
 
 
 class Environment(models.Model):
-    """A snapshot of kernel, processor, network devices, MPI and program; shared by all trials that met the same."""
+    """Kernel, processor, network devices, MPI and program, shared by trials."""
 
     hash = models.CharField(max_length=64, unique=True)
     facts: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField()
@@ -21,6 +21,6 @@ class Environment(models.Model):
 
     @classmethod
     def store(cls, facts: dict[str, Any]) -> Environment:
-        """Return the row for ``facts``, made if it is new."""
+        """Return the row for ``facts``, created if new."""
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
         return cls.objects.get_or_create(hash=digest, defaults={"facts": facts})[0]

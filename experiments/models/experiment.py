@@ -1,10 +1,11 @@
-"""Experiments: a versioned specification and the trials that answer it."""
+"""Experiments: a versioned specification and its trials."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -22,19 +23,19 @@ from experiments.models.cluster import Cluster
 from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
-from experiments.models.people.project import DEFAULT_PROJECT, Project
+from experiments.models.people.project import DEFAULT_PROJECT, OfProject, Project
 from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.specification import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
-"""Words that have another meaning in the address of a page."""
+"""Slugs that are paths of other pages."""
 LONGEST_TAG: Final = 40
-"""As the specification has it."""
+"""The specification's limit."""
 MOST_IDENTICAL: Final = 3
 """Failures in succession with the same message that put the remaining trials on hold."""
 _SLUG_ATTEMPTS: Final = 20
 _LONGEST_SLUG: Final = 90
-"""Without the number of what is taken."""
+"""Without the number of a slug that is taken."""
 
 
 def specification_hash(spec: ExperimentSpec) -> str:
@@ -43,10 +44,9 @@ def specification_hash(spec: ExperimentSpec) -> str:
 
 
 def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
-    """Return the cluster that a specification asks for, which expands to ``plan``.
+    """Return the cluster of a specification that expands to ``plan``.
 
-    Raise InvalidSpec at its field when the cluster is unknown, switched off, set up wrong, has too few hosts, may not run so
-    many ranks or for so long, or cannot make the link.
+    Raise InvalidSpec if it is unknown, disabled or misconfigured, or cannot provide the hosts, ranks, time or link.
     """
     cluster = Cluster.require(spec.cluster)
     cluster.require_settings()
@@ -58,8 +58,8 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     return cluster
 
 
-class Experiment(models.Model):
-    """What is asked. ``specification`` is the current version; earlier ones are in ``versions``."""
+class Experiment(OfProject, models.Model):
+    """An experiment; ``specification`` is current, earlier ones are in ``versions``."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="experiments")
     slug = models.SlugField(max_length=100, unique=True)
@@ -97,22 +97,18 @@ class Experiment(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("experiment", args=[self.slug])
 
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}
-
     @property
     def spec(self) -> ExperimentSpec:
-        """The current version as a checked specification. Published experiments have none."""
+        """Return the checked current specification. Published experiments have none."""
         return restore(self.specification)
 
     @classmethod
     def submit(
         cls, spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None
     ) -> Experiment:
-        """Store a checked specification with all its configurations and queued trials, in one transaction.
+        """Store a specification with its configurations and queued trials.
 
-        ``slug`` is a wish: it is made fit for an address, and numbered when it is taken in the project.
-        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
+        ``slug`` is normalised, and numbered if taken. One transaction. Raise InvalidSpec.
         """
         spec = design.pinned(spec)
         plan = design.expand(spec)
@@ -129,16 +125,18 @@ class Experiment(models.Model):
         )
         with transaction.atomic():
             experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")
-            experiment.versions.create(
-                number=1, specification=experiment.specification, hash=experiment.specification_hash, author=owner
-            )
+            experiment._store_version(owner)
             experiment.add_design(plan)
         return experiment
 
-    def _save_under_free_slug(self, wanted: str) -> None:
-        """Insert the row; when somebody else took the slug in the meantime, with the next one."""
+    def _store_version(self, author: Any) -> None:
+        current = {"specification": self.specification, "hash": self.specification_hash}
+        self.versions.create(number=self.version, author=author, **current)
+
+    def _save_under_free_slug(self, slug: str) -> None:
+        """Insert the row; retry with the next slug if another user took it."""
         for attempt in range(1, _SLUG_ATTEMPTS + 1):
-            self.slug = free_slug(wanted, self.project)
+            self.slug = free_slug(slug, self.project)
             try:
                 with transaction.atomic():
                     self.save(force_insert=True)
@@ -148,18 +146,17 @@ class Experiment(models.Model):
                     raise
 
     def revise(self, spec: ExperimentSpec, *, author: Any = None) -> int:
-        """Make ``spec`` the current version and queue what it asks for beyond what was run; return how many trials that is.
+        """Make ``spec`` the current version and queue its new trials; return their count.
 
-        Nothing that was measured is lost: points that are no longer asked for stay, out of the design; when the cluster
-        or the capture changes, earlier trials stay as superseded attempts. Waiting trials make room for the new order.
-        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
+        Results stay: removed points leave the design, and a changed cluster or capture supersedes earlier trials. Waiting trials are
+        replaced in the new order. Raise InvalidSpec.
         """
         self.require_editable()
         spec = design.pinned(spec)
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
-            # No key: workers that end trials meanwhile store events, which refer to this row.
+            # No key: workers store events, which refer to this row.
             locked = type(self).objects.select_for_update(no_key=True).get(pk=self.pk)
             old = locked.spec
             if specification_hash(spec) == locked.specification_hash:
@@ -169,39 +166,37 @@ class Experiment(models.Model):
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
             self.hold = Hold.NONE
             self.save()
-            self.versions.create(
-                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
-            )
-            further = self._waiting_beyond(old.repetitions)
+            self._store_version(author)
+            extra_repetitions = self._waiting_beyond(old.repetitions)
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
-            queued = self.add_design(plan) + self.queue_further(further)
+            queued = self.add_design(plan) + self.queue_repetitions(extra_repetitions)
             if not queued:
                 self.note_end()
             return queued
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
-        """By hash of the configuration: waiting repetitions that were asked for beyond those of the specification."""
+        """Return waiting further repetitions by configuration hash."""
         waiting = self.trials.filter(state=State.QUEUED, kind=Kind.MEASURED, repetition__gt=repetitions)
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
-    def queue_further(self, repetitions: Mapping[str, int]) -> int:
-        """Queue so many repetitions more, by hash of the configuration, of those in the design; return how many that is.
+    def queue_repetitions(self, repetitions: Mapping[str, int]) -> int:
+        """Queue further repetitions by configuration hash; return the count.
 
-        Raise InvalidSpec when the cluster has too few hosts.
+        Raise InvalidSpec if the cluster has too few hosts.
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
-        known = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
-        for configuration in known:
+        configurations = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
+        for configuration in configurations:
             if self.cluster is not None:
                 self.cluster.require_hosts(configuration.hosts, "hosts")
         queued = 0
         for number in range(1, max(repetitions.values(), default=0) + 1):
-            # In rounds that alternate their direction: what is compared runs under the same conditions.
-            for configuration in known if number % 2 else reversed(known):
+            # Rounds alternate their direction: compared configurations run under the same conditions.
+            for configuration in configurations if number % 2 else reversed(configurations):
                 if number > repetitions[configuration.hash]:
                     continue
                 queued += 1
@@ -216,21 +211,21 @@ class Experiment(models.Model):
         return queued
 
     def add_repetitions(self, count: int, *, author: Any = None) -> int:
-        """Ask for ``count`` more repetitions of every configuration, as a new version; return how many trials were queued."""
+        """Add ``count`` repetitions of every configuration; return the queued trials."""
         with transaction.atomic():
             self.wait_for_others()
-            changed = {**self.specification, "repetitions": self.spec.repetitions + count}
-            return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
+            specification = {**self.specification, "repetitions": self.spec.repetitions + count}
+            return self.revise(parse(specification, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
-        """Begin a change, inside a transaction: others of this experiment wait until it is committed, and it starts from theirs."""
-        # No key: workers store new attempts meanwhile, which refer to this row.
+        """Lock and reload the row inside a transaction."""
+        # No key: workers store new attempts, which refer to this row.
         self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
 
     def rerun_failed(self) -> int:
-        """Queue a new attempt for every trial of the design that ended without a result; return how many there were.
+        """Queue a new attempt of every trial without a result; return the count.
 
-        Raise StaleTrial when somebody else started one of them again in the meantime.
+        Raise StaleTrial if another user did so in the meantime.
         """
         self.require_editable()
         with transaction.atomic():
@@ -241,14 +236,14 @@ class Experiment(models.Model):
             return queued
 
     def prioritise(self, priority: Priority) -> None:
-        """Let the waiting trials start before or after those of other experiments of the project."""
         self.require_editable()
         type(self).objects.filter(pk=self.pk).update(priority=priority)
         self.priority = priority
 
     def hold_remaining(self, trial: Any) -> None:
-        """Keep the waiting trials from starting after ``trial`` has failed, if all of them are likely to fail for the same reason: no trial
-        of its program has ever finished, or the last ones failed with the same message. Part of the caller's transaction.
+        """Hold the waiting trials after a failure that is likely to repeat.
+
+        That is: no trial of the program has finished, or the last ones failed with one message. Part of the caller's transaction.
         """
         if not self.trials.filter(state=State.QUEUED).exists():
             return
@@ -256,17 +251,17 @@ class Experiment(models.Model):
             type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
 
     def _runs_new_program(self, trial: Any) -> bool:
-        """Return whether a trial runs a program of the user of which no trial has finished."""
+        """Return whether a trial runs a user's program of which no trial has finished."""
         parameters = trial.configuration.parameters
-        known = workloads.find(self.workload, parameters)
-        if known is None or not known.brought:
+        workload = workloads.find(self.workload, parameters)
+        if workload is None or not workload.brought:
             return False
-        same = {f"configuration__parameters__{name}": parameters.get(name) for name in known.brought}
+        same = {f"configuration__parameters__{name}": parameters.get(name) for name in workload.brought}
         finished = type(trial).objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
         return not finished.exists()
 
     def _fails_repeatedly(self) -> bool:
-        """Return whether the last trials failed with one message, and not because of their configuration.
+        """Return whether the last trials failed with one message, whatever configuration.
 
         That is: their program did not start, they had several configurations, or no trial of the experiment has finished.
         """
@@ -284,7 +279,7 @@ class Experiment(models.Model):
         type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
 
     def go_on(self) -> int:
-        """Let the waiting trials start whatever the first ones do; return how many wait."""
+        """Let the waiting trials start despite failures; return their count."""
         self.require_editable()
         type(self).objects.filter(pk=self.pk).update(hold=Hold.RELEASED)
         self.hold = Hold.RELEASED
@@ -292,26 +287,23 @@ class Experiment(models.Model):
 
     @property
     def why_held(self) -> str:
-        """Why the waiting trials do not start, as the trial that failed says; empty when they do."""
+        """Return the message of the failed trial that holds the others; empty if none."""
         if self.hold != Hold.HELD:
             return ""
         failed = self.trials.filter(state__in=FAILED).order_by("-ended_at").first()
         return failed.message if failed is not None else "Its first trial failed."
 
     def hold_back_all_but_first(self) -> int:
-        """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""
+        """Cancel all waiting trials but the first measured one; return the count."""
         self.require_editable()
         first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]
         waiting = self.trials.filter(state=State.QUEUED).exclude(pk__in=first)
         return waiting.update(
-            state=State.CANCELLED, ended_at=Now(), message="Held back: only the first trial was asked for."
+            state=State.CANCELLED, ended_at=Now(), message="Cancelled: only the first trial was requested."
         )
 
     def add_design(self, plan: design.Design) -> int:
-        """Bring configurations and trials in line with ``plan``: add what is missing, mark what it no longer asks for.
-
-        Return how many trials were queued.
-        """
+        """Apply ``plan`` to configurations and trials; return the queued trials."""
         self.require_editable()
         from_hash = self._add_configurations(plan)
         trials = self._queued_trials(plan, from_hash)
@@ -320,114 +312,101 @@ class Experiment(models.Model):
 
     def _add_configurations(self, plan: design.Design) -> dict[str, int]:
         model = self.configurations.model
-        asked = {point.hash: position for position, point in enumerate(plan.configurations)}
-        known = {row.hash: row for row in self.configurations.all()}
-        points = {point.hash: dict(point.parameters) for point in plan.configurations}
-        new = [
-            model(
-                experiment=self,
-                hash=point.hash,
-                parameters=dict(point.parameters),
-                hosts=point.hosts,
-                ranks=point.ranks,
-                position=asked[point.hash],
-            )
-            for point in plan.configurations
-            if point.hash not in known
-        ]
-        for digest, row in known.items():
-            row.in_design, row.position = digest in asked, asked.get(digest, row.position)
-        model.objects.bulk_update(known.values(), ["in_design", "position"], batch_size=2000)
-        # Equal hashes, other parameters: the output of the same runs is to be read in another way.
-        other = [row for digest, row in known.items() if points.get(digest, row.parameters) != row.parameters]
+        points: dict[str, dict[str, Any]] = {
+            point.hash: {
+                "parameters": dict(point.parameters), "hosts": point.hosts, "ranks": point.ranks, "position": position
+            }
+            for position, point in enumerate(plan.configurations)
+        }  # fmt: skip
+        stored = {row.hash: row for row in self.configurations.all()}
+        for digest, row in stored.items():
+            point = points.get(digest, {})
+            row.in_design, row.position = bool(point), point.get("position", row.position)
+        model.objects.bulk_update(stored.values(), ["in_design", "position"], batch_size=2000)
+        # Equal hashes, other parameters: the new version parses the same output differently.
+        other = [row for row in stored.values() if row.in_design and row.parameters != points[row.hash]["parameters"]]
         for row in other:
-            row.parameters = points[row.hash]
+            row.parameters = points[row.hash]["parameters"]
         model.objects.bulk_update(other, ["parameters"], batch_size=2000)
+        new = [model(experiment=self, hash=digest, **point) for digest, point in points.items() if digest not in stored]
         model.objects.bulk_create(new, batch_size=2000)
         return dict(self.configurations.values_list("hash", "pk"))
 
     def _queued_trials(self, plan: design.Design, from_hash: dict[str, int]) -> list[Any]:
         key = ("configuration_id", "kind", "repetition")
-        known = set(self.trials.filter(superseded=False).values_list(*key))
-        attempts = {
-            tuple(row[:3]): row[3]
-            for row in self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
-        }
+        current = set(self.trials.filter(superseded=False).values_list(*key))
+        rows = self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
+        attempts = {tuple(row): attempt for *row, attempt in rows}
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
-        # One value of the database's clock instead of the column's default: without expressions in its rows Django
-        # inserts ten thousand of them as a handful of arrays, three times as fast.
+        # One value of the database's clock instead of the column's default: Django inserts rows
+        # without expressions as arrays, three times as fast.
         now = type(self).objects.filter(pk=self.pk).values_list(Now(), flat=True).get()
         return [
             self.trials.model(
                 experiment=self,
-                configuration_id=wanted[0],
+                configuration_id=repetition[0],
                 cluster_id=self.cluster_id,
                 kind=trial.kind,
                 repetition=trial.repetition,
                 version=self.version,
-                attempt=attempts.get(wanted, 0) + 1,
+                attempt=attempts.get(repetition, 0) + 1,
                 position=last + number,
                 queued_at=now,
             )
             for number, trial in enumerate(plan.trials, start=1)
-            if (wanted := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
-            not in known
+            if (repetition := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
+            not in current
         ]
 
     @property
     def is_imported(self) -> bool:
-        """Whether it came from another installation or from files: its trials were not run here, and none ever are."""
+        """Return whether it was imported: its trials did not run here."""
         return bool(self.origin)
 
     def require_editable(self) -> None:
-        """Raise ReadOnly for published and for imported results."""
+        """Raise ReadOnly for published and imported results."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results; clone it to run your own")
         if self.is_imported:
             raise ReadOnly(f"{self.name} was measured elsewhere and imported; clone it to run your own")
 
-    def move_to(self, project: Project) -> None:
-        """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
-        they were let in by the quotas of the project that it is in.
-        """
+    @contextmanager
+    def while_idle(self, advice: str) -> Iterator[None]:
+        """Change an idle experiment in a transaction. Raise ReadOnly, StaleTrial."""
         if self.published:
-            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
+            raise ReadOnly(f"{self.name} holds published results: they cannot be moved, archived or deleted")
         with transaction.atomic():
             self.wait_for_others()
             if self.trials.unfinished().exists():
-                raise StaleTrial("Trials of this experiment wait or run: it can be moved when they are over.")
+                raise StaleTrial(f"Trials of {self.name} wait or run: {advice}.")
+            yield
+
+    def move_to(self, project: Project) -> None:
+        """Move to another project. Raise StaleTrial while trials are unfinished.
+
+        The quotas of the current project admitted them.
+        """
+        with self.while_idle("it can be moved when they are over"):
             self.project = project
             self.save(update_fields=["project"])
 
     def archive(self) -> None:
-        """Take the experiment out of the lists; it stays under its address, and its trials count.
-
-        Raise ReadOnly for published results, StaleTrial while trials wait or run.
-        """
-        if self.published:
-            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
-        with transaction.atomic():
-            self.wait_for_others()
-            if self.trials.unfinished().exists():
-                raise StaleTrial(f"Trials of {self.name} wait or run: it can be archived when they are over.")
+        """Hide the experiment from lists. Raise ReadOnly, StaleTrial."""
+        with self.while_idle("it can be archived when they are over"):
             self.archived_at = timezone.now()
             self.save(update_fields=["archived_at"])
 
     def unarchive(self) -> None:
-        """Return the experiment to the lists."""
         self.archived_at = None
         self.save(update_fields=["archived_at"])
 
     def retag(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, author: Any = None) -> bool:
-        """Add and remove tags, as a new version that queues no trial; return whether any tag changed.
-
-        Raise ReadOnly for published and imported results.
-        """
+        """Change tags as a new version; return whether any changed. Raise ReadOnly."""
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
-            kept = [tag for tag in self.tags if tag not in remove]
-            tags = list(dict.fromkeys([*kept, *add]))
+            remaining = [tag for tag in self.tags if tag not in remove]
+            tags = list(dict.fromkeys([*remaining, *add]))
             if tags == self.tags:
                 return False
             spec = self.spec.model_copy(update={"tags": tuple(tags)})
@@ -435,13 +414,11 @@ class Experiment(models.Model):
             self.specification = {**self.specification, "tags": tags}
             self.specification_hash = specification_hash(spec)
             self.save(update_fields=["tags", "version", "specification", "specification_hash"])
-            self.versions.create(
-                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
-            )
+            self._store_version(author)
             return True
 
     def cancel(self) -> int:
-        """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
+        """Cancel all unfinished trials, running ones within seconds; return the count."""
         self.require_editable()
         self.release_hold()
         with transaction.atomic():
@@ -453,11 +430,11 @@ class Experiment(models.Model):
         return cancelled
 
     def note_end(self) -> None:
-        """Store the event that the experiment ended, if no trial is left, as the last statement of a transaction that ended some.
+        """Store the end event, as the last statement of a transaction that ended trials.
 
-        Trials that run later make it end once more. An experiment of which all trials were cancelled stores no event.
+        Trials that run later end it again. An experiment of cancelled trials alone stores no event.
         """
-        # The last two trials may end in two transactions that do not see each other: the second waits here, and then sees the first.
+        # The last two trials may end in concurrent transactions: the second waits here, and then sees the first.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{self.pk}"])
         if self.trials.filter(state__in=UNFINISHED).exists():
@@ -468,24 +445,24 @@ class Experiment(models.Model):
             Event.note(Event.Kind.ENDED, f"{self.pk}:{newest}", experiment=self)
 
     def note_imported(self) -> None:
-        """Store the event that the experiment, or trials of it, were imported."""
+        """Store the event of an import."""
         newest = self.trials.aggregate(pk=models.Max("pk"))["pk"]
         Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
 
 
-def free_slug(wanted: str, project: Project) -> str:
-    """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has.
+def free_slug(stem: str, project: Project) -> str:
+    """Return ``wanted``, or the first free of ``wanted-2``, ``wanted-3`` ...
 
-    Outside of the default project the project's name stands before it, with two hyphens, which no wish has: a number tells that a
-    name is taken, and only to people who may see by which experiment.
+    Outside the default project the project's name precedes it with two hyphens, so that a number reveals no experiment of another
+    project.
     """
     if project.slug != DEFAULT_PROJECT:
-        wanted = f"{project.slug}--{wanted}"
-    wanted = wanted[:_LONGEST_SLUG].strip("-")
+        stem = f"{project.slug}--{stem}"
+    stem = stem[:_LONGEST_SLUG].strip("-")
     taken = {*RESERVED_SLUGS}
-    for kind in (Experiment, Deleted):  # what was deleted may come back
-        taken |= {*kind.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    for kind in (Experiment, Deleted):  # a deleted experiment may be restored
+        taken |= {*kind.objects.filter(slug__startswith=stem).values_list("slug", flat=True)}
     number = 1
-    while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
+    while (slug := stem if number == 1 else f"{stem}-{number}") in taken:
         number += 1
     return slug

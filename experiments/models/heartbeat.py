@@ -1,4 +1,4 @@
-"""Heartbeats of the processes that run all the time: beat, workers and the background worker."""
+"""Heartbeats of long-running processes: beat, workers and the background worker."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.db import models
 from django.db.models.functions import Now
 
 ALIVE_S: Final = 60.0
-"""A process whose last heartbeat is older does not run, or cannot reach the database."""
-_KEPT: Final = timedelta(days=1)
+"""Maximum age of the last heartbeat of a running process."""
+_RETENTION: Final = timedelta(days=1)
 
 
 class Heartbeat(models.Model):
-    """The last heartbeat of one process. Ages are taken from the clock of the database alone."""
+    """The last heartbeat of one process, by the clock of the database."""
 
     class Role(models.TextChoices):
         BEAT = "beat", "Beat"
@@ -43,14 +43,14 @@ class Heartbeat(models.Model):
 
     @classmethod
     def forget_old(cls) -> None:
-        """Remove the heartbeats of processes that ended long ago, but for the last one of each role."""
+        """Remove old heartbeats, except the last one of each role."""
         newest = cls.objects.order_by("role", "-seen_at").distinct("role").values("pk")
-        cls.objects.filter(seen_at__lt=Now() - _KEPT).exclude(pk__in=newest).delete()
+        cls.objects.filter(seen_at__lt=Now() - _RETENTION).exclude(pk__in=newest).delete()
 
 
 @dataclass(frozen=True, slots=True)
 class LastSeen:
-    """The last heartbeat of any process of a role; ``seen_at`` and ``age_s`` are None if there has been none."""
+    """The last heartbeat of any process of a role; None if there is none."""
 
     role: str
     seen_at: datetime | None = None
@@ -58,12 +58,11 @@ class LastSeen:
 
     @property
     def is_alive(self) -> bool:
-        """Whether a process of the role runs."""
         return self.age_s is not None and self.age_s <= ALIVE_S
 
     @classmethod
     def of_roles(cls) -> Mapping[str, Self]:
-        """Return what was last seen of beat, the workers and the background worker, by role."""
+        """Return the last heartbeat of beat, workers and background worker, by role."""
         rows = Heartbeat.objects.order_by().values("role").annotate(last=models.Max("seen_at"), now=Now())
         seen = {row["role"]: (row["last"], max((row["now"] - row["last"]).total_seconds(), 0.0)) for row in rows}
         needed = (Heartbeat.Role.BEAT, Heartbeat.Role.WORKER, Heartbeat.Role.BACKGROUND)

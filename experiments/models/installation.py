@@ -1,4 +1,4 @@
-"""This installation: what tells it from others that results come from and go to."""
+"""The identity of this installation in exported and imported results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import models
 
 
 class Installation(models.Model):
-    """One row: the identity that results which leave take along."""
+    """The only row, with the identity of this installation."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     only = models.BooleanField(default=True, unique=True, editable=False)
@@ -19,10 +19,9 @@ class Installation(models.Model):
 
     @classmethod
     def own(cls) -> Installation:
-        """Return the row, made when it is first asked for."""
+        """Return the row, created at first use."""
         return cls.objects.get_or_create(only=True)[0]
 
     @property
     def name(self) -> str:
-        """What people call it."""
         return str(settings.INSTALLATION_NAME)

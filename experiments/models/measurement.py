@@ -1,4 +1,4 @@
-"""Measurements: the values of catalogued metrics and figures of merit, as rows, and once more as one array for each trial."""
+"""Measurements: values of metrics and figures of merit, as rows and as arrays."""
 
 from __future__ import annotations
 
@@ -11,32 +11,29 @@ from django.db import connection, models
 from django.db.models import Q
 
 from analysis.trust_level import FLAGGED
-from experiments.models.disturbed import excluded_as_disturbed
-from experiments.models.states import Kind, counted
+from experiments.models.states import Kind, counted, excluded_as_disturbed
 from experiments.traffic import TRAFFIC
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
-    """Values by what they are for."""
-
     def counted(self, *kinds: Kind) -> MeasurementQuerySet:
-        """The values of the trials that statistics are made of (of trials of ``kinds``, where they are not the measured ones)."""
+        """Return the values of counted trials (of ``kinds``, if given)."""
         return self.filter(counted("trial__", *kinds) & ~excluded_as_disturbed("trial__"))
 
     def in_statistics(self) -> MeasurementQuerySet:
-        """What enters statistics: without the traffic of flagged captures, of which only the times count."""
+        """Leave out the traffic of flagged captures, of which only the times count."""
         about_traffic = Q(metric__in=TRAFFIC) | Q(scope=Measurement.Scope.MPI)
         return self.exclude(Q(trial__trust__in=FLAGGED) & about_traffic)
 
 
 class Measurement(models.Model):
-    """The value of one metric for one trial, over all traffic or over MPI traffic only."""
+    """The value of one metric of one trial, over all traffic or MPI traffic."""
 
     class Scope(models.TextChoices):
         ALL = "all", "All traffic"
         MPI = "mpi", "MPI traffic"
 
-    # The unique key below begins with it: an index of its own would be the second one.
+    # No index: the unique key below begins with this column.
     trial = models.ForeignKey(
         "experiments.Trial", on_delete=models.CASCADE, related_name="measurements", db_index=False
     )
@@ -57,7 +54,7 @@ class Measurement(models.Model):
 
     @classmethod
     def rows(cls, trial_id: int, values: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
-        """Return the rows of ``values`` (by scope and metric) of a trial, and the reason for each that is not a finite number."""
+        """Return unsaved rows of ``values``, and the reasons of non-finite ones."""
         rows: list[Measurement] = []
         not_finite: dict[str, str] = {}
         for scope, by_metric in values.items():
@@ -65,14 +62,14 @@ class Measurement(models.Model):
                 if math.isfinite(value):
                     rows.append(cls(trial_id=trial_id, scope=scope, metric=metric, value=value))
                 else:
-                    not_finite.setdefault(metric, f"came out as {value}, which is not a number")
+                    not_finite.setdefault(metric, f"was {value}, which is not a number")
         return rows, not_finite
 
 
 class ValueNames(models.Model):
-    """What stands in the arrays of many trials, in this order: each a scope, a blank and a metric."""
+    """The names of array elements: scope, blank, metric."""
 
-    # Not unique: two trials that are the first of their kind at the same moment both store it, and neither waits.
+    # Not unique: two trials may store the same names concurrently, and neither waits.
     digest = models.CharField(max_length=32, db_index=True)
     names = ArrayField(models.TextField())
 
@@ -81,10 +78,9 @@ class ValueNames(models.Model):
 
 
 class TrialValues(models.Model):
-    """Every measurement of a trial in one row, which who reads all of many trials reads.
+    """All measurements of a trial in one row, for bulk reads.
 
-    Triggers of PostgreSQL (migration 0026) write it with every change of measurements, so that no path of the program can forget
-    it. It is never written from Python.
+    Triggers (migration 0026) write it with every change of measurements; Python never does.
     """
 
     trial = models.OneToOneField(
@@ -101,29 +97,29 @@ class TrialValues(models.Model):
 
     @classmethod
     def wrong(cls) -> list[int]:
-        """Return the trials whose array is not what their measurements say: none, unless somebody changed tables by hand."""
+        """Return the trials whose array differs from their measurements."""
         with connection.cursor() as cursor:
             cursor.execute(_WRONG)
             return [number for (number,) in cursor.fetchall()]
 
     @classmethod
     def gather(cls, trials: Sequence[int]) -> None:
-        """Write the arrays of these trials anew, where triggers were off."""
+        """Write the arrays of these trials again, after changes without triggers."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT experiments_gather_values(%s)", [list(trials)])
 
 
 _WRONG: Final = """
-    SELECT coalesce(kept.trial_id, own.trial_id)
+    SELECT coalesce(stored.trial_id, expected.trial_id)
     FROM (
         SELECT v.trial_id, n.names, v.numbers
         FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
-    ) AS kept
+    ) AS stored
     FULL JOIN (
         SELECT trial_id, array_agg(scope || ' ' || metric ORDER BY metric COLLATE "C", scope COLLATE "C") AS names,
             array_agg(value ORDER BY metric COLLATE "C", scope COLLATE "C") AS numbers
         FROM experiments_measurement GROUP BY trial_id
-    ) AS own ON own.trial_id = kept.trial_id
-    WHERE (kept.names, kept.numbers) IS DISTINCT FROM (own.names, own.numbers)
+    ) AS expected ON expected.trial_id = stored.trial_id
+    WHERE (stored.names, stored.numbers) IS DISTINCT FROM (expected.names, expected.numbers)
     ORDER BY 1
 """

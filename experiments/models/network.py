@@ -1,4 +1,4 @@
-"""Networks under a name, to compare with: what maintainers know of those in reach or for sale."""
+"""Named networks for what-if predictions, maintained by administrators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFAULTS: Final = (
     ("Metropolitan", 500e-6, 10e9),
     ("Wide area", 10e-3, 1e9),
 )
-"""(name, one-way delay between two programs in s, rate in bit/s): typical values, to be corrected by who knows better."""
+"""(name, one-way delay between two programs in s, rate in bit/s): typical values, for administrators to correct."""
 
 
 class Network(models.Model):
@@ -25,7 +25,7 @@ class Network(models.Model):
 
     name = models.CharField(max_length=40, unique=True)
     delay_s = models.FloatField()
-    """One way."""
+    """One-way delay."""
     rate_bps = models.FloatField()
 
     class Meta:
@@ -45,7 +45,7 @@ class Network(models.Model):
 
     @staticmethod
     def load_defaults() -> None:
-        """Store the usual networks where none is stored; idempotent."""
+        """Store common networks if none is stored."""
         if not Network.objects.exists():
             Network.objects.bulk_create(
                 [Network(name=name, delay_s=delay, rate_bps=rate) for name, delay, rate in _DEFAULTS]
@@ -53,7 +53,7 @@ class Network(models.Model):
 
     @staticmethod
     def replace_all(networks: Sequence[Network]) -> None:
-        """Let exactly these be stored. IntegrityError where two have one name."""
+        """Replace all networks. Raise IntegrityError for equal names."""
         with transaction.atomic():
             Network.objects.all().delete()
             Network.objects.bulk_create(networks)

@@ -1,4 +1,4 @@
-"""JSON that keeps the order of its keys."""
+"""JSON field that keeps the order of keys."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from psycopg.types.json import Json
 
 
 class OrderedJSONField(models.JSONField):
-    """PostgreSQL's ``json`` instead of ``jsonb``, which sorts keys: the order of a sweep is part of what somebody wrote.
+    """PostgreSQL's ``json``: unlike ``jsonb`` it keeps the key order of a sweep.
 
-    A query cannot compare, group or make distinct such a column; compare the hash that stands beside it.
+    Queries cannot compare or group such a column; use the hash column.
     """
 
     def db_type(self, connection: Any) -> str:
@@ -21,5 +21,5 @@ class OrderedJSONField(models.JSONField):
         return value if value is None or hasattr(value, "as_sql") else Json(value)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        """Django teaches the driver to leave ``jsonb`` as text; ``json`` comes parsed."""
+        """Return the value: psycopg parses ``json`` itself, unlike ``jsonb``."""
         return value

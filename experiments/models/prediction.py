@@ -1,4 +1,4 @@
-"""Predictions: what a model said a program would take on a link, kept before anybody measured it there."""
+"""Predictions of a program's time on a link, stored before it is measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.models.experiment import Experiment
 
 
 class Prediction(models.Model):
-    """One statement about one trial on one link. It never changes; what trials say of it is looked up (selectors.predictions)."""
+    """One prediction of a trial's time on a link. It never changes."""
 
     class Predictor(models.TextChoices):
         FIT = "fit", "Fit"
@@ -75,7 +75,7 @@ class Prediction(models.Model):
         return reverse("prediction", args=[self.pk])
 
     def keep(self) -> Prediction:
-        """Store it; return it, or the one that said the same of the same trials before: keeping it twice must not count twice."""
+        """Store it; return it, or the equal prediction of the same trials."""
         same = {
             name: getattr(self, name) for name in ("evidence_hash", "predictor", "at", "delay_s", "rate_bps", "loss")
         }
@@ -89,5 +89,5 @@ class Prediction(models.Model):
         return Link(self.delay_s, self.rate_bps, self.loss)
 
     def holds(self, seconds: float) -> bool:
-        """Return whether a time lies in the interval."""
+        """Return whether a time is in the interval."""
         return self.low_s <= seconds <= self.high_s

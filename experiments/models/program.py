@@ -1,4 +1,4 @@
-"""Programs that people registered, in versions: workloads as rows."""
+"""Registered programs: workloads as rows, in versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.workloads.program import ProgramDefinition
 
 
 class Program(models.Model):
-    """One version of a registered program. ``definition`` is a ``ProgramDefinition`` as plain data."""
+    """One version of a registered program; ``definition`` is a ``ProgramDefinition``."""
 
     slug = models.SlugField(max_length=40)
     version = models.PositiveIntegerField()
@@ -37,14 +37,14 @@ class Program(models.Model):
 
     @classmethod
     def latest(cls, slug: str) -> Program | None:
-        """Return the latest version of a program; None for an unknown one."""
+        """Return the latest version of a program, or None."""
         return cls.objects.filter(slug=slug).order_by("-version").first()
 
     @classmethod
     def register(cls, data: Any, *, author: Any = None) -> tuple[Program, bool]:
-        """Store a definition; return the version that holds it, and whether outputs are now read in another way.
+        """Store a definition; return its version, and whether parsing has changed.
 
-        What is run begins a new version; only reading changes the latest one. Raise InvalidSpec with every error at its field.
+        A changed run creates a new version, changed parsing alters the latest one. Raise InvalidSpec.
         """
         definition = read_definition(data)
         with transaction.atomic():
@@ -64,7 +64,7 @@ class Program(models.Model):
 
 
 def read_definition(data: Any) -> ProgramDefinition:
-    """Return a checked definition. Raise InvalidSpec with the errors at their fields."""
+    """Return a checked definition. Raise InvalidSpec."""
     if not isinstance(data, dict):
         raise InvalidSpec([FieldError("", "a program is a mapping of fields, such as name: and program:")])
     if odd := list(problems(data)):
@@ -72,10 +72,10 @@ def read_definition(data: Any) -> ProgramDefinition:
     try:
         definition = ProgramDefinition.model_validate(data)
     except ValidationError as error:
-        raise InvalidSpec(_field_error(each) for each in error.errors()[:100]) from None
-    known = workloads.find(definition.name)
-    if known is not None and not known.registered:
-        raise InvalidSpec([FieldError("name", f"there is a workload {definition.name!r} already")])
+        raise InvalidSpec(_field_error(problem) for problem in error.errors()[:100]) from None
+    workload = workloads.find(definition.name)
+    if workload is not None and not workload.registered:
+        raise InvalidSpec([FieldError("name", f"a workload {definition.name!r} exists already")])
     return definition
 
 

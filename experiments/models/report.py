@@ -1,4 +1,4 @@
-"""Reports: pages of Markdown with pinned parts of experiments, each version kept."""
+"""Reports: Markdown pages with parts of experiments, in versions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.utils import timezone
 
 from experiments.errors import ReportChanged
 from experiments.models.people.event import Event
-from experiments.models.people.project import Project
+from experiments.models.people.project import OfProject, Project
 
 LONGEST_TITLE: Final = 200
 LONGEST_TEXT: Final = 200_000
 
 
-class Report(models.Model):
-    """A page that members of its project read, and its submitters and maintainers write. ``version`` is the number of the newest."""
+class Report(OfProject, models.Model):
+    """A page of a project; ``version`` is the number of the newest."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="reports")
     title = models.CharField(max_length=LONGEST_TITLE)
@@ -37,15 +37,11 @@ class Report(models.Model):
     def get_absolute_url(self) -> str:
         return f"/reports/{self.pk}/"
 
-    def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
-        return {"project": self.project_id}
-
     @classmethod
     def write(
         cls, project: Project, title: str, text: str, frozen: dict[str, Any], *, by: Any, note: str = ""
     ) -> Report:
-        """Store a report with its first version. ``frozen`` holds the data of its frozen parts."""
+        """Store a report with its first version; ``frozen`` is the data of frozen parts."""
         with transaction.atomic():
             report = cls.objects.create(project=project, title=title, owner=by)
             report.versions.create(number=1, title=title, text=text, frozen=frozen, author=by, note=note)
@@ -55,13 +51,13 @@ class Report(models.Model):
     def revise(
         self, title: str, text: str, frozen: dict[str, Any], *, by: Any, base: int, note: str = ""
     ) -> ReportVersion:
-        """Store a version that was written from version ``base``. Raise ReportChanged where a newer one came in between."""
+        """Store a version based on version ``base``. Raise ReportChanged for a newer one."""
         with transaction.atomic():
-            # Two who save at once take turns: the second finds the version of the first.
+            # The lock serialises concurrent saves: the second sees the version of the first.
             current = Report.objects.select_for_update().get(pk=self.pk)
             if current.version != base:
                 raise ReportChanged(
-                    f"Version {current.version} was saved after version {base}, from which this was written."
+                    f"Version {current.version} was saved in the meantime; this text is based on version {base}."
                 )
             version = current.versions.create(
                 number=base + 1, title=title, text=text, frozen=frozen, author=by, note=note
@@ -73,9 +69,9 @@ class Report(models.Model):
         return version
 
     def restore(self, number: int, *, by: Any) -> ReportVersion:
-        """Make an earlier version the newest one, as a version of its own, with the data that was frozen with it."""
+        """Make an earlier version the newest, with its frozen data."""
         earlier = self.versions.get(number=number)
-        note = f"Version {number} again"
+        note = f"Version {number} restored"
         return self.revise(earlier.title, earlier.text, earlier.frozen, by=by, base=self.version, note=note)
 
     def _note_version(self, number: int, author: Any) -> None:
@@ -84,12 +80,11 @@ class Report(models.Model):
 
     @property
     def current(self) -> ReportVersion:
-        """The newest version."""
         return self.versions.select_related("author").get(number=self.version)
 
 
 class ReportVersion(models.Model):
-    """A report as somebody saved it. It never changes."""
+    """A saved version of a report. It never changes."""
 
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

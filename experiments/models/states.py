@@ -1,16 +1,19 @@
-"""States of trials and experiments: the word that people read, its tone, the sets that mean something, and which trials count."""
+"""States of trials and experiments, and the conditions of counted trials."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import Final
 
+from django.apps import apps
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+
+from analysis.trust_level import FLAGGED
 
 
 class Tone(StrEnum):
-    """How good a state is; the value is a class of the style sheet."""
+    """The severity of a state, as a class of the style sheet."""
 
     NONE = ""
     TODO = "todo"
@@ -21,7 +24,7 @@ class Tone(StrEnum):
 
 
 class State(models.TextChoices):
-    """The life of a trial (ARCHITECTURE: States)."""
+    """The states of a trial."""
 
     QUEUED = "queued", "Waiting"
     PREPARING = "preparing", "Preparing"
@@ -35,7 +38,7 @@ class State(models.TextChoices):
 
     @property
     def word(self) -> str:
-        """What pages say. The label is the same but for a finished trial, which is complete (design notes)."""
+        """Return the label for pages: a finished trial is "Complete"."""
         return "Complete" if self is State.FINISHED else str(self.label)
 
     @property
@@ -59,7 +62,7 @@ _TONES: Final = {
 
 
 class Kind(models.TextChoices):
-    """What a trial is for, in the order in which they are shown."""
+    """The purpose of a trial, in display order."""
 
     MEASURED = "measured", "Measured"
     WARMUP = "warmup", "Warm-up"
@@ -68,22 +71,39 @@ class Kind(models.TextChoices):
 
 
 def measured(trial: str = "", *kinds: Kind) -> Q:
-    """Return the condition of a trial that tells of its configuration: finished, measured, not replaced by a newer attempt.
+    """Return the condition of a finished, measured trial that no attempt replaced.
 
-    ``trial`` leads to it from another table: ``"trial__"``. ``kinds`` stand for measured where they are given.
+    ``trial`` is the path from another table (``"trial__"``); ``kinds`` replace measured.
     """
     kind = {"kind__in": kinds} if kinds else {"kind": Kind.MEASURED}
-    wanted = {"state": State.FINISHED, **kind, "superseded": False}
-    return Q(**{f"{trial}{name}": value for name, value in wanted.items()})
+    fields = {"state": State.FINISHED, **kind, "superseded": False}
+    return Q(**{f"{trial}{name}": value for name, value in fields.items()})
 
 
 def counted(trial: str = "", *kinds: Kind) -> Q:
-    """Return the condition of a trial that statistics are made of: ``measured``, and the current version asks for its point."""
+    """Return the condition of a trial in statistics: ``measured`` and in the design."""
     return measured(trial, *kinds) & Q(**{f"{trial}configuration__in_design": True})
 
 
+DISTURBANCES: Final = "disturbances"
+"""Key in a trial's conditions, with one sentence per disturbance."""
+
+
+def disturbed(trial: str = "") -> Q:
+    """Return the condition of a trial that other load slowed."""
+    # Trust first: it excludes most trials and is cheaper to read.
+    return Q(**{f"{trial}trust__in": FLAGGED, f"{trial}conditions__has_key": DISTURBANCES})
+
+
+def excluded_as_disturbed(trial: str = "") -> Q:
+    """Return the condition of a disturbed trial with a clean one of its configuration."""
+    others = apps.get_model("experiments", "Trial")._default_manager
+    clean = others.filter(measured() & ~disturbed(), configuration=OuterRef(f"{trial}configuration"))
+    return disturbed(trial) & counted(trial) & Q(Exists(clean))
+
+
 class Status(StrEnum):
-    """An experiment as a whole."""
+    """The state of an experiment."""
 
     EMPTY = "empty"
     WAITING = "waiting"
@@ -95,7 +115,7 @@ class Status(StrEnum):
 
 
 class Hold(models.TextChoices):
-    """Whether an experiment's waiting trials may start."""
+    """The hold on an experiment's waiting trials."""
 
     NONE = "", "They start"
     HELD = "held", "Its first trial failed: they wait until somebody says what to do"
@@ -103,7 +123,7 @@ class Hold(models.TextChoices):
 
 
 class Priority(models.IntegerChoices):
-    """Which of a project's experiments start first; between projects it changes nothing."""
+    """The order of a project's experiments; other projects are unaffected."""
 
     LOW = -1, "Low"
     NORMAL = 0, "Normal"

@@ -1,7 +1,6 @@
-"""Summaries: what the repository knows about each metric of each configuration, kept ready for the explorer.
+"""Summaries of each metric of each configuration, for the explorer.
 
-A trigger of PostgreSQL (migration 0003) writes them when a transaction that ends, supersedes or removes a trial commits, so that
-no path of the program can forget them; others (migration 0029) write how large designs are. They are never written from Python.
+Triggers (migrations 0003 and 0029) write them when a transaction commits; Python never does.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from experiments.models.measurement import Measurement
 
 
 class Summary(models.Model):
-    """The measured trials (``states.measured``) of a configuration in one metric.
+    """The counted trials of a configuration in one metric.
 
-    Disturbed trials beside a clean one are excluded, and so is the traffic of flagged captures.
+    Excluded: disturbed trials with a clean one, and traffic of flagged captures.
     """
 
     configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="summaries")
@@ -37,7 +36,7 @@ class Summary(models.Model):
             models.UniqueConstraint(fields=["configuration", "metric", "scope"], name="one_summary_per_metric")
         ]
         indexes: ClassVar = [
-            # The explorer reads one metric of every configuration from the index alone. Samples may be longer than an index holds.
+            # The explorer reads one metric from the index alone, without samples: they may exceed the size of an index row.
             models.Index(
                 fields=["metric", "scope", "configuration"],
                 include=["n", "median", "minimum", "maximum"],
@@ -50,10 +49,9 @@ class Summary(models.Model):
 
 
 class HistoryPart(models.Model):
-    """What a configuration adds to the history of its hash on a cluster: how many trials, and when the newest of them ended.
+    """A configuration's part of the history of its hash on a cluster.
 
-    The newest trials of a history lie in the parts with the newest ends, however long it is. Written with the summaries; trials whose
-    end nobody knows (imported ones) have no place in a history.
+    The newest trials are in the parts with the newest ends. Trials without an end time (imported ones) are in no history.
     """
 
     configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -74,7 +72,7 @@ class HistoryPart(models.Model):
 
 
 class DesignSize(models.Model):
-    """How many configurations the current version of an experiment asks for, so that the explorer need not count them all."""
+    """The number of configurations in the design of an experiment."""
 
     experiment = models.OneToOneField(
         Experiment, on_delete=models.CASCADE, related_name="design_size", primary_key=True

@@ -1,4 +1,4 @@
-"""Trials: the state machine of one run. Every change of state is a named method, and every one is a conditional UPDATE."""
+"""Trials: the state machine of one run. Every transition is a conditional UPDATE."""
 
 from __future__ import annotations
 
@@ -16,19 +16,30 @@ from analysis.trust_level import FLAGGED
 from experiments.common.storable import storable
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
-from experiments.models.disturbed import DISTURBANCES, disturbed, excluded_as_disturbed
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
-from experiments.models.fair_share import in_turn
 from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
-from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted, measured
-from experiments.models.usage import Usage
+from experiments.models.states import (
+    ACTIVE,
+    DISTURBANCES,
+    UNFINISHED,
+    WITHOUT_RESULT,
+    Hold,
+    Kind,
+    State,
+    counted,
+    disturbed,
+    excluded_as_disturbed,
+    measured,
+)
+from experiments.models.usage import Usage, fair_share_order
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
+_REPETITION: Final = ("configuration_id", "kind", "repetition")
+_REPEATED: Final = (*_REPETITION, "experiment_id", "cluster_id", "position")
 _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.RUNNING: (State.PREPARING,),
     State.ANALYSING: (State.RUNNING,),
@@ -42,7 +53,7 @@ _FROM: Final[dict[State, tuple[State, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """Everything that a finished trial adds to the repository. ``measurements`` maps scope -> metric id -> value."""
+    """The result of a finished trial; ``measurements``: scope -> metric id -> value."""
 
     measurements: Mapping[str, Mapping[str, float]]
     not_available: Mapping[str, str]
@@ -50,14 +61,12 @@ class TrialResult:
     trust_reasons: Sequence[str] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of them only now, beside those of the start."""
+    """Conditions known only at the end, added to those of the start."""
     artifacts: Sequence[Artifact] = ()
     tables: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TrialQuerySet(models.QuerySet["Trial"]):
-    """Sets of trials by what they mean to the reader."""
-
     def unfinished(self) -> TrialQuerySet:
         return self.filter(state__in=UNFINISHED)
 
@@ -65,57 +74,68 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         return self.filter(state__in=ACTIVE)
 
     def startable(self) -> TrialQuerySet:
-        """The waiting ones that nothing holds."""
+        """Return the waiting trials that are not on hold."""
         return self.filter(state=State.QUEUED, cluster__enabled=True).exclude(experiment__hold=Hold.HELD)
 
     def current(self) -> TrialQuerySet:
-        """What the current version asks for, without the attempts that a newer attempt replaced."""
+        """Return the trials of the current design, without replaced attempts."""
         return self.filter(superseded=False, configuration__in_design=True)
 
     def counted(self) -> TrialQuerySet:
-        """The trials that statistics are made of."""
+        """Return the trials in statistics."""
         return self.filter(counted() & ~excluded_as_disturbed())
 
     def flagged(self) -> TrialQuerySet:
-        """The counted trials whose traffic enters no statistics."""
+        """Return the counted trials whose traffic is not in statistics."""
         return self.counted().filter(trust__in=FLAGGED)
 
     def without_result(self) -> TrialQuerySet:
-        """The trials that ended and measured nothing."""
+        """Return the trials that ended without a result."""
         return self.current().filter(state__in=WITHOUT_RESULT)
 
     def next_waiting(self, cluster_id: int, rather: int | None = None) -> Trial | None:
-        """Lock and return, inside a transaction, the next trial of a cluster, past those that others have locked.
+        """Lock and return the next unlocked trial of a cluster, or None.
 
-        One of the experiment with the key ``rather`` comes first: hosts are held for it.
+        The experiment with the key ``rather`` comes first: hosts are allocated to it.
         """
         startable = self.startable().filter(cluster=cluster_id)
-        for experiment_id in sorted(in_turn(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather):
+        for experiment_id in sorted(
+            fair_share_order(cluster_id, self.held_machine_s()), key=lambda turn: turn != rather
+        ):
             locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
             if (trial := locked.order_by("position").first()) is not None:
                 return trial
         return None
 
     def held_machine_s(self) -> Iterator[tuple[int, float]]:
-        """Yield the project (key) of each active trial and the machine-seconds that the trial has held."""
+        """Yield the project (key) and held machine-seconds of each active trial."""
         now = timezone.now()
         for trial in self.active().select_related("experiment", "cluster", "configuration"):
             if trial.preparing_at is not None:
-                # At least a second: of two that used nothing, the one that has nothing running goes first.
+                # At least a second: of two unused projects, the one without running trials is first.
                 held_s = max((now - trial.preparing_at).total_seconds(), 1.0)
                 yield trial.experiment.project_id, trial.machines * held_s
 
     def queue_attempts(self) -> int:
-        """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
-        ended = list(self.order_by().values_list("pk", flat=True))
-        over = Trial.objects.filter(pk__in=ended, superseded=False).exclude(state__in=UNFINISHED)
-        if over.update(superseded=True) != len(ended):
+        """Queue new attempts in this transaction; return the count. Raise StaleTrial."""
+        ended = list(self.order_by().values(*_REPEATED, "pk", "attempt", current_version=F("experiment__version")))
+        over = Trial.objects.filter(pk__in=[row["pk"] for row in ended], superseded=False)
+        if over.exclude(state__in=UNFINISHED).update(superseded=True) != len(ended):
             raise StaleTrial("Some of these trials were started again in the meantime")
-        insert_attempts(Trial, ended)
+        again = Trial.objects.filter(configuration__in={row["configuration_id"] for row in ended}).order_by()
+        last = {tuple(key): n for *key, n in again.values_list(*_REPETITION).annotate(last=models.Max("attempt"))}
+        attempts = []
+        # A disturbed trial and its repeat are two attempts, and can be queued again together.
+        for row in sorted(ended, key=lambda row: row["attempt"]):
+            key = tuple(row[name] for name in _REPETITION)
+            last[key] += 1
+            same = {name: row[name] for name in _REPEATED}
+            attempts.append(Trial(**same, version=row["current_version"], attempt=last[key]))
+        Trial.objects.bulk_create(attempts, batch_size=2000)
         return len(ended)
 
     def cancel(self) -> int:
-        """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
+        """Cancel waiting trials, request the stop of active ones; return the count."""
         waiting = self.filter(state=State.QUEUED).update(
             state=State.CANCELLED, ended_at=Now(), message="Cancelled before it started."
         )
@@ -172,7 +192,7 @@ class Trial(models.Model):
             )
         ]
         indexes: ClassVar = [
-            # The queue: what claim_next reads. Partial, so that finished trials cost it nothing.
+            # The queue of claim_next: partial, without finished trials.
             models.Index(fields=["cluster", "experiment", "position"], name="trial_queue", condition=Q(state="queued")),
             models.Index(
                 fields=["state", "beats"],
@@ -180,7 +200,7 @@ class Trial(models.Model):
                 condition=Q(state__in=["preparing", "running", "analysing"]),
             ),
             models.Index(fields=["experiment", "state"], name="trial_by_experiment_state"),
-            # Few as a rule; the explorer counts those that its answer leaves out.
+            # Usually few; the explorer counts them.
             models.Index(
                 fields=["configuration"],
                 name="trial_flagged",
@@ -200,38 +220,33 @@ class Trial(models.Model):
 
     @property
     def machines(self) -> int:
-        """The number of machines that it holds. Virtual hosts are one machine: the one that they run on."""
+        """Return the number of machines it holds; virtual hosts are one machine."""
         is_virtual = self.cluster is not None and self.cluster.traits.on_this_machine
         return 1 if is_virtual else self.configuration.hosts
 
     @classmethod
     def repeats_among(cls, trials: Sequence[Trial]) -> set[int]:
-        """Return the keys of the trials that repeat a disturbed earlier attempt, which stays.
+        """Return the keys of trials that repeat a disturbed attempt.
 
         One query; none if all are first attempts.
         """
         later = [trial for trial in trials if trial.attempt > 1]
         if not later:
             return set()
-        configurations = {trial.configuration_id for trial in later}
-        earlier = cls.objects.filter(measured() & disturbed(), configuration__in=configurations)
-        columns = ("configuration_id", "kind", "repetition")
-        first = {tuple(key): attempt for *key, attempt in earlier.order_by("-attempt").values_list(*columns, "attempt")}
-        return {
-            trial.pk
-            for trial in later
-            if first.get((trial.configuration_id, trial.kind, trial.repetition), trial.attempt) < trial.attempt
-        }
+        earlier = cls.objects.filter(measured() & disturbed(), configuration__in={t.configuration_id for t in later})
+        rows = earlier.order_by("-attempt").values_list(*_REPETITION, "attempt")
+        first = {tuple(key): attempt for *key, attempt in rows}
+        return {t.pk for t in later if first.get((t.configuration_id, t.kind, t.repetition), t.attempt) < t.attempt}
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
-        """Claim the next waiting trial of a cluster by its fair share, ``rather`` of this experiment, with its hosts.
+        """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
-        Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
+        Return None if no trial waits, the hosts are taken, or the cluster is disabled.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
-        # Spares the search; who looks at the same moment is stopped by the unique key.
+        # Cheap check; the unique key stops concurrent claims.
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
             return None
         with transaction.atomic():
@@ -255,7 +270,7 @@ class Trial(models.Model):
         return True
 
     def certify(self, certificate: Mapping[str, Any]) -> None:
-        """Keep what the link was measured to be, also when the trial is refused for it."""
+        """Store the link certificate, also if the trial is refused for it."""
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state=State.PREPARING)
         if not mine.update(certificate=storable(certificate)):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
@@ -264,36 +279,28 @@ class Trial(models.Model):
     def start_running(
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
     ) -> None:
-        """The hosts are ready and the launch command starts now. A trial that fails keeps its ``environment`` too."""
-        known = Environment.store(storable(environment)) if environment else None
+        """Record the launch; a trial that fails keeps its ``environment``."""
+        stored = Environment.store(storable(environment)) if environment else None
         self._move(
-            State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=known
+            State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=stored
         )
 
     def start_analysing(self) -> None:
-        """The launch command ended well; its capture and output are read now."""
+        """Record that the launch command ended well."""
         self._move(State.ANALYSING, analysing_at=Now())
 
     def finish(self, result: TrialResult, *, may_repeat: bool = False) -> Trial | None:
-        """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all.
+        """Store the result in one transaction.
 
         If ``may_repeat``, queue one repeat of a disturbed trial and return it; otherwise return None.
         """
-        rows, not_finite = Measurement.rows(self.pk, result.measurements)
         repeats = may_repeat and bool(result.conditions.get(DISTURBANCES))
         with transaction.atomic():
             if repeats:
-                # Cancelling and revising lock the experiment first, too: they see the repeat, or the repeat is not queued.
+                # Cancelling and revising take the same lock: they see the repeat, or it is not queued.
                 self.experiment.wait_for_others()
-            self._end(
-                State.FINISHED,
-                trust=result.trust,
-                trust_reasons=list(result.trust_reasons),
-                not_available={**result.not_available, **not_finite},
-                tables=dict(result.tables),
-                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
-                conditions={**self.conditions, **result.conditions},
-            )
+            rows, fields = self._columns(result)
+            self._end(State.FINISHED, **fields)
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
             repeat = self._queue_repeat() if repeats else None
@@ -301,28 +308,32 @@ class Trial(models.Model):
         return repeat
 
     def finish_after_all(self, result: TrialResult) -> None:
-        """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
-        rows, not_finite = Measurement.rows(self.pk, result.measurements)
+        """Finish a failed trial whose output can be parsed now."""
         with transaction.atomic():
+            rows, fields = self._columns(result)
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
-            if not failed.update(
-                state=State.FINISHED,
-                message=f"Its output was parsed later; at first: {self.message}",
-                trust=result.trust,
-                trust_reasons=list(result.trust_reasons),
-                not_available={**result.not_available, **not_finite},
-                tables=storable(dict(result.tables)),
-                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
-                conditions=storable({**self.conditions, **result.conditions}),
-            ):
-                raise StaleTrial(f"{self} did not fail, or was finished by somebody else")
+            message = f"Its output was parsed later; at first: {self.message}"
+            if not failed.update(state=State.FINISHED, message=message, **fields):
+                raise StaleTrial(f"{self} did not fail, or was finished by another process")
             Measurement.objects.bulk_create(rows)
         self.refresh_from_db()
 
-    def fail_after_all(self, message: str, measured: Artifact) -> None:
-        """A finished trial whose output is not that of a good run, by patterns or limits that came later: it no longer counts.
+    def _columns(self, result: TrialResult) -> tuple[list[Measurement], dict[str, Any]]:
+        """Return the measurements and the fields that store a result."""
+        rows, not_finite = Measurement.rows(self.pk, result.measurements)
+        return rows, {
+            "trust": result.trust,
+            "trust_reasons": list(result.trust_reasons),
+            "not_available": {**result.not_available, **not_finite},
+            "tables": storable(dict(result.tables)),
+            "environment": Environment.store(storable(result.environment)) if result.environment else self.environment,
+            "conditions": storable({**self.conditions, **result.conditions}),
+        }
 
-        ``measured`` holds what is deleted here, for the day on which it is read in yet another way.
+    def fail_after_all(self, message: str, measured: Artifact) -> None:
+        """Fail a finished trial whose output newer patterns or limits reject.
+
+        ``measured`` stores the deleted results for a later parser.
         """
         with transaction.atomic():
             finished = type(self).objects.filter(pk=self.pk, state=State.FINISHED)
@@ -335,32 +346,28 @@ class Trial(models.Model):
         self.refresh_from_db()
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
-        """An expected failure, in a sentence for the reader."""
-        with transaction.atomic():
-            self._end(State.FAILED, message=message)
-            Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_remaining(self)
-            self._note_failure()
-            self.experiment.note_end()
+        """Fail with a message for users."""
+        self._end_without_result(State.FAILED, artifacts, message=message)
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
-        """A surprise: the traceback is kept for whoever mends it."""
-        with transaction.atomic():
-            self._end(State.ERRORED, message=message, traceback=traceback)
-            Artifact.objects.bulk_create(artifacts)
-            self.experiment.hold_remaining(self)
-            self._note_failure()
-            self.experiment.note_end()
+        """Fail with an unexpected error and its traceback."""
+        self._end_without_result(State.ERRORED, artifacts, message=message, traceback=traceback)
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
-        """The worker stopped this trial because somebody asked for it."""
+        """Record that the worker stopped the trial as requested."""
+        self._end_without_result(State.CANCELLED, artifacts, message="Cancelled while it ran.")
+
+    def _end_without_result(self, state: State, artifacts: Sequence[Artifact], **fields: Any) -> None:
         with transaction.atomic():
-            self._end(State.CANCELLED, message="Cancelled while it ran.")
+            self._end(state, **fields)
             Artifact.objects.bulk_create(artifacts)
+            if state != State.CANCELLED:
+                self.experiment.hold_remaining(self)
+                self._note_failure()
             self.experiment.note_end()
 
     def cancel(self) -> int:
-        """Cancel this trial, at once or (while it runs) within seconds. Return 1 when there was something to cancel."""
+        """Cancel at once, or within seconds while it runs. Return 1 if it was unfinished."""
         with transaction.atomic():
             cancelled = type(self).objects.filter(pk=self.pk).cancel()
             if cancelled:
@@ -368,7 +375,7 @@ class Trial(models.Model):
         return cancelled
 
     def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
-        """Show that the worker lives; return whether somebody asked to stop. Raise StaleTrial when the trial is no longer ours."""
+        """Store a heartbeat; return whether a stop is requested. Raise StaleTrial."""
         fields: dict[str, Any] = {} if progress is None else {"progress": storable(progress)}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE)
         if not mine.update(beats=F("beats") + 1, **fields):
@@ -376,9 +383,9 @@ class Trial(models.Model):
         return mine.filter(cancel_requested_at__isnull=False).exists()
 
     def record_missed_heartbeat(self, patience: int = MISSED_ROUNDS_UNTIL_LOST) -> bool:
-        """Count a round of the reaper without a beat; return whether it was one of ``patience`` or more in a row.
+        """Count a reaper round without heartbeat; return whether it is the last allowed.
 
-        Rounds and beats are counted, not timed, so that a step of the clock loses no trial.
+        Rounds are counted, not timed: a step of the clock loses no trial.
         """
         mine = type(self).objects.filter(pk=self.pk, state__in=ACTIVE)
         if mine.exclude(reaper_beats=F("beats")).update(reaper_beats=F("beats"), reaper_rounds=0):
@@ -387,7 +394,7 @@ class Trial(models.Model):
         return mine.filter(reaper_rounds__gte=patience).exists()
 
     def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
-        """The worker is gone: free the hosts, and queue a new attempt when the experiment allows one. Return the new attempt."""
+        """End a trial of a dead worker; return its new attempt, if one is allowed."""
         with transaction.atomic():
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
@@ -398,88 +405,73 @@ class Trial(models.Model):
             return None
 
     def requeue(self, reason: str = "") -> bool:
-        """Queue an active trial again without counting an attempt: its worker or its hosts end, and the trial is not at fault.
+        """Queue an active trial again without counting an attempt.
 
-        The ``reason`` is its message until it is claimed again. Return False, and change nothing, if it is over, claimed
-        by another worker, or to be cancelled.
+        Its worker or hosts end, and the trial is not at fault. ``reason`` is its message until the next claim. Return False if it is
+        over, claimed by another worker, or to be cancelled.
         """
-        untaken: dict[str, Any] = {"preparing_at": None, "running_at": None, "analysing_at": None, "worker": ""}
-        unknown: dict[str, Any] = {
+        fresh: dict[str, Any] = {
+            **dict.fromkeys(("preparing_at", "running_at", "analysing_at", "certificate", "environment")),
             "command": [],
             "conditions": {},
-            "certificate": None,
-            "environment": None,
             "progress": {},
             "message": reason,
+            "worker": "",
+            "reaper_rounds": 0,
         }
         with transaction.atomic():
             mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE, cancel_requested_at=None)
-            if not mine.update(state=State.QUEUED, **untaken, **unknown, beats=F("beats") + 1, reaper_rounds=0):
+            if not mine.update(state=State.QUEUED, beats=F("beats") + 1, **fresh):
                 return False
             self.leases.all().delete()
         self.refresh_from_db()
         return True
 
     def _note_failure(self) -> None:
-        """Store the event of a failure: only the first of an experiment is stored."""
         Event.note(Event.Kind.FAILED, str(self.experiment_id), experiment_id=self.experiment_id, trial=self)
 
     def _deserves_another_attempt(self) -> bool:
-        """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""
         if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
             return False
-        same = {name: getattr(self, name) for name in ("configuration_id", "kind", "repetition", "cluster_id")}
-        lost = type(self).objects.filter(**same, state=State.LOST).count()
+        lost = self._same_repetition().filter(cluster=self.cluster_id, state=State.LOST).count()
         return lost <= int(self.experiment.specification.get("retries", 1))
 
     def next_attempt(self) -> Trial:
-        """Return an unsaved row for this trial once more."""
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        last = type(self).objects.filter(**same).aggregate(last=models.Max("attempt"))["last"] or self.attempt
-        return type(self)(
-            experiment_id=self.experiment_id,
-            configuration_id=self.configuration_id,
-            cluster_id=self.cluster_id,
-            kind=self.kind,
-            repetition=self.repetition,
-            version=self.experiment.version,
-            attempt=last + 1,
-            position=self.position,
-        )
+        """Return an unsaved new attempt."""
+        last = self._same_repetition().aggregate(last=models.Max("attempt"))["last"] or self.attempt
+        same = {name: getattr(self, name) for name in _REPEATED}
+        return type(self)(**same, version=self.experiment.version, attempt=last + 1)
+
+    def _same_repetition(self) -> TrialQuerySet:
+        return type(self).objects.filter(**{name: getattr(self, name) for name in _REPETITION})
 
     def queue_attempt(self) -> Trial:
-        """Queue this trial once more; the new attempt replaces it from now on."""
+        """Queue a new attempt, which replaces this one. Raise StaleTrial."""
         self.experiment.require_editable()
         with transaction.atomic():
-            if (
-                not type(self)
-                .objects.filter(pk=self.pk, superseded=False)
-                .exclude(state__in=UNFINISHED)
-                .update(superseded=True)
-            ):
+            current = type(self).objects.filter(pk=self.pk, superseded=False)
+            if not current.exclude(state__in=UNFINISHED).update(superseded=True):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
             attempt = self.next_attempt()
             try:
                 attempt.save(force_insert=True)
             except IntegrityError:
-                raise StaleTrial(f"{self} got a newer attempt meanwhile") from None
+                raise StaleTrial(f"{self} got a newer attempt in the meantime") from None
             self.experiment.release_hold()
             return attempt
 
     def _queue_repeat(self) -> Trial | None:
-        """Queue a disturbed trial once more, last in the order of its experiment, inside the transaction that ends it.
+        """Queue a repeat of a disturbed trial, last in order, when it ends.
 
-        The disturbed trial stays, and the design keeps its number of repetitions. Return None if the specification wants no
-        repeat, the trial was cancelled or left the design, or its repetition has another trial: each has one repeat at most.
-        The caller holds the lock of the experiment.
+        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, or its
+        repetition has another trial. The caller holds the lock of the experiment.
         """
         is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
         is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
         if self.kind != Kind.MEASURED or not is_wanted or is_outdated:
             return None
         trials = self.experiment.trials
-        same = {"configuration": self.configuration_id, "kind": self.kind, "repetition": self.repetition}
-        if trials.filter(**same, superseded=False).exclude(pk=self.pk).exists():
+        if self._same_repetition().filter(superseded=False).exclude(pk=self.pk).exists():
             return None
         repeat = self.next_attempt()
         repeat.position = 1 + (trials.aggregate(last=models.Max("position"))["last"] or 0)
@@ -487,7 +479,7 @@ class Trial(models.Model):
         return repeat
 
     def _move(self, to: State, **fields: Any) -> None:
-        # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
+        # A message that PostgreSQL refuses would leave the trial unfinished.
         fields = {name: storable(value) for name, value in fields.items()}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=_FROM[to])
         if not mine.update(state=to, beats=F("beats") + 1, **fields):
@@ -497,15 +489,14 @@ class Trial(models.Model):
         self.refresh_from_db()
 
     def _end(self, to: State, **fields: Any) -> None:
-        """Move to a final state and free the hosts, inside the caller's transaction."""
+        """Move to a final state and release the hosts, in the caller's transaction."""
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
         self._charge()
 
     def _charge(self) -> None:
-        """Count the machine time of a trial that ended; one that never held its hosts used none."""
         if self.preparing_at is None or self.ended_at is None:
             return
-        # A clock that was set back meanwhile gives nothing back.
+        # If the clock was set back, the time is zero.
         held_s = max((self.ended_at - self.preparing_at).total_seconds(), 0.0)
         Usage.charge(self.experiment.project_id, self.ended_at.date(), self.machines * held_s)

@@ -1,4 +1,4 @@
-"""Versions of experiments: what was asked for, and when."""
+"""Versions of experiments."""
 
 from __future__ import annotations
 

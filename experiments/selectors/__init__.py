@@ -1,5 +1,6 @@
-"""What faces read of the repository. Here what is asked most: experiments, their progress, their counted values."""
+"""Read access to the repository. The most used selectors are exported here."""
 
+from experiments.selectors.designs import varying as swept_parameters
 from experiments.selectors.experiments import (
     ConfigurationRow,
     Progress,
@@ -12,22 +13,5 @@ from experiments.selectors.experiments import (
     published_like,
     repetitions_of,
     running_trials,
-    swept_parameters,
     waiting,
 )
-
-__all__ = [
-    "ConfigurationRow",
-    "Progress",
-    "TrialMark",
-    "apart",
-    "apart_of",
-    "configuration_rows",
-    "neighbours",
-    "progress_of",
-    "published_like",
-    "repetitions_of",
-    "running_trials",
-    "swept_parameters",
-    "waiting",
-]

@@ -1,4 +1,4 @@
-"""What the links of trials were measured to be, by the parameters that asked for them, and how far trials may be believed."""
+"""Certified links of trials and the trust in their captures, by configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from analysis.trust_level import worst
-from experiments.models import Experiment, Trial
+from experiments.models import Trial
 
 QUANTITIES: Final = {
     "link.bandwidth": "bandwidth",
@@ -22,45 +22,38 @@ QUANTITIES: Final = {
 """Parameters of a link and their rows in a certificate."""
 BURST: Final = "link.burst"
 _ROWS: Final = {**QUANTITIES, BURST: "burst"}
-"""Certificates from before the burst was measured have no such row."""
+"""Old certificates have no row for the burst."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The worst trust of a configuration's counted trials; whether all of their links were as asked (None: never measured)
-    and what those links achieved, link parameter -> median in its base unit."""
+class CertificateStatus:
+    """The worst trust of a configuration's counted trials, and their links.
+
+    ``link_kept``: whether all links were as requested (None: not measured). ``achieved``: link parameter -> median in its base unit.
+    """
 
     trust: str
     link_kept: bool | None
     achieved: Mapping[str, float]
 
 
-def standings(configurations: Collection[int]) -> dict[int, Standing]:
-    """Return configuration -> standing for those that have counted trials. One query."""
+def certificate_statuses(configurations: Collection[int]) -> dict[int, CertificateStatus]:
+    """Return the certificate status of each configuration with counted trials. One query."""
     trials = Trial.objects.counted().filter(configuration__in=configurations)
     rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
     for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):
         rows[configuration].append((trust, certificate))
-    return {configuration: _standing(measured) for configuration, measured in rows.items()}
+    return {configuration: _status(measured) for configuration, measured in rows.items()}
 
 
-def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
+def _status(rows: Collection[tuple[str, Any]]) -> CertificateStatus:
     certificates = [certificate for _, certificate in rows if certificate]
-    kept = all(certificate["kept"] for certificate in certificates) if certificates else None
-    return Standing(worst(*(trust for trust, _ in rows)), kept, achieved_link(certificates))
-
-
-def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:
-    """Return, per configuration, link parameter -> achieved value in its base unit: median over the counted trials. One query."""
-    by_configuration: dict[int, list[Mapping[str, float]]] = defaultdict(list)
-    trials = Trial.objects.counted().filter(experiment=experiment).exclude(certificate=None)
-    for configuration, certificate in trials.values_list("configuration_id", "certificate"):
-        by_configuration[configuration].append(achieved(certificate))
-    return {configuration: _medians(links) for configuration, links in by_configuration.items()}
+    link_kept = all(certificate["kept"] for certificate in certificates) if certificates else None
+    return CertificateStatus(worst(*(trust for trust, _ in rows)), link_kept, achieved_link(certificates))
 
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return link parameter -> achieved value in its base unit: the median over the certificates."""
+    """Return the achieved link parameters, in base units: medians of certificates."""
     return _medians(map(achieved, certificates))
 
 
@@ -73,7 +66,7 @@ def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:
-    """Return link parameter -> achieved value of one certificate, the mean over its directions."""
+    """Return the achieved link parameters of one certificate: means over directions."""
     by_name: dict[str, list[float]] = defaultdict(list)
     for row in certificate.get("rows", ()):
         name = next((parameter for parameter, quantity in _ROWS.items() if quantity == row["quantity"]), None)

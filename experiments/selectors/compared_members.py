@@ -1,5 +1,4 @@
-"""What is compared: two to eight trials, configurations or experiments, with the trials that their values come from, and the points
-that all of them have."""
+"""Members of a comparison: two to eight trials, configurations or experiments."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from analysis.trust_level import FLAGGED
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Kind, State, Trial
-from experiments.models.disturbed import excluded_as_disturbed
+from experiments.models.states import excluded_as_disturbed
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -26,7 +25,7 @@ Names = tuple[str, ...]
 
 @dataclass(slots=True)
 class Member:
-    """One side of a comparison. ``token`` names it in addresses: ``e:slug``, ``c:key`` or ``t:key``."""
+    """One side of a comparison. ``token`` in URLs: ``e:slug``, ``c:key`` or ``t:key``."""
 
     token: str
     label: str
@@ -36,9 +35,9 @@ class Member:
     configurations: list[Configuration]
     trial: int | None = None
     counted: dict[int, list[Trial]] = field(default_factory=dict)
-    """Configuration key -> the trials that its values come from."""
+    """Configuration key -> counted trials."""
     left_out: int = 0
-    """Trials without result, which no value comes from."""
+    """Trials without a result."""
 
     def at(self, names: Names, point: Point) -> Configuration | None:
         return next((c for c in self.configurations if point_of(c, names) == point), None)
@@ -48,12 +47,12 @@ class Member:
         return self.counted.get(configuration.pk, []) if configuration else []
 
     def flagged_at(self, names: Names, point: Point) -> int:
-        """How many of them have their traffic left out."""
+        """Return the number of trials at a point whose traffic is excluded."""
         return sum(trial.trust in FLAGGED for trial in self.trials_at(names, point))
 
 
 def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
-    """Return what ``user`` may see under these tokens, each with a letter and its configurations. Raise CannotCompare."""
+    """Return the visible members of these tokens, labelled. Raise CannotCompare."""
     if not FEWEST <= len(tokens) <= MOST:
         raise CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
     slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
@@ -66,8 +65,8 @@ def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
     mine = Configuration.objects.filter(experiment__in=visible_experiments(user))
     for row in mine.filter(pk__in=configurations).select_related("experiment__cluster") if configurations else ():
         by_token[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
-    asked = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
-    for trial in asked if trials else ():
+    chosen_trials = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
+    for trial in chosen_trials if trials else ():
         member = _member(f"t:{trial.pk}", trial.experiment, f"Trial {trial.pk}", [trial.configuration])
         member.trial, member.url = trial.pk, trial.get_absolute_url()
         by_token[member.token] = member
@@ -95,7 +94,7 @@ def _parsed(token: str) -> tuple[str, str]:
 
 
 def _load_designs(members: Sequence[Member]) -> None:
-    """Give the experiments their configurations, in one query."""
+    """Load the configurations of whole experiments in one query."""
     whole = {m.experiment.pk: m for m in members if m.token.startswith("e:")}
     if whole:
         for row in Configuration.objects.filter(experiment__in=list(whole), in_design=True):
@@ -103,7 +102,7 @@ def _load_designs(members: Sequence[Member]) -> None:
 
 
 def load_trials(members: Sequence[Member]) -> None:
-    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
+    """Load the trials of all members in one query; a chosen trial represents itself."""
     keys = {c.pk for m in members for c in m.configurations}
     own_trials = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED)
     rows = own_trials.annotate(is_excluded=excluded_as_disturbed()).only(
@@ -114,8 +113,8 @@ def load_trials(members: Sequence[Member]) -> None:
         by_configuration[trial.configuration_id].append(trial)
     for member in members:
         for configuration in member.configurations:
-            own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
-            current = [t for t in own if member.trial or not (t.superseded or t.is_excluded)]
+            candidates = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
+            current = [t for t in candidates if member.trial or not (t.superseded or t.is_excluded)]
             member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
             member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
 
@@ -129,7 +128,7 @@ def _hashable(value: Any) -> Any:
 
 
 def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
-    """Return the parameters that any experiment sweeps and the points over them that all members have, in the first's order."""
+    """Return the swept parameters and the points that all members have, in order."""
     swept: list[str] = []
     for member in members:
         values: dict[str, set[str]] = defaultdict(set)
@@ -140,13 +139,11 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
     names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
     held = [{point_of(row, names) for row in member.configurations} for member in members]
     points = list(dict.fromkeys(point_of(row, names) for row in members[0].configurations))
-    common = [point for point in points if all(point in each for each in held)]
+    common = [point for point in points if all(point in points_of_member for points_of_member in held)]
     if not common:
         by = f" of {', '.join(names)}" if names else ""
-        raise CannotCompare(
-            f"There is no combination{by} that all of these have; compare single configurations instead."
-        )
+        raise CannotCompare(f"No combination{by} is common to all members; compare single configurations instead.")
     try:
         return names, sorted(common)
-    except TypeError:  # words beside numbers: the design's own order
+    except TypeError:  # words and numbers cannot be sorted: design order
         return names, common

@@ -1,7 +1,7 @@
-"""Trials, configurations and experiments side by side, whatever project they belong to: what was set, on what it ran, what came out.
+"""Comparison of trials, configurations and experiments of any project.
 
-Experiments are paired by the values of every parameter that any of them sweeps, so that never two different configurations
-are pooled in one column; what is compared is one point that all members have.
+Experiments are paired by the values of every parameter that any of them sweeps: different configurations are never pooled. One common
+point is compared in full.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from experiments.metrics import decided_by, described, in_order
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member, Names, Point, chosen_members, common_points, load_trials
 from experiments.selectors.counted_values import values_of_trials
-from experiments.selectors.differences import Difference, environments_beside, settings_beside
+from experiments.selectors.differences import Difference, environments_per_side, settings_per_side
 from experiments.traffic import in_statistics, is_traffic
 
 TIME: Final = "elapsed_s"
 _ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
 _OWN_FIGURES: Final = 3
-"""First of a workload's figures of merit that are read at every common point too."""
+"""Number of a workload's figures of merit that are read at every common point."""
 
 Series = dict[str, dict[Point, list[list[float]]]]
 Changed = dict[Point, list[Comparison | None]]
@@ -37,7 +37,7 @@ Changed = dict[Point, list[Comparison | None]]
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric: a summary per member (None where it was not measured), and each other member against the baseline."""
+    """A metric with a summary per member (None: not measured), against the baseline."""
 
     metric: str
     label: str
@@ -48,23 +48,23 @@ class MetricRow:
 
     @property
     def measured_by(self) -> tuple[int, ...]:
-        """Places of the members that have values of it."""
-        return tuple(place for place, summary in enumerate(self.summaries) if summary is not None)
+        """Return the indexes of the members with values."""
+        return tuple(index for index, summary in enumerate(self.summaries) if summary is not None)
 
     @property
     def compared(self) -> bool:
-        """Whether any member could be held against the baseline."""
+        """Return whether any member could be compared with the baseline."""
         return any(comparison is not None for comparison in self.against)
 
     @property
     def same(self) -> bool:
-        """Whether every counted trial of every member gave one and the same number."""
+        """Return whether all counted trials of all members have the same value."""
         return len({end for s in self.summaries if s for end in (s.minimum, s.maximum)}) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The answer. ``points`` are those that all members have, ``at`` is the chosen one, over the parameters ``names``."""
+    """The result of a comparison: common ``points`` over ``names``, and one ``at``."""
 
     members: list[Member]
     baseline: Member
@@ -75,26 +75,25 @@ class Compared:
     environment: list[Difference]
     rows: list[MetricRow]
     series: Series
-    """Metric -> point -> one list of values per member; what decides first."""
+    """Metric -> point -> one list of values per member; the deciding metric first."""
     changed: Changed
-    """Each member against the baseline in what decides, at every common point; empty where nothing decides."""
+    """Each member against the baseline in the deciding metric, at every common point."""
 
     @property
     def drawn(self) -> list[str]:
-        """Metrics worth a chart: the baseline and another have values at a common point, and these are not one number everywhere."""
+        """Return metrics worth a chart: comparable with the baseline and not constant."""
         return list(_drawn(self.series, self.members.index(self.baseline)))
 
     @property
     def deciding(self) -> str | None:
-        """The metric that the comparison is answered by: what decides for a workload, where it can be compared."""
+        """Return the deciding metric, or the first comparable one."""
         return next(iter(self.drawn), None)
 
     def is_constant(self, metric: str) -> bool:
-        """Whether every counted trial of every member gave the same number at every common point."""
+        """Return whether all counted trials have the same value at every common point."""
         return _is_constant(self.series[metric])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {
             "members": [
                 {
@@ -132,15 +131,15 @@ def _row_as_data(row: MetricRow) -> dict[str, Any]:
 
 
 def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "", scope: str = "all") -> Compared:
-    """Compare what ``user`` may see under ``tokens`` in at most eight queries.
+    """Compare the visible members of ``tokens``. Raise CannotCompare.
 
-    What decides is corrected over the common points, also in its row at the chosen one: a point has one verdict. ``at`` is the
-    position of a common point (text of a whole number); left out, it is where what decides changed most. Raise CannotCompare.
+    At most eight queries. The deciding metric is corrected over the common points: a point has one verdict. ``at`` is the index of a
+    common point; by default the one at which the deciding metric changed most.
     """
     members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
     reference = next((m for m in members if m.token == (baseline or m.token)), None)
     if reference is None:
-        raise CannotCompare(f"The baseline {baseline!r} is not among what is compared.")
+        raise CannotCompare(f"The baseline {baseline!r} is not a member of the comparison.")
     load_trials(members)
     names, points = common_points(members)
     series = _series(members, names, points)
@@ -157,8 +156,8 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         names=names,
         points=points,
         at=point,
-        settings=settings_beside([m.experiment for m in members], [m.at(names, point) for m in members]),
-        environment=environments_beside(trials),
+        settings=settings_per_side([m.experiment for m in members], [m.at(names, point) for m in members]),
+        environment=environments_per_side(trials),
         rows=rows,
         series=series,
         changed=changed,
@@ -168,7 +167,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
 def _change_over_points(
     members: Sequence[Member], baseline: Member, points: Sequence[Point], series: Series, metric: str
 ) -> Changed:
-    """Each member against the baseline at every common point, corrected over all of them."""
+    """Return members against the baseline at all common points, corrected over all."""
     groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in members}
     for number, point in enumerate(points):
         for member, values in zip(members, series[metric][point], strict=True):
@@ -182,10 +181,10 @@ def _change_over_points(
 
 
 def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
-    """The point with the largest clear change, to any side; the first where none is clear."""
+    """Return the point with the largest significant change, or the first."""
     clear = [
-        (round(abs(math.log(change.ratio)), 6), -place)
-        for place, point in enumerate(points)
+        (round(abs(math.log(change.ratio)), 6), -index)
+        for index, point in enumerate(points)
         for change in changed.get(point, ())
         if change is not None and change.verdict in ("higher", "lower") and change.ratio
     ]
@@ -193,7 +192,7 @@ def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
 
 
 def verdict_words(comparison: Comparison, direction: str) -> str:
-    """Return "better" or "worse" where the metric has a direction, else "more" or "less"; never "equal"."""
+    """Return "better" or "worse", "more" or "less" without a direction; never "equal"."""
     if comparison.verdict not in ("higher", "lower"):
         return comparison.verdict
     if direction not in ("higher", "lower"):
@@ -208,39 +207,38 @@ def _position(at: str, count: int) -> int:
 
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
-    """Metric -> values by number of the trial, per member; the traffic of flagged captures is left out."""
-    trust = {trial.pk: trial.trust for each in trials for trial in each}
+    """Return metric -> values per member, without the traffic of flagged captures."""
+    trust = {trial.pk: trial.trust for group in trials for trial in group}
     there, measured = values_of_trials(list(trust), scope)
-    owned = [np.isin(there, [trial.pk for trial in each]) for each in trials]
+    owned = [np.isin(there, [trial.pk for trial in group]) for group in trials]
     is_clean = np.array([trust[trial] not in FLAGGED for trial in there], bool)
     by_member: list[dict[str, list[float]]] = [{} for _ in trials]
     for metric, values in measured.items():
         counts = ~np.isnan(values)
         if is_traffic(metric, scope):
             counts &= is_clean
-        for own, member in zip(owned, by_member, strict=True):
-            if (mine := values[own & counts]).size:
+        for rows, member in zip(owned, by_member, strict=True):
+            if (mine := values[rows & counts]).size:
                 member[metric] = mine.tolist()
     return by_member
 
 
 def _drawn(series: Series, base: int) -> Iterator[str]:
-    """Metrics that the baseline and another have at a common point, and that are not one number everywhere."""
-    for metric, own in series.items():
-        if any(_beside(values, base) for values in own.values()) and not _is_constant(own):
+    for metric, by_point in series.items():
+        if any(_has_pair(values, base) for values in by_point.values()) and not _is_constant(by_point):
             yield metric
 
 
-def _is_constant(own: Mapping[Point, Sequence[Sequence[float]]]) -> bool:
-    return len({value for members in own.values() for values in members for value in values}) == 1
+def _is_constant(by_point: Mapping[Point, Sequence[Sequence[float]]]) -> bool:
+    return len({value for members in by_point.values() for values in members for value in values}) == 1
 
 
-def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
-    return bool(values[base]) and any(own for place, own in enumerate(values) if place != base)
+def _has_pair(values: Sequence[Sequence[float]], base: int) -> bool:
+    return bool(values[base]) and any(other for index, other in enumerate(values) if index != base)
 
 
 def _read_everywhere(members: Sequence[Member]) -> list[str]:
-    """Metrics that are read at every common point: what decides for these workloads, time, packets, first figures of merit."""
+    """Return the metrics read at every common point: deciding, time, packets, figures."""
     deciding: list[str] = []
     figures: list[str] = []
     for experiment in {member.experiment.pk: member.experiment for member in members}.values():
@@ -254,26 +252,26 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
 def _series(members: Sequence[Member], names: Names, points: Sequence[Point]) -> Series:
     metrics = _read_everywhere(members)
     series: Series = {metric: {point: [[] for _ in members] for point in points} for metric in metrics}
-    place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
+    positions: dict[int, list[tuple[Point, int]]] = defaultdict(list)
     trust: dict[int, str] = {}
     for number, member in enumerate(members):
         for point in points:
             for trial in member.trials_at(names, point):
-                place[trial.pk].append((point, number))
+                positions[trial.pk].append((point, number))
                 trust[trial.pk] = trial.trust
-    rows = Measurement.objects.filter(trial__in=list(place), metric__in=metrics, scope="all").order_by("trial_id")
+    rows = Measurement.objects.filter(trial__in=list(positions), metric__in=metrics, scope="all").order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         if in_statistics(trust[trial_id], metric):
-            for point, number in place[trial_id]:
+            for point, number in positions[trial_id]:
                 series[metric][point][number].append(value)
     return series
 
 
 def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str, list[float]]]) -> list[MetricRow]:
-    groups = {member.label: own for member, own in zip(members, values, strict=True)}
+    groups = {member.label: by_metric for member, by_metric in zip(members, values, strict=True)}
     comparisons = {(c.metric, c.group): c for c in compare_groups(groups, baseline=baseline.label)}
     rows = []
-    for metric in in_order({name for own in values for name in own}):
+    for metric in in_order({name for by_metric in values for name in by_metric}):
         described_as = described(metric)
         rows.append(
             MetricRow(
@@ -281,7 +279,9 @@ def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str
                 described_as.label,
                 described_as.unit,
                 described_as.direction,
-                tuple(summarise(own[metric], method="t") if own.get(metric) else None for own in values),
+                tuple(
+                    summarise(by_metric[metric], method="t") if by_metric.get(metric) else None for by_metric in values
+                ),
                 tuple(comparisons.get((metric, member.label)) for member in members),
             )
         )

@@ -1,8 +1,7 @@
-"""The explorer's conditions: an expression, asked of every configuration in the database at once.
+"""Explorer conditions: an expression as SQL over all configurations.
 
-`experiments.specification.expressions` answers the same for one configuration in Python; both agree, and what that cannot compute for a
-configuration does not match here. Negations are taken down to the comparisons (``not a < b`` is ``a >= b``), so that NULL, which is
-neither, matches neither.
+`experiments.specification.expressions` evaluates the same for one configuration in Python, with equal results; a value that it cannot
+compute does not match here. Negations move into the comparisons (``not a < b`` is ``a >= b``), so that NULL never matches.
 """
 
 from __future__ import annotations
@@ -34,24 +33,16 @@ from experiments.specification.tree import (
 )
 
 MOST_OPERATIONS: Final = 50
-"""Calculations are done for every configuration there is."""
-_OPPOSITE: Final = {
-    "<": ">=",
-    ">=": "<",
-    ">": "<=",
-    "<=": ">",
-    "==": "!=",
-    "!=": "==",
-    "in": "not in",
-    "not in": "in",
-}
+"""Limit of calculations, which PostgreSQL performs for every configuration."""
+_NEGATED: Final = {"<": ">=", ">": "<=", "==": "!=", "in": "not in"}
+_OPPOSITE: Final = {**_NEGATED, **{negated: sign for sign, negated in _NEGATED.items()}}
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ORDER: Final = {"<": LessThan, "<=": LessThanOrEqual, ">": GreaterThan, ">=": GreaterThanOrEqual}
 _LOOKUP: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
 def read_conditions(text: str) -> Expression:
-    """Return the conditions that a reader wrote. Raise CannotExplore where they have no meaning, or none for the database."""
+    """Return the parsed conditions. Raise CannotExplore."""
     try:
         conditions = Expression(text, vocabulary_of(text))
     except ValueError as error:
@@ -61,34 +52,34 @@ def read_conditions(text: str) -> Expression:
 
 
 def condition(conditions: Expression, scope: str) -> Q:
-    """Return the condition on configurations, with metrics of this scope. Raise CannotExplore for what SQL is not asked."""
+    """Return the condition for metrics of a scope. Raise CannotExplore."""
     return _Question(scope).holds(conditions.tree)
 
 
 class _Question:
-    """Makes conditions of SQL out of the nodes of one expression."""
+    """Converts the nodes of one expression to SQL conditions."""
 
     def __init__(self, scope: str) -> None:
         self._scope = scope
         self._operations = 0
 
-    def holds(self, node: Node, wanted: bool = True) -> Q:
-        """The condition that ``node`` is true; or that it is false, where that is ``wanted``."""
+    def holds(self, node: Node, expected: bool = True) -> Q:
+        """Return the condition that ``node`` is true, or false if not ``wanted``."""
         match node:
             case Logic():
-                parts = [self.holds(operand, wanted) for operand in node.operands]
-                return Q(*parts, _connector=Q.AND if (node.word == "and") is wanted else Q.OR)
+                parts = [self.holds(operand, expected) for operand in node.operands]
+                return Q(*parts, _connector=Q.AND if (node.word == "and") is expected else Q.OR)
             case Not():
-                return self.holds(node.operand, not wanted)
+                return self.holds(node.operand, not expected)
             case Comparison():
                 lefts = (node.left, *(right for _, right in node.tests))
                 steps = [
-                    self._test(left, sign if wanted else _OPPOSITE[sign], right)
+                    self._test(left, sign if expected else _OPPOSITE[sign], right)
                     for left, (sign, right) in zip(lefts, node.tests, strict=False)
                 ]
-                return Q(*steps, _connector=Q.AND if wanted else Q.OR)
+                return Q(*steps, _connector=Q.AND if expected else Q.OR)
             case Constant(bool() as truth):
-                return Q(Value(truth is wanted, output_field=BooleanField()))
+                return Q(Value(truth is expected, output_field=BooleanField()))
         raise _refused(f"{_shown(node)} is not a comparison; write for example hosts >= 4, elapsed_s < 10")
 
     def _test(self, left: Node, sign: str, right: Node) -> Q:
@@ -110,18 +101,18 @@ class _Question:
             return self._is_among(left, [right.value], sign == "==")
         return self._is_equal(left, right, sign == "==")
 
-    def _is_among(self, node: Node, constants: Sequence[float | str | bool], wanted: bool) -> Q:
-        """Whether a value is one of several; a single one is what ``==`` asks for."""
+    def _is_among(self, node: Node, constants: Sequence[float | str | bool], expected: bool) -> Q:
+        """Return the condition that a value is one of several (one for ``==``)."""
         if not _is_number(node):
             parameter = values.parameter(_name(node))
-            one = In(parameter, [values.stored(other) for each in constants for other in _alike(each)])
-            return Q(one) if wanted else Q(~one)
-        numbers = [_constant(each, node) for each in constants]
+            one = In(parameter, [values.stored(other) for constant in constants for other in _alike(constant)])
+            return Q(one) if expected else Q(~one)
+        numbers = [_constant(constant, node) for constant in constants]
         if isinstance(node, Name) and is_metric(node.name):
             among = Q(median__in=numbers)
-            return Q(Exists(values.medians(node.name, self._scope).filter(among if wanted else ~among)))
+            return Q(Exists(values.medians(node.name, self._scope).filter(among if expected else ~among)))
         one = In(self._number(node), numbers)
-        return Q(one) if wanted else Q(~one)
+        return Q(one) if expected else Q(~one)
 
     def _is_ordered(self, left: Node, sign: str, right: Node) -> Q:
         if isinstance(left, Name) and is_metric(left.name) and isinstance(right, Constant):
@@ -130,7 +121,7 @@ class _Question:
         if isinstance(left, Name) and left.name in COLUMNS and isinstance(right, Constant):
             bound = _constant(right.value, left)
             if math.isfinite(bound):
-                # As whole numbers the planner knows how many match; of the column made a float it guesses a third.
+                # Statistics of the integer column let the planner estimate the matches.
                 whole = math.ceil(bound) if sign in (">=", "<") else math.floor(bound)
                 return Q(**{f"{left.name}__{_LOOKUP[sign]}": whole})
         orders = []
@@ -142,14 +133,14 @@ class _Question:
             orders.append(Q(_ORDER[sign](values.word(_name(left)), _text(right))))
         return Q(*orders, _connector=Q.OR)
 
-    def _is_equal(self, left: Node, right: Node, wanted: bool) -> Q:
-        """Whether two values that are no constants are the same, of whatever type they are."""
+    def _is_equal(self, left: Node, right: Node, expected: bool) -> Q:
+        """Return the condition that two values of any type are equal."""
         same = Exact(self._anything(left), self._anything(right))
-        return Q(same) if wanted else Q(~same)
+        return Q(same) if expected else Q(~same)
 
     def _number(self, node: Node) -> Any:
-        if isinstance(node, Negative | Arithmetic) and not any(isinstance(each, Name) for each, _ in walk(node)):
-            # PostgreSQL would compute it before it looks whether it may.
+        if isinstance(node, Negative | Arithmetic) and not any(isinstance(inner, Name) for inner, _ in walk(node)):
+            # PostgreSQL would evaluate the constant before the guards.
             return values.constant(calculated(node))
         match node:
             case Name():
@@ -170,7 +161,7 @@ class _Question:
 
 
 def _is_number(node: Node) -> bool:
-    """Return whether a value can be nothing but a number; a parameter may be a word."""
+    """Return whether a value is always a number; a parameter may be a word."""
     match node:
         case Constant():
             return not isinstance(node.value, str)
@@ -181,7 +172,7 @@ def _is_number(node: Node) -> bool:
 
 def _name(node: Node) -> str:
     if not isinstance(node, Name):
-        raise _refused(f"{_shown(node)} is where a name is needed")
+        raise _refused(f"{_shown(node)} is in the place of a name")
     return node.name
 
 
@@ -198,7 +189,7 @@ def _constant(value: float | str | bool, node: Node) -> float:
 
 
 def _alike(value: float | str | bool) -> list[float | str | bool]:
-    """What equals a value in Python: true and false are 1 and 0; to JSON they are not."""
+    """Return the JSON values equal in Python: true and false are 1 and 0."""
     if isinstance(value, str) or value not in (0, 1):
         return [value]
     return [int(value), bool(value)]

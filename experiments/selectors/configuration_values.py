@@ -1,4 +1,4 @@
-"""The value of a name or a calculation for every configuration, as an expression of SQL of one type; NULL where there is none."""
+"""Names and calculations as SQL over configurations; NULL without a value."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FORMULAS: Final = {
     "//": "floor(a / b)",
     "%": "a - b * floor(a / b)",
 }
-"""What `experiments.specification.expressions` computes, in the same order and with the same rounding."""
+"""The operations of `experiments.specification.expressions`, with the same rounding."""
 
 
 class Computed(Func):
-    """One operation on two numbers; NULL where it would fail, as PostgreSQL ends the whole query over one row."""
+    """One operation on two numbers; NULL if it would fail and end the whole query."""
 
     output_field = FloatField()
 
@@ -36,15 +36,13 @@ class Computed(Func):
         safe = [f"({name} = 0 OR abs({name}) BETWEEN {SMALLEST} AND {LARGEST})" for name in ("a", "b")]
         if sign in ("/", "//", "%"):
             safe.append("b <> 0")
-        # The operands have names, so that they are computed once however often they are looked at.
+        # Named operands are evaluated once.
         source = "(VALUES (%(expressions)s)) AS operands(a, b)"
         formula = f"(SELECT {_FORMULAS[sign]} FROM {source} WHERE {' AND '.join(safe)})"  # noqa: S608 (nothing from outside)
         super().__init__(left, right, template=formula)
 
 
 class Negated(Func):
-    """``-operand``."""
-
     template = "(- %(expressions)s)"
     output_field = FloatField()
 
@@ -55,17 +53,16 @@ class _Type(Func):
 
 
 def parameter(name: str) -> Any:
-    """A parameter as it is stored."""
     return KeyTransform(name, "parameters")
 
 
 def medians(name: str, scope: str) -> Any:
-    """Return the summaries of a metric for the configuration of the query around."""
+    """Return the summaries of a metric for the configuration of the outer query."""
     return Summary.objects.filter(configuration=OuterRef("pk"), metric=name, scope=scope)
 
 
 def number(name: str, scope: str, *, is_metric: bool) -> Any:
-    """The value as a number; NULL for words. True and false are 1 and 0, as in Python."""
+    """Return the value as a number; NULL for words. True and false are 1 and 0."""
     if is_metric:
         return Subquery(medians(name, scope).values("median"), output_field=FloatField())
     if name in COLUMNS:
@@ -80,17 +77,16 @@ def number(name: str, scope: str, *, is_metric: bool) -> Any:
 
 
 def constant(value: float | None) -> Any:
-    """A number of the expression itself."""
     return Cast(Value(None if value is None else float(value)), FloatField())
 
 
 def stored(value: float | str | bool) -> Any:
-    """A value of the expression itself, as a parameter stores it."""
+    """Return a constant as JSON, as a parameter stores it."""
     return Cast(Value(json.dumps(value)), JSONField())
 
 
 def word(name: str) -> Any:
-    """A parameter's text, which sorts by the numbers of its characters as Python's does; NULL for anything else."""
+    """Return a parameter's text in code-point order; NULL for other values."""
     value = KeyTextTransform(name, "parameters")
     return Collate(
         Case(When(Exact(_Type(parameter(name)), "string"), then=value), output_field=TextField()),
@@ -99,12 +95,12 @@ def word(name: str) -> Any:
 
 
 def as_json(number: Any) -> Any:
-    """A number as JSON, where it equals a parameter of the same value."""
+    """Return a number as JSON, equal to a parameter of the same value."""
     return Func(number, function="to_jsonb", output_field=JSONField())
 
 
 def anything(name: str) -> Any:
-    """A parameter as JSON, to be compared with any other; true and false as 1 and 0."""
+    """Return a parameter as JSON for comparison; true and false as 1 and 0."""
     value = parameter(name)
     return Case(
         When(Exact(_Type(value), "boolean"), then=as_json(number(name, "", is_metric=False))),

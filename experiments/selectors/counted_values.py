@@ -1,4 +1,4 @@
-"""The values of an experiment's counted trials, read from the array of each trial: a row for each value would be a million of them."""
+"""Values of an experiment's counted trials, read from the array of each trial."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ _VALUES: Final = """
     )
     SELECT own.id, own.configuration_id, own.trust, array_send(ARRAY[{numbers}]::float8[])
     FROM own
-    JOIN experiments_trialvalues kept ON kept.trial_id = own.id
-    JOIN places ON places.id = kept.names_id
+    JOIN experiments_trialvalues v ON v.trial_id = own.id
+    JOIN places ON places.id = v.names_id
     ORDER BY own.repetition, own.id
 """
-"""Where each metric stands is looked up once for all trials whose arrays have the same names. It is for all lists of names, of which
-there are few: to find those of these trials took two thirds of the time, as PostgreSQL goes through the trials for each list.
-"""
-_NUMBER: Final = "coalesce(kept.numbers[places.at[{place}]], 'NaN')"
-"""No value is stored that is no number, and arrays without gaps are of one length."""
+"""The positions of the metrics are looked up once per list of names, for all lists: finding those of these trials is slower."""
+_NUMBER: Final = "coalesce(v.numbers[places.at[{place}]], 'NaN')"
+"""Stored values are finite, so NaN marks gaps, and all arrays have one length."""
 _WHOLE: Final = """
-    SELECT known.names, string_agg(int8send(kept.trial_id), ''), string_agg(array_send(kept.numbers), '')
-    FROM experiments_trialvalues kept JOIN experiments_valuenames known ON known.id = kept.names_id
-    WHERE kept.trial_id = ANY(%s) GROUP BY known.id
+    SELECT n.names, string_agg(int8send(v.trial_id), ''), string_agg(array_send(v.numbers), '')
+    FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
+    WHERE v.trial_id = ANY(%s) GROUP BY n.id
 """
-"""One row for all trials whose arrays have the same names; both are aggregated in the order in which the arrays are read."""
+"""One row for all trials with the same names; both aggregates have the same order."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedValues:
-    """Counted trials by repetition, flagged ones among them, with a row of ``numbers`` each: NaN where it has no such value."""
+    """Counted trials by repetition, with a row of ``numbers`` each; NaN: no value."""
 
     metrics: Sequence[str]
     trials: Sequence[int]
@@ -49,17 +47,22 @@ class CountedValues:
     numbers: Numbers
 
     def by_configuration(self) -> dict[int, list[int]]:
-        """Return the places of each configuration's trials."""
+        """Return the rows of each configuration's trials."""
         places: dict[int, list[int]] = {}
-        for place, configuration in enumerate(self.configurations):
-            places.setdefault(configuration, []).append(place)
+        for row, configuration in enumerate(self.configurations):
+            places.setdefault(configuration, []).append(row)
         return places
 
 
 def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict[str, Numbers]]:
-    """Return the trials that have values, by number, and the values of each metric that any of them has, NaN where there is none.
-    One query.
-    """
+    """Return sorted trials with values, and metric -> values (NaN: none). One query."""
+    there, values = named_values(trials)
+    prefix = f"{scope} "
+    return there, {name.removeprefix(prefix): numbers for name, numbers in values.items() if name.startswith(prefix)}
+
+
+def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
+    """Return the same with the scope before each metric, separated by a blank."""
     with connection.cursor() as cursor:
         cursor.execute(_WHOLE, [list(trials)])
         groups = [
@@ -71,22 +74,20 @@ def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict
     for names, keys, numbers in groups:
         rows = np.searchsorted(there, keys)
         for name, column in zip(names, numbers.T, strict=True):
-            its_scope, _, metric = name.partition(" ")
-            if its_scope == scope:
-                values.setdefault(metric, np.full(len(there), np.nan))[rows] = column
+            values.setdefault(name, np.full(len(there), np.nan))[rows] = column
     return there.tolist(), values
 
 
 def measured_metrics(experiment: Experiment, scope: str) -> list[str]:
-    """Return the metrics that any of an experiment's trials has, by name. One query."""
+    """Return the metrics that any trial of an experiment has. One query."""
     used = TrialValues.objects.filter(trial__experiment=experiment).order_by().values("names")
-    known = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
-    names = {name for names in known for name in names}
+    rows = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
+    names = {name for names in rows for name in names}
     return sorted(name.removeprefix(f"{scope} ") for name in names if name.startswith(f"{scope} "))
 
 
 def counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> CountedValues:
-    """Return the values of the counted trials that have any. One query; none without metrics."""
+    """Return the values of the counted trials. One query; none without metrics."""
     if not metrics:
         return CountedValues((), (), (), (), np.empty((0, 0)))
     trials = Trial.objects.counted().filter(experiment=experiment).order_by()

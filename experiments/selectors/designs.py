@@ -1,4 +1,4 @@
-"""What the points of a design are to each other: which parameters vary, whether they are steps of a ladder, what load they carry. Pure."""
+"""Structure of designs: varying parameters, ladders, networks and loads. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINK: Final = "link."
 
 
 class DesignPoint(Protocol):
-    """A configuration with its counted values: analysis.scaling.Point, experiments.selectors.ConfigurationRow."""
+    """A configuration with its counted values."""
 
     @property
     def parameters(self) -> Mapping[str, Any]: ...
@@ -26,12 +26,12 @@ class DesignPoint(Protocol):
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a parameter's value is a number; True and False are words."""
+    """Return whether a parameter is a number; True and False are words."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def varying(points: Sequence[DesignPoint]) -> list[str]:
-    """Return the names of the parameters that differ between points, ``hosts`` first."""
+    """Return the parameters that differ between points, ``hosts`` first."""
     seen: dict[str, set[str]] = defaultdict(set)
     for point in points:
         for name, value in point.parameters.items():
@@ -41,10 +41,10 @@ def varying(points: Sequence[DesignPoint]) -> list[str]:
 
 
 def is_ladder(points: Sequence[DesignPoint]) -> bool:
-    """Return whether the points are single steps: no more of them than there are changes to make one after another.
+    """Return whether the points are the steps of a tuning ladder.
 
-    A grid of parameters, whole or in parts, has more points than that; parameters that advance together make one change. Points that
-    differ in their link alone are networks, which are compared with each other.
+    A grid has more points than single changes; parameters that change together count once. Points that differ in their link alone are
+    networks.
     """
     names = varying(points)
     if all(name.startswith(_LINK) for name in names):
@@ -54,16 +54,16 @@ def is_ladder(points: Sequence[DesignPoint]) -> bool:
 
 
 def _partition(points: Sequence[DesignPoint], name: str) -> tuple[int, ...]:
-    """Return the level of every point as a number, in the order in which the levels appear."""
+    """Return the level of every point as a number, in order of appearance."""
     seen: dict[str, int] = {}
     return tuple(seen.setdefault(repr(point.parameters.get(name)), len(seen)) for point in points)
 
 
 def are_networks(points: Sequence[DesignPoint]) -> bool:
-    """Return whether the links differ in several properties of which none varies alone.
+    """Return whether links differ in several properties of which none varies alone.
 
-    Such links are compared as wholes, since the effects of their properties are confounded. Links over enough levels of delay or rate are
-    excluded: a model of both separates them.
+    The effects of such properties are confounded: links are compared as wholes. Links over enough levels of delay or rate are excluded,
+    since a model separates them.
     """
     names = varying(points)
     links = [name for name in names if name.startswith(_LINK)]
@@ -73,7 +73,7 @@ def are_networks(points: Sequence[DesignPoint]) -> bool:
 
 
 def _varies_alone(points: Sequence[DesignPoint], name: str, names: Sequence[str]) -> bool:
-    """Return whether two points differ in this property and in no other one of the link."""
+    """Return whether two points differ in this link property alone."""
     others = [other for other in names if other != name and other.startswith(_LINK)]
     levels: dict[str, set[str]] = defaultdict(set)
     for point in points:
@@ -86,7 +86,7 @@ def _levels(points: Sequence[DesignPoint], name: str) -> int:
 
 
 def loads_of(points: Sequence[DesignPoint], test: LoadTest) -> Mapping[float, list[Load]]:
-    """Return loads by capacity (bit/s): wall times and the use of every resource, the link's from its throughput."""
+    """Return loads by capacity (bit/s), with wall times and the use of each resource."""
     loads: dict[float, list[Load]] = defaultdict(list)
     for point in points:
         jobs, capacity = point.parameters.get(test.load), point.parameters.get(CAPACITY)

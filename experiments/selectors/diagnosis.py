@@ -1,13 +1,12 @@
-"""What an experiment shows: the answer to its question, the diagnosis of its study, its observer effect, and what to measure next.
+"""Diagnosis of an experiment: answer, study, capture overhead and next trials.
 
-Models and bootstrap intervals take up to seconds, pages must not: the answer is kept, and stands until another configuration
-completes. It is computed and kept in this one place; every face takes its words from here.
+Models and bootstrap intervals take up to seconds, so the diagnosis is cached until another configuration completes. All pages and REST
+read it here.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,17 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
-from django.contrib.postgres.aggregates import StringAgg
 from django.core.cache import cache
-from django.db.models import Count, TextField, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Count
 from redis.exceptions import RedisError
 
 from analysis.conclusions import (
     Answer,
     Diagnosis,
     Fact,
-    Report,
     Together,
     answer,
     diagnose,
@@ -41,12 +37,12 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 30
-"""Counts changes of what is kept: an answer in an older form is none."""
-_KEPT_S: Final = 30 * 24 * 3600
+_FORM: Final = 31
+"""Version of the cached data; older ones are ignored."""
+_CACHE_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
 _MOST_TRIALS: Final = 200
-"""Of an experiment whose answer a list may wait for; longer ones are answered on their own pages."""
+"""Maximum trials of an experiment whose answer a list computes; larger ones only on their own pages."""
 log = structlog.get_logger()
 
 
@@ -61,125 +57,106 @@ class ObservedPoint:
         return {"parameters": self.parameters, **self.effect.to_dict()}
 
 
-class KeptReport:
-    """A report that is unpickled when it is asked for, whatever it is kept with."""
-
-    def __init__(self, report: Report | None = None, packed: bytes = b"") -> None:
-        self._report, self._packed = report, packed or pickle.dumps(report)
-
-    def get(self) -> Report:
-        report: Report = self._report or pickle.loads(self._packed)  # noqa: S301 - from our own cache, as what holds it
-        self._report = report
-        return report
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (None, self._packed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeptReport) and self.get() == other.get()
-
-    __hash__ = None  # type: ignore[assignment]  # as a report, which holds mappings
-
-
 @dataclass(frozen=True, slots=True)
 class KeptDiagnosis:
-    """The diagnosis of an experiment's results as they were when its stamp was taken."""
+    """The cached diagnosis of an experiment's results at the time of its stamp."""
 
     stamp: str
     answer: Answer
     facts: tuple[Fact, ...]
-    """What the findings of the study come to, each said once; causes first."""
+    """The conclusions of the findings, causes first."""
     key_figures: tuple[tuple[str, str], ...]
-    """The answer's numbers as names and words."""
+    """The answer's numbers as names and text."""
     study: Diagnosis
-    """Its report is brief: pages take the facts, and the thousands of findings of hundreds of slices cost each of them 50 ms."""
-    report: KeptReport
-    """The whole one."""
     next_queued: int
-    """Trials that queueing the suggested points would add."""
+    """Trials that the recommended next trials would queue."""
     observer: tuple[ObservedPoint, ...]
 
     @property
     def suggested(self) -> list[tuple[Mapping[str, Any], int]]:
-        """What to measure next, as (parameters, repetitions): what would settle the question, else what a model would learn from."""
+        """Return the recommended next trials as (parameters, repetitions)."""
         missing = self.answer.missing
         if missing is not None and missing.points:
             return list(missing.points)
         return self.study.suggested if self.answer.question in _SCALE else []
 
     def findings(self) -> dict[str, Any]:
-        """JSON-ready, without the numbers behind the findings."""
-        told = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
-        return told | self.report.get().to_dict()
+        """Return answer, facts and findings as JSON-ready data."""
+        data = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
+        return data | self.study.report.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, as REST answers."""
+        """Return the JSON-ready form of REST."""
         return {
             "stamp": self.stamp,
             "answer": self.answer.to_dict(),
             "facts": [fact.to_dict() for fact in self.facts],
-            **replace(self.study, report=self.report.get()).to_dict(),
+            **self.study.to_dict(),
             "next_queued": self.next_queued,
             "observer": [point.to_dict() for point in self.observer],
         }
 
 
 def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
-    """Return the latest diagnosis (None: there is none yet), and whether it is that of the results as they are."""
+    """Return the cached diagnosis or None, and whether it is current."""
     try:
-        kept: KeptDiagnosis | None = cache.get(_key(experiment))
-    except RedisError as error:  # the page stands without what it remembers
+        cached: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
+    except RedisError as error:  # pages work without the cache
         log.warning("diagnosis_not_read", experiment=experiment.pk, reason=str(error))
         return None, False
-    return kept, kept is not None and kept.stamp == _stamp(experiment)
+    return cached, cached is not None and cached.stamp == _stamp(experiment)
 
 
 def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
-    """Return the diagnosis of the results as they are, made now where it is not kept."""
-    kept, fresh = kept_diagnosis(experiment)
-    if kept is not None and fresh:
-        return kept
+    """Return the current diagnosis, computed if it is not cached."""
+    cached, fresh = kept_diagnosis(experiment)
+    if cached is not None and fresh:
+        return cached
     made = _diagnose(experiment, _stamp(experiment))
-    try:
-        cache.set(_key(experiment), made, _KEPT_S)
-    except RedisError as error:
-        log.warning("diagnosis_not_kept", experiment=experiment.pk, reason=str(error))
-    _keep_answer(experiment, _counted([experiment]).get(experiment.pk, 0), made.answer)
+    _keep(_key("diagnosis", experiment), made)
+    _keep(_key("answer", experiment), (_counted([experiment]).get(experiment.pk, 0), made.answer))
     return made
 
 
 def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
-    """Return the answers that are kept, and those that can be had quickly, by experiment: for lists. One query where all are kept."""
+    """Return cached answers, and those of small experiments, by experiment.
+
+    One query if all are cached.
+    """
     counted = _counted(experiments)
-    kept = _kept_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
+    cached = _cached_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
     answers = {}
     for experiment in experiments:
         count = counted.get(experiment.pk, 0)
-        then, told = kept.get(experiment.pk, (0, None))
-        if told is not None and (then == count or count > _MOST_TRIALS):
-            answers[experiment.pk] = told
+        then, answered = cached.get(experiment.pk, (0, None))
+        if answered is not None and (then == count or count > _MOST_TRIALS):
+            answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
             made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
-            _keep_answer(experiment, count, made)
+            _keep(_key("answer", experiment), (count, made))
             answers[experiment.pk] = made
     return answers
 
 
 def together_of(experiment: Experiment) -> Together:
-    """Return the intervals that the answer of the results as they are tells, of any of its points."""
+    """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
-        kept: tuple[int, Together] | None = cache.get(_together_key(experiment))
-        if kept is not None and kept[0] == count:
-            return kept[1]
+        cached: tuple[int, Together] | None = cache.get(_key("together", experiment))
+        if cached is not None and cached[0] == count:
+            return cached[1]
     return _keep_together(experiment, count, together(asked_of(experiment, study_of(experiment, with_traffic=False))))
 
 
 def _keep_together(experiment: Experiment, count: int, made: Together) -> Together:
-    with suppress(RedisError):
-        cache.set(_together_key(experiment), (count, made), _KEPT_S)
+    _keep(_key("together", experiment), (count, made))
     return made
+
+
+def _keep(key: str, made: Any) -> None:
+    with suppress(RedisError):
+        cache.set(key, made, _CACHE_S)
 
 
 def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
@@ -188,48 +165,32 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
     return dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
 
 
-def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
-    keys = {_answer_key(experiment): experiment.pk for experiment in experiments}
+def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
+    keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
-        return {keys[key]: told for key, told in cache.get_many(keys).items()}
+        return {keys[key]: answered for key, answered in cache.get_many(keys).items()}
     except RedisError:
         return {}
 
 
-def _keep_answer(experiment: Experiment, count: int, told: Answer) -> None:
-    with suppress(RedisError):
-        cache.set(_answer_key(experiment), (count, told), _KEPT_S)
-
-
 def forget_diagnosis(experiment: Experiment) -> None:
-    """Drop what is kept: the values of trials that had ended have changed."""
-    cache.delete_many([_key(experiment), _answer_key(experiment), _together_key(experiment)])
+    """Drop the cached results after values of ended trials have changed."""
+    cache.delete_many([_key(kind, experiment) for kind in ("diagnosis", "answer", "together")])
 
 
-def _key(experiment: Experiment) -> str:
-    return f"diagnosis:{_FORM}:{experiment.pk}"
-
-
-def _answer_key(experiment: Experiment) -> str:
-    return f"answer:{_FORM}:{experiment.pk}"
-
-
-def _together_key(experiment: Experiment) -> str:
-    return f"together:{_FORM}:{experiment.pk}"
+def _key(kind: str, experiment: Experiment) -> str:
+    return f"{kind}:{_FORM}:{experiment.pk}"
 
 
 def _stamp(experiment: Experiment) -> str:
-    """Return a hash of the trials of all complete configurations and of what the cluster has: hosts for more, the stated rate of its links.
+    """Return a hash of the trials of complete configurations, and cluster limits.
 
-    While a configuration is being measured, the last word stands.
+    It does not change while a configuration is incomplete.
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
     open_ones = rows.filter(state__in=UNFINISHED).values("configuration_id")
-    # Of ten thousand trials one text, and not as many rows.
-    columns = [Cast(name, TextField()) for name in ("configuration_id", "pk", "state")]
-    between = Value(" ", output_field=TextField())
-    each = Concat(columns[0], between, columns[1], between, columns[2], output_field=TextField())
-    ended = rows.exclude(configuration__in=open_ones).aggregate(all=StringAgg(each, ",", order_by="pk"))["all"]
+    columns = ("configuration_id", "pk", "state")
+    ended = list(rows.exclude(configuration__in=open_ones).order_by("pk").values_list(*columns))
     cluster = experiment.cluster
     has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
@@ -239,8 +200,8 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
-    told = intervals if intervals.metric == study.time_metric else None
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
+    simultaneous = intervals if intervals.metric == study.time_metric else None
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=simultaneous)
     diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(
@@ -248,26 +209,25 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
         answer=answered,
         facts=facts(asked, answered, diagnosis.report),
         key_figures=key_figures(answered, asked.factors),
-        study=replace(diagnosis, report=diagnosis.report.brief()),
-        report=KeptReport(diagnosis.report),
+        study=diagnosis,
         next_queued=0,
         observer=tuple(_observed(experiment, study)),
     )
-    # Of what was measured elsewhere nothing more is run, and its program may not be known here.
+    # Imported experiments run no more, and their program may be unknown.
     runs_here = not experiment.is_imported
     more = plan_points(experiment, made.suggested) if made.suggested and runs_here else None
     return replace(made, next_queued=more.queued) if more is not None else made
 
 
 def _largest_runnable(study: Study) -> float:
-    """The largest number of hosts that the cluster has and a specification may ask for."""
+    """Return the largest number of hosts that cluster and specification allow."""
     ranks_per_host = max((int(point.parameters.get("ranks_per_host", 1)) for point in study.points), default=1)
     limits = [MAX_HOSTS, MAX_RANKS // ranks_per_host, *([] if study.most_hosts is None else [study.most_hosts])]
     return float(min(limits))
 
 
 def _observed(experiment: Experiment, study: Study) -> list[ObservedPoint]:
-    """Per configuration with a control: elapsed time with capture against without."""
+    """Return the observer effect of each configuration with control runs."""
     without = _control_times(experiment)
     rows = []
     for configuration in experiment.configurations.filter(in_design=True, pk__in=list(without)):
@@ -280,7 +240,7 @@ def _observed(experiment: Experiment, study: Study) -> list[ObservedPoint]:
 
 
 def _control_times(experiment: Experiment) -> Mapping[int, list[float]]:
-    """Return elapsed times of the finished trials without capture, by configuration."""
+    """Return elapsed times of finished control runs by configuration."""
     rows = Measurement.objects.counted(Kind.CONTROL).filter(
         trial__experiment=experiment, metric="elapsed_s", scope="all"
     )

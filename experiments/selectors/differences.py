@@ -1,4 +1,4 @@
-"""What was set, and on what it ran: settings and facts of the environment, side by side."""
+"""Differences between settings and between recorded environments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from experiments.models import Configuration, Environment, Experiment, Trial
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting or fact with each side's value. ``silent`` are the places of the sides that do not tell it.
+    """A setting or fact with the value of each side.
 
-    A side that says nothing does not say otherwise: a publication states few settings and no fact of its machines' kernels.
+    ``silent`` are the indexes of sides that do not state it: a publication states few settings and no kernel facts.
     """
 
     name: str
@@ -24,54 +24,57 @@ class Difference:
 
     @property
     def differs(self) -> bool:
-        """Whether the values are not all the same, a missing one counted as a value."""
+        """Return whether the values differ; a missing value counts as one."""
         return len({repr(value) for value in self.values}) > 1
 
     @property
     def apart(self) -> bool:
-        """Whether two sides that tell it tell different things."""
-        return len({repr(value) for place, value in enumerate(self.values) if place not in self.silent}) > 1
+        """Return whether two sides that state it differ."""
+        return len({repr(value) for index, value in enumerate(self.values) if index not in self.silent}) > 1
 
     @property
     def told_by(self) -> tuple[int, ...]:
-        return tuple(place for place in range(len(self.values)) if place not in self.silent)
+        return tuple(index for index in range(len(self.values)) if index not in self.silent)
 
 
-def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configuration | None]) -> list[Difference]:
-    """Return workload, cluster and every parameter of one configuration per side, what differs first."""
-    given = [dict(row.parameters) if row else {} for row in rows]
-    keys = list(dict.fromkeys(key for each in given for key in each))
-    published = {place for place, experiment in enumerate(experiments) if experiment.published}
-    # an own experiment without a setting leaves it as it is by default, which is a value; a publication may just not tell
-    silent = {key: frozenset(n for n in published if given[n].get(key) is None) for key in keys}
+def settings_per_side(experiments: Sequence[Experiment], rows: Sequence[Configuration | None]) -> list[Difference]:
+    """Return workload, cluster and parameters per side, differences first."""
+    parameters = [dict(row.parameters) if row else {} for row in rows]
+    keys = list(dict.fromkeys(key for row_parameters in parameters for key in row_parameters))
+    published = {index for index, experiment in enumerate(experiments) if experiment.published}
+    # without a setting, an experiment uses the default, which is a value; a publication may omit it
+    silent = {key: frozenset(n for n in published if parameters[n].get(key) is None) for key in keys}
     clusters = tuple(e.cluster.name if e.cluster else None for e in experiments)
     settings = [
         Difference("workload", tuple(e.workload for e in experiments)),
         Difference("cluster", clusters, frozenset(n for n, name in enumerate(clusters) if name is None)),
-        *(Difference(key, tuple(each.get(key) for each in given), silent[key]) for key in keys),
+        *(
+            Difference(key, tuple(row_parameters.get(key) for row_parameters in parameters), silent[key])
+            for key in keys
+        ),
     ]
     return _apart_first(settings)
 
 
-def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
-    """Return every fact that was recorded for the trials of any side, what differs first. One query."""
-    keys = {t.environment_id for each in trials for t in each if t.environment_id}
+def environments_per_side(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
+    """Return the recorded facts per side, differences first. One query."""
+    keys = {t.environment_id for group in trials for t in group if t.environment_id}
     facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
     seen: list[dict[str, list[str]]] = []
-    for each in trials:
-        own: dict[str, list[str]] = defaultdict(list)
-        for key in dict.fromkeys(t.environment_id for t in each if t.environment_id):
+    for group in trials:
+        side: dict[str, list[str]] = defaultdict(list)
+        for key in dict.fromkeys(t.environment_id for t in group if t.environment_id):
             for name, value in facts[key].items():
-                if value not in own[name]:
-                    own[name].append(value)
-        seen.append(own)
+                if value not in side[name]:
+                    side[name].append(value)
+        seen.append(side)
     differences = [
         Difference(
             name,
-            tuple(" / ".join(own[name]) if name in own else None for own in seen),
-            frozenset(place for place, own in enumerate(seen) if name not in own),
+            tuple(" / ".join(side[name]) if name in side else None for side in seen),
+            frozenset(index for index, side in enumerate(seen) if name not in side),
         )
-        for name in sorted({name for own in seen for name in own})
+        for name in sorted({name for side in seen for name in side})
     ]
     return _apart_first(differences)
 

@@ -1,4 +1,4 @@
-"""What pages and REST read: each function answers one question with a fixed number of queries."""
+"""Experiments for pages and REST, each function with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
-from experiments.models.disturbed import excluded_as_disturbed
-from experiments.models.fair_share import standings
+from experiments.models.states import excluded_as_disturbed
+from experiments.models.usage import use_of_ready_projects
 from experiments.selectors.counted_values import CountedValues, counted_values
-from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics, is_traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an experiment is. Attempts that a newer one replaced are not counted."""
+    """The progress of an experiment, without replaced attempts."""
 
     total: int = 0
     queued: int = 0
@@ -33,7 +32,7 @@ class Progress:
     flagged: int = 0
     warmups: int = 0
     held: bool = False
-    """Its waiting trials do not start before somebody says so."""
+    """The waiting trials are on hold until a user releases them."""
     first_start: Any = None
     last_end: Any = None
 
@@ -66,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class TrialMark:
-    """One square of the strip."""
+    """One dot of the trial overview."""
 
     pk: int
     state: str
@@ -79,7 +78,7 @@ class TrialMark:
 
 @dataclass(slots=True)
 class ConfigurationRow:
-    """One configuration with all its trials and, per metric, the values of those that count (finished, measured).
+    """A configuration with its trials and, per metric, the counted values.
 
     The traffic of flagged captures is not among the values.
     """
@@ -92,9 +91,9 @@ class ConfigurationRow:
     trials: list[TrialMark] = field(default_factory=list)
     values: dict[str, list[float]] = field(default_factory=dict)
     trial_ids: dict[str, list[int]] = field(default_factory=dict)
-    """Per metric, the trials that the values belong to, in the same order."""
+    """Metric -> trials of the values, in the same order."""
     flagged: dict[str, list[float]] = field(default_factory=dict)
-    """Traffic of flagged captures: shown, and in no statistic."""
+    """Traffic of flagged captures: displayed, but not in statistics."""
 
     def median(self, metric: str) -> float | None:
         values = self.values.get(metric)
@@ -139,7 +138,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
 
 
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
-    """Return the configurations of the current design with their trials and the raw values of ``metrics``, in three queries."""
+    """Return the current design with trials and values, in three queries."""
     rows = {
         c.pk: ConfigurationRow(c.pk, c.hash, c.hosts, c.ranks, c.parameters)
         for c in Configuration.objects.filter(experiment=experiment, in_design=True)
@@ -147,29 +146,29 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
     marks = Trial.objects.current().filter(experiment=experiment).order_by("kind", "repetition")
     columns = ("configuration_id", "pk", "state", "kind", "repetition", "attempt", "trust", "message")
     for configuration, pk, state, kind, repetition, attempt, trust, message in marks.values_list(*columns):
-        told = message.partition("\n")[0]
-        rows[configuration].trials.append(TrialMark(pk, state, kind, repetition, attempt, trust, told))
+        first_line = message.partition("\n")[0]
+        rows[configuration].trials.append(TrialMark(pk, state, kind, repetition, attempt, trust, first_line))
     values = counted_values(experiment, metrics, scope)
     for configuration, places in values.by_configuration().items():
         _fill(rows[configuration], values, places, scope)
     return list(rows.values())
 
 
-def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], scope: str) -> None:
-    """Give a row the values of its trials, which stand at these places."""
-    trials = [values.trials[place] for place in places]
-    numbers = values.numbers[places]
+def _fill(row: ConfigurationRow, values: CountedValues, indexes: Sequence[int], scope: str) -> None:
+    """Set the values of a row from the trials at these indexes."""
+    trials = [values.trials[index] for index in indexes]
+    numbers = values.numbers[indexes]
     gaps: list[bool] = np.isnan(numbers).any(axis=0).tolist()  # type: ignore[assignment]  # one for each metric
-    flagged = any(values.trust[place] in FLAGGED for place in places)
+    flagged = any(values.trust[index] in FLAGGED for index in indexes)
     for column, (metric, has_gaps) in enumerate(zip(values.metrics, gaps, strict=True)):
-        own = numbers[:, column].tolist()
+        column_values = numbers[:, column].tolist()
         if not has_gaps and not (flagged and is_traffic(metric, scope)):
-            row.values[metric], row.trial_ids[metric] = own, trials
+            row.values[metric], row.trial_ids[metric] = column_values, trials
             continue
-        for place, trial, value in zip(places, trials, own, strict=True):
+        for index, trial, value in zip(indexes, trials, column_values, strict=True):
             if math.isnan(value):
                 continue
-            if not in_statistics(values.trust[place], metric, scope):
+            if not in_statistics(values.trust[index], metric, scope):
                 row.flagged.setdefault(metric, []).append(value)
                 continue
             row.values.setdefault(metric, []).append(value)
@@ -177,38 +176,33 @@ def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], s
 
 
 def apart_of(experiment: Experiment) -> QuerySet[Trial]:
-    """Return the trials that are kept but not counted: replaced attempts, disturbed ones, and points that a newer version left."""
+    """Return excluded trials: replaced, disturbed, or out of the design."""
     replaced = Q(superseded=True) | Q(configuration__in_design=False)
     return Trial.objects.filter(replaced | excluded_as_disturbed(), experiment=experiment)
 
 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
-    """Return the newest of those, the newest first."""
+    """Return the newest excluded trials, newest first."""
     columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
     return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 
-def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
-    """Return the names of the parameters that differ between configurations, ``hosts`` first."""
-    return varying(rows)
-
-
 def published_like(experiment: Experiment) -> QuerySet[Experiment]:
-    """Return the published experiments of the same workload, or that print one of its figures: charts lay them beside an own one."""
+    """Return published experiments of the same workload or with one of its figures."""
     figures = Measurement.objects.filter(trial__experiment=OuterRef("pk"), metric__startswith=f"{experiment.workload}.")
     alike = Q(workload=experiment.workload) | Exists(figures)
     return Experiment.objects.filter(alike, published=True).exclude(pk=experiment.pk)
 
 
 def running_trials() -> QuerySet[Trial]:
-    """Return the trials that a worker holds now, with what their panel shows."""
+    """Return the active trials with their related rows."""
     return Trial.objects.active().select_related("experiment", "configuration", "cluster").order_by("preparing_at")
 
 
 def waiting() -> list[dict[str, Any]]:
-    """Return the waiting trials per experiment, the one whose turn is next first; those of a held one wait for nobody's turn.
+    """Return the waiting trials per experiment, next first, without held experiments.
 
-    ``used_s`` is what its project used lately, in machine-seconds; None where the project has used up its month: it waits.
+    ``used_s``: recent machine-seconds of the project; None if it used up its month.
     """
     rows = (
         Trial.objects.filter(state=State.QUEUED)
@@ -227,13 +221,13 @@ def waiting() -> list[dict[str, Any]]:
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("-experiment__priority", "experiment_id")
     )
-    used = standings({row["project_id"] for row in rows}, Trial.objects.held_machine_s())
+    used = use_of_ready_projects({row["project_id"] for row in rows}, Trial.objects.held_machine_s())
     queue = [{**row, "used_s": used.get(row["project_id"])} for row in rows]
     return sorted(queue, key=lambda row: math.inf if row["used_s"] is None else row["used_s"])
 
 
 def neighbours(trial: Trial) -> tuple[int | None, int | None]:
-    """Return the keys of the previous and next trial in the order of the experiment."""
+    """Return the keys of the previous and next trial of the experiment."""
     order = list(
         Trial.objects.current()
         .filter(experiment_id=trial.experiment_id)
@@ -247,9 +241,9 @@ def neighbours(trial: Trial) -> tuple[int | None, int | None]:
 
 
 def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
-    """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles.
+    """Return metric -> (trial key, value) of the configuration's counted trials.
 
-    The traffic of flagged captures is not among them, as in the medians of the experiment.
+    The traffic of flagged captures is excluded.
     """
     values: dict[str, list[tuple[int, float]]] = {metric: [] for metric in metrics}
     counted = Measurement.objects.counted().in_statistics()

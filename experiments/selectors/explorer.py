@@ -1,11 +1,12 @@
-"""The repository as a pivot: any metric over any parameter or metric, by colour and panel, over whatever the filters leave.
+"""Explorer: a metric over a parameter or metric, by colour and panel.
 
-The unit is the configuration: its counted trials stand in ``Summary``. A cell that pools several configurations counts each of
-them once, by its median, since trials of one configuration are no independent answers to another.
+The unit is the configuration, with its counted trials in ``Summary``. A cell of several configurations counts each once, by its median:
+trials of one configuration are not independent.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,11 +34,10 @@ from django.db.models.fields.json import KeyTransform
 
 from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
-from experiments.aggregates import Median
+from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
-from experiments.selectors.explorer_query import Query, check
 from experiments.specification import budget
 from experiments.traffic import is_traffic
 
@@ -54,9 +54,38 @@ COLUMNS: Final = {
 """Dimensions that are columns of tables; every other one is a parameter."""
 
 
+_NAME: Final = re.compile(r"[A-Za-z][\w.\-]{0,79}")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A metric over a parameter or metric; empty colour and facet mean none."""
+
+    y: str = "elapsed_s"
+    x: str = "hosts"
+    colour: str = ""
+    facet: str = ""
+    scope: str = "all"
+    pooled: bool = True
+    """Whether all configurations of one position and colour form one cell."""
+
+
+def check(query: Query) -> None:
+    """Raise CannotExplore for an impossible name."""
+    for axis in ("x", "y", "colour", "facet"):
+        name = getattr(query, axis)
+        if name and not _NAME.fullmatch(name):
+            raise CannotExplore(f"{name[:80]!r} is not the name of a parameter or metric.", field=axis)
+    if not is_metric(query.y):
+        raise CannotExplore(f"{query.y!r} is not a metric; the vertical axis needs one.", field="y")
+    for axis in ("colour", "facet"):
+        if (name := getattr(query, axis)) and is_metric(name):
+            raise CannotExplore(f"{name} is a metric; colour and panels need a parameter.", field=axis)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point of the pivot: where it lies, and the metric over its configurations."""
+    """One point of the pivot: its position, and the metric over its configurations."""
 
     x: Any
     colour: Any
@@ -70,22 +99,22 @@ class Cell:
     dots: tuple[float, ...]
     """The trials of a single configuration, else the medians of (up to 50) configurations."""
     pooled: tuple[float, float] | None = None
-    """Mean and standard deviation of the configurations' medians, where there are several."""
+    """Mean and standard deviation of the medians of several configurations."""
     line: str = ""
-    """Alike for cells of one experiment that differ in x alone, where cells are single configurations."""
+    """Equal for single configurations of one experiment that differ in x alone."""
     configuration: int = 0
-    """Where the cell is a single configuration by design; 0 where it pools whatever configurations there are."""
+    """Key of a single configuration; 0 for a pooled cell."""
     same: str = ""
-    """Alike for single configurations that differ in nothing but the panel, the experiment and where they ran."""
+    """Equal for single configurations that differ only in panel, experiment and cluster."""
 
     @property
     def mean(self) -> float:
-        """Of the trials of a single configuration, else of the configurations' medians."""
+        """Return the mean of a single configuration's trials, else of the medians."""
         return fmean(self.dots) if self.pooled is None else self.pooled[0]
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % t interval of the mean; made when it is asked for: of 1500 cells it takes longer than reading them."""
+        """Return the 95 % t interval of the mean, computed on demand."""
         if self.pooled is not None:
             return moments_interval(*self.pooled, self.configurations, smallest=self.low)
         if len(self.dots) < 2:
@@ -95,11 +124,19 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Pivot:
-    """``cut`` tells that there are more cells (or dots) than are given."""
+    """Cells of a query; ``cut`` if there are more."""
 
     cells: list[Cell]
     cut: bool
     is_scatter: bool = False
+
+
+class Median(Aggregate):
+    """The continuous median of PostgreSQL."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
 
 
 class Some(Aggregate):
@@ -110,16 +147,16 @@ class Some(Aggregate):
 
 
 class Hashed(Func):
-    """A whole number per value of a parameter, equal for equal values: sorts many times faster than jsonb."""
+    """An integer per value of a parameter, which sorts much faster than jsonb."""
 
     template = "jsonb_hash_extended(%(expressions)s, 0)"
     output_field = BigIntegerField()
 
 
 def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
-    """Return the cells of a query over configurations, in at most two database queries. Raise CannotExplore."""
+    """Return the cells of a query, in at most two queries. Raise CannotExplore."""
     check(query)
-    # From the configurations, not from their summaries: what filters them is then read once.
+    # From configurations instead of summaries, so that filters are applied once.
     rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
     if is_metric(query.x):
         return _scatter(rows, query)
@@ -131,14 +168,14 @@ def _key(name: str) -> Any:
 
 
 def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    names = {each: name for each in ("x", "colour", "facet") if (name := getattr(query, each))}
+    names = {axis: name for axis in ("x", "colour", "facet") if (name := getattr(query, axis))}
     grouped = (
-        rows.annotate(x=_key(query.x), **{each: _key(name) for each, name in names.items() if each != "x"})
+        rows.annotate(x=_key(query.x), **{axis: _key(name) for axis, name in names.items() if axis != "x"})
         .exclude(x=None)
         .order_by()
         .values(*names)
         .annotate(
-            # Only what the index of summaries holds: their rows lie scattered over the whole table.
+            # Only columns of the summaries' index: their rows are scattered over the table.
             configurations=Count("summaries__configuration_id"),
             trials=Sum("summaries__n"),
             middle=Median("summaries__median"),
@@ -152,14 +189,14 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     )
     groups = list(grouped)
     ones = Summary.objects.filter(configuration__in=[row["one"] for row in groups[:MOST_CELLS]])
-    asked = ones.filter(metric=query.y, scope=query.scope).values_list(
+    single_rows = ones.filter(metric=query.y, scope=query.scope).values_list(
         "configuration_id", "configuration__parameters", "samples"
     )
-    known = {pk: (parameters, samples) for pk, parameters, samples in asked}
+    single_values = {pk: (parameters, samples) for pk, parameters, samples in single_rows}
     cells = []
     for row in groups[:MOST_CELLS]:
-        parameters, samples = known[row["one"]]
-        values = {each: row[each] if name in COLUMNS else parameters.get(name) for each, name in names.items()}
+        parameters, samples = single_values[row["one"]]
+        values = {axis: row[axis] if name in COLUMNS else parameters.get(name) for axis, name in names.items()}
         cells.append(_cell(row, values, samples))
     return Pivot(cells, len(groups) > MOST_CELLS)
 
@@ -181,43 +218,26 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
 
 
 def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    """One cell per configuration, the newest ones."""
-    columns = {each: F(COLUMNS[name]) for each in ("x", "colour", "facet") if (name := getattr(query, each)) in COLUMNS}
-    asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
-    fields = ("median", "minimum", "maximum", "samples")
-    newest = asked.values_list(
-        "pk",
-        "experiment_id",
-        "parameters",
-        *(f"summaries__{name}" for name in fields),
-        *(f"by_{each}" for each in columns),
-    )[: MOST_CELLS + 1]
-    given = list(newest)
+    """Return one cell per configuration, newest first."""
+    columns = {axis: F(COLUMNS[name]) for axis in ("x", "colour", "facet") if (name := getattr(query, axis)) in COLUMNS}
+    ordered = rows.annotate(**{f"by_{axis}": column for axis, column in columns.items()}).order_by("-pk")
+    fields = (f"summaries__{name}" for name in ("median", "minimum", "maximum", "samples"))
+    newest = ordered.values_list("pk", "experiment_id", "parameters", *fields, *(f"by_{axis}" for axis in columns))
+    listed = list(newest[: MOST_CELLS + 1])
     follows = _FOLLOW.get(query.x, (query.x,))
     cells = []
-    for pk, experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
-        own = {each: parameters.get(name) for each in ("x", "colour", "facet") if (name := getattr(query, each))}
-        own |= dict(zip(columns, by, strict=True))
-        if own["x"] is None:
+    for pk, experiment, parameters, middle, low, high, samples, *by in listed[:MOST_CELLS]:
+        axes = {axis: parameters.get(name) for axis in ("x", "colour", "facet") if (name := getattr(query, axis))}
+        axes |= dict(zip(columns, by, strict=True))
+        if axes["x"] is None:
             continue
+        colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
+        line = repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows)))
+        dots = tuple(samples)
         cells.append(
-            Cell(
-                own["x"],
-                own.get("colour"),
-                own.get("facet"),
-                1,
-                len(samples),
-                middle,
-                low,
-                high,
-                tuple(samples),
-                None,
-                repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
-                pk,
-                _same(parameters, query, own.get("colour")),
-            )
+            Cell(axes["x"], colour, axes.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
         )
-    return Pivot(cells, len(given) > MOST_CELLS)
+    return Pivot(cells, len(listed) > MOST_CELLS)
 
 
 def _same(parameters: Mapping[str, Any], query: Query, colour: Any) -> str:
@@ -225,40 +245,33 @@ def _same(parameters: Mapping[str, Any], query: Query, colour: Any) -> str:
 
 
 _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
-"""Parameters that a column is made of."""
+"""Parameters that determine a column."""
 
 
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
-    """One metric against another: one dot per configuration, the newest ones first."""
+    """Return one dot per configuration, newest first: one metric against another."""
     by = {
-        each: F(COLUMNS[name]) if name in COLUMNS else KeyTransform(name, "parameters")
-        for each in ("colour", "facet")
-        if (name := getattr(query, each))
+        axis: F(COLUMNS[name]) if name in COLUMNS else KeyTransform(name, "parameters")
+        for axis in ("colour", "facet")
+        if (name := getattr(query, axis))
     }
     other = Q(summaries__metric=query.x, summaries__scope=query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
-    columns = (
-        "pk",
-        "parameters",
-        "across__median",
-        "summaries__n",
-        "summaries__median",
-        "summaries__minimum",
-        "summaries__maximum",
-    )
-    asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
-    dots = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
+    own_summary = (f"summaries__{name}" for name in ("n", "median", "minimum", "maximum"))
+    columns = ("pk", "parameters", "across__median", *own_summary)
+    ordered = both.annotate(**{f"by_{axis}": key for axis, key in by.items()}).order_by("-pk")
+    dots = list(ordered.values_list(*columns, *(f"by_{axis}" for axis in by))[: MOST_DOTS + 1])
     cells = []
     for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
-        own = dict(zip(by, values, strict=True))
-        colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
-        cells.append(Cell(x, colour, own.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
+        axes = dict(zip(by, values, strict=True))
+        colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
+        cells.append(Cell(x, colour, axes.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many configurations match, by workload and by cluster (slug, name)."""
+    """The number of matching configurations, by workload and cluster (slug, name)."""
 
     total: int
     workloads: list[tuple[str, int]]
@@ -266,7 +279,7 @@ class Counts:
 
 
 def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> Counts:
-    """Count what the filters leave, in two queries: from the sizes of ``designs``, where it is all that these experiments ask for."""
+    """Count configurations in two queries, from design sizes if ``designs`` is given."""
     rows: Iterable[tuple[str, int | None, int]]
     if designs is None:
         matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
@@ -286,10 +299,10 @@ def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment
 
 
 def flagged(configurations: QuerySet[Configuration], query: Query) -> int:
-    """Count the trials whose traffic the answer leaves out; none where only times are asked for."""
+    """Count the trials whose traffic is excluded from the result."""
     if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
         return 0
-    # One condition: of one trial, not of several of the configuration.
+    # One filter call: the conditions apply to the same trial.
     return configurations.filter(measured("trials__"), trials__trust__in=FLAGGED).count()
 
 
@@ -302,18 +315,18 @@ class TableRow:
 
 
 def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str) -> list[TableRow]:
-    """Return the table's rows for configurations, in one query."""
+    """Return table rows of configurations, in one query."""
     rows = {configuration.pk: TableRow(configuration) for configuration in page}
     summaries = Summary.objects.filter(configuration__in=list(rows), metric__in=metrics, scope=scope)
-    asked = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
-    for key, metric, n, median, minimum, maximum in asked:
+    listed = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
+    for key, metric, n, median, minimum, maximum in listed:
         budget.check()
         rows[key].values[metric] = (n, median, minimum, maximum)
     return list(rows.values())
 
 
 def swept(rows: Iterable[Configuration]) -> list[str]:
-    """Return every parameter that an experiment among these sweeps, ``hosts`` first: none may hide in a table."""
+    """Return the parameters that any of these experiments sweeps, ``hosts`` first."""
     names = {"hosts": None}
     for row in rows:
         names |= dict.fromkeys(row.experiment.specification.get("sweep") or {})

@@ -1,4 +1,4 @@
-"""What the names in the explorer's conditions mean: parameters of every workload, of clusters and links, and metrics."""
+"""Names in explorer conditions: parameters and metrics."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from experiments.specification.parameters import (
 from experiments.specification.tree import Vocabulary
 
 COLUMNS: Final = ("hosts", RANKS)
-"""Whole numbers that are columns of the table of configurations; every other parameter is one of its JSON."""
+"""Integer columns of configurations; other parameters are in their JSON."""
 _NAME: Final = re.compile(r"[A-Za-z][\w.\-]*")
 
 
 def vocabulary_of(text: str) -> Vocabulary:
-    """Return what the names mean that an expression may use. It is open: there are more metrics than can be listed, and
-    configurations of published or former workloads have parameters that nobody knows.
+    """Return the meaning of the names in an expression.
+
+    It is open: metrics cannot be listed, and former workloads have unknown parameters.
     """
-    dimensions, words, known = _parameters()
-    # A hyphen is part of a metric's name, or a minus.
+    dimensions, words, parameters = _parameters()
+    # A hyphen is part of a metric's name, or a minus sign.
     parts = {name.rsplit("-", cut)[0] for name in _NAME.findall(text) for cut in range(name.count("-") + 1)}
     metrics = {name for name in parts if is_metric(name)}
     units = {name: dimension_of_unit(described(name).unit) for name in metrics}
     return Vocabulary(
-        known=known | metrics,
+        known=parameters | metrics,
         dimensions=dimensions | {name: unit for name, unit in units.items() if unit is not None},
         words=words,
         numbers={*CLUSTER_PARAMETERS, *COLUMNS, *metrics},
@@ -44,9 +45,9 @@ def vocabulary_of(text: str) -> Vocabulary:
     )
 
 
-@lru_cache(maxsize=1)  # the registry is part of the program
+@lru_cache(maxsize=1)  # the registry does not change
 def _parameters() -> tuple[dict[str, Dimension], frozenset[str], frozenset[str]]:
-    """Return the dimensions of parameters, those that hold words, and all of them; what workloads disagree on is neither."""
+    """Return dimensions, word parameters and all parameters, if workloads agree."""
     kinds: dict[str, list[tuple[Dimension | None, bool]]] = {}
     for workload in workloads.registry():
         for name in (*CLUSTER_PARAMETERS, *LINK_PARAMETERS, *workload.parameters_type.model_fields):
@@ -59,9 +60,9 @@ def _parameters() -> tuple[dict[str, Dimension], frozenset[str], frozenset[str]]
 
 
 def _as_stored(name: str, word: str) -> str:
-    """Return a word as the parameter stores it. Raise ValueError for one that a link cannot have.
+    """Return a word as the parameter stores it. Raise ValueError for links.
 
-    Words of workloads are stored as they are written, and a workload may have had more of them.
+    Words of workloads are stored as written.
     """
     if name not in LINK_PARAMETERS:
         return word

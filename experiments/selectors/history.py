@@ -1,4 +1,4 @@
-"""One configuration on one cluster over time, in whatever experiments it was run: steps, what changed with them, who expected them."""
+"""History of one configuration on one cluster, with its steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.models.states import measured
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
-"""The newest trials that are read: shuffled histories are compared, which costs with their length."""
+"""Newest trials that are read: the permutation test costs more with each."""
 
 
 class Entry(NamedTuple):
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationHistory:
-    """Trials oldest first, the steps between them, and the marks that people set (by trial)."""
+    """Trials oldest first, their steps, and expected changes (by trial)."""
 
     configuration: Configuration
     cluster: Cluster
@@ -41,11 +41,10 @@ class ConfigurationHistory:
     expected: dict[int, ExpectedChange]
     metrics: list[str]
     flagged: list[int]
-    """Trials whose traffic is left out, because their capture is flagged."""
+    """Trials with a flagged capture, whose traffic is excluded."""
     cut: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {
             "configuration": self.configuration.hash,
             "parameters": self.configuration.parameters,
@@ -62,9 +61,9 @@ class ConfigurationHistory:
 
 
 def history_of(user: Any, configuration: str, cluster: str, metric: str) -> ConfigurationHistory:
-    """Return the history of a configuration (its hash) on a cluster (its slug) in five queries.
+    """Return the history of a configuration (hash) on a cluster (slug).
 
-    Only measured trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
+    Visible, measured trials only; five queries. Raise Configuration.DoesNotExist if there is none.
     """
     columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "trust")
     newest = list(with_value(user, configuration, cluster, metric).values_list(*columns))
@@ -93,25 +92,28 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 
 
 def with_value(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
-    """Return the newest measured trials (one more than are read), newest first, with their ``value`` of a metric or None."""
+    """Return the newest measured trials with their ``value`` of a metric or None.
+
+    One more than are read, newest first.
+    """
     there = Subquery(Cluster.objects.filter(slug=cluster).values("pk"))
     seen = Subquery(visible_experiments(user).filter(pk=OuterRef("experiment")).order_by().values("pk"))
-    # By key and asked of each part: the index then gives the newest parts first, and neither other parts nor experiments are read.
+    # By key and per part: the index returns the newest parts first, and other parts and experiments are not read.
     parts = HistoryPart.objects.alias(seen=seen).filter(hash=configuration, cluster=there, seen__isnull=False)
-    # Each part has a trial at least: the newest trials lie in as many of the newest parts, however many there are.
+    # Each part has at least one trial: the newest n trials are in the newest n parts.
     parts = parts.order_by("-newest_at")[: MOST_TRIALS + 1]
     trials = Trial.objects.filter(measured(), configuration__in=parts.values("configuration"), cluster=there)
     newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
-    own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
-    # first the trials, then their values: a history may be many times as long
-    rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
+    value_row = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
+    # first the trials, then their values: a history may be much longer
+    rows = Trial.objects.filter(pk__in=newest).annotate(own=value_row).annotate(value=F("own__value"))
     return rows.order_by("-ended_at", "-pk")
 
 
 def trials_of(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
-    """Return the measured trials of a configuration on a cluster, also those that the current design no longer asks for.
+    """Return the measured trials of a configuration on a cluster, in any design.
 
-    Without those whose end is not known, as of some imported ones: they have no place in time.
+    Imported trials without an end time have no place in a history.
     """
     whose = {"configuration__hash": configuration, "cluster__slug": cluster}
     return visible_trials(user).filter(measured(), ended_at__isnull=False, **whose)
@@ -127,7 +129,7 @@ def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> H
 
 
 def expect(trial: Trial, metric: str, reason: str, author: Any) -> ExpectedChange:
-    """Mark a change as expected from ``trial`` on; an earlier mark of the same change gets the new reason."""
+    """Mark an expected change from ``trial`` on; an earlier mark gets the new reason."""
     mark, _ = ExpectedChange.objects.update_or_create(
         trial=trial, metric=metric, defaults={"reason": reason[:300], "author": author}
     )

@@ -1,4 +1,4 @@
-"""Which configurations have a history, the newest first, and how each of them stands."""
+"""List of histories, newest first, with their steps."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from experiments.selectors.history import MOST_TRIALS, with_value
 
 METRIC: Final = "elapsed_s"
 FEWEST: Final = 2 * SHORTEST
-"""Trials that a history needs before any step could be found in it."""
+"""Minimum trials of a history in which a step can be found."""
 
 
 SORTS: Final = ("newest", "trials", "hosts", "workload")
-"""What a list of histories can be sorted by; '-' before it turns it round."""
+"""Sort keys of the list of histories; '-' reverses."""
 
 
 _SAME: Final = {"hosts": "configuration__hosts", "workload": "experiment__workload"}
-"""What is the same in all configurations of a history: their parameters have one hash."""
+"""Sort keys equal in all configurations of a history, which share a hash."""
 _ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
-class Row(NamedTuple):
-    """A history as it is listed: the newest of its configurations stands for all, they have the same parameters."""
+class HistoryRow(NamedTuple):
+    """A listed history; its newest configuration represents it."""
 
     hash: str
     cluster: str
@@ -43,19 +43,18 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A listed history with how it stands."""
+    """A listed history with its steps."""
 
     configuration: Configuration
     trials: int
     experiments: int
     ended_at: datetime
-    """When its newest trial ended."""
+    """End of its newest trial."""
     history: History
     stepped_at: int | None
-    """The trial that the last step begins with; None where no step was found."""
+    """First trial of the last step; None if there is no step."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         history, changes = self.history, self.history.changes
         return {
             "configuration": self.configuration.hash,
@@ -74,40 +73,40 @@ class Kept:
 
 
 def with_histories(user: Any) -> QuerySet[Experiment]:
-    """Return the experiments that ``user`` may see and that can have a history: those that ran on a cluster."""
+    """Return the visible experiments that ran on a cluster."""
     return visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
 
 
 def histories(
     experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10, ordering: str = "-newest"
-) -> tuple[list[Row], bool]:
-    """Return ``most`` of the histories of these experiments, in an order of `SORTS`, and whether more follow."""
+) -> tuple[list[HistoryRow], bool]:
+    """Return ``most`` histories in an order of `SORTS`, and whether more follow."""
     name = ordering.removeprefix("-")
     rows = (
         HistoryPart.objects.filter(experiment__in=experiments, trials__gt=0)
         .values("hash", "cluster__slug")
-        # a configuration stands once in an experiment
+        # a configuration occurs once per experiment
         .annotate(count=Sum("trials"), experiments=Count("pk"), newest=Max("configuration_id"))
         .filter(count__gte=FEWEST)
     )
     if name in _SAME:
         rows = rows.annotate(**{name: Max(_SAME[name])})
     name = "count" if name == "trials" else name
-    # No two histories share their newest configuration: it breaks ties, and pages neither repeat nor drop a row.
+    # The newest configuration is unique: as a tie-breaker it keeps pages disjoint.
     order = F(name).desc() if ordering.startswith("-") else F(name).asc()
     page = rows.order_by(order, "-newest")[first : first + most + 1]
-    listed = [Row(*row) for row in page.values_list(*_ROW)]
+    listed = [HistoryRow(*row) for row in page.values_list(*_ROW)]
     return listed[:most], len(listed) > most
 
 
-def named(user: Any, configurations: Iterable[int]) -> list[Row]:
-    """Return the histories that these configurations belong to, of what ``user`` may see: what `standing` takes."""
+def named(user: Any, configurations: Iterable[int]) -> list[HistoryRow]:
+    """Return the visible histories of these configurations, for `standing`."""
     rows = Configuration.objects.filter(pk__in=configurations, experiment__in=with_histories(user))
-    return [Row(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
+    return [HistoryRow(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
 
 
-def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
-    """Return how listed histories stand, in three queries: what their own pages say of elapsed time."""
+def standing(user: Any, rows: Sequence[HistoryRow]) -> list[Kept]:
+    """Return listed histories with their steps of elapsed time, in three queries."""
     if not rows:
         return []
     parts = [
@@ -127,16 +126,18 @@ def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
     expected = set(marks.values_list("trial_id", flat=True))
     newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
     return [
-        _kept(row, newest[row.newest], own, expected)
+        _kept(row, newest[row.newest], ended, expected)
         for place, row in enumerate(rows)
-        if (own := sorted(trials[place]))
+        if (ended := sorted(trials[place]))
     ]
 
 
-def _kept(row: Row, newest: Configuration, own: Sequence[tuple[float, int, float]], expected: set[int]) -> Kept:
-    history = _history(own, expected)
-    stepped_at = own[history.changes[-1].index][1] if history.changes else None
-    return Kept(newest, row.trials, row.experiments, _moment(own[-1][0]), history, stepped_at)
+def _kept(
+    row: HistoryRow, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]
+) -> Kept:
+    history = _history(trials, expected)
+    stepped_at = trials[history.changes[-1].index][1] if history.changes else None
+    return Kept(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)
 
 
 def _moment(seconds: float) -> datetime:

@@ -1,4 +1,4 @@
-"""Which experiments tell what a program needs from its network, the models that their trials bear, and what those predict."""
+"""Network studies: experiments over links, their models and predictions."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ LOSSES: Final = (0.0, 0.999)
 _LEVELS: Final = (("delays", DELAY), ("rates", RATE))
 _SAME: Final = 0.02
 _SAME_DELAY_S: Final = 5e-6
-"""Links that differ by less are built as the one that was measured already."""
+"""Links that differ by less use the configuration that was measured."""
 _AS_HERE: Final = 0.05
 _AS_HERE_S: Final = 50e-6
-"""What was not swept stays as it is: certificates scatter by so much."""
+"""Tolerance of properties that were not swept: the scatter of certificates."""
 _TOO_FAST: Final = 1.05
 _BUILT_S: Final = 20e-6
-"""How near to a delay a link must come to be called the same."""
+"""Tolerance of a delay."""
 _DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkStudy:
-    """What an experiment over links came to."""
+    """The answer and the models of an experiment over links."""
 
     asked: Asked
     answer: Answer
     fits: Sequence[Fitted]
-    """Empty while too few trials have ended."""
+    """Empty if too few trials have ended."""
 
 
 def network_studies(user: Any) -> QuerySet[Experiment]:
-    """Return the experiments that ``user`` may see with enough delays or rates in their design for slopes and bends, newest first."""
+    """Return visible experiments with enough delays or rates, newest first."""
     levels = {
         name: Count(
             KeyTextTransform(parameter, "configurations__parameters"),
@@ -62,47 +62,48 @@ def network_studies(user: Any) -> QuerySet[Experiment]:
     }
     counted = Experiment.objects.filter(published=False).annotate(**levels)
     enough = counted.filter(Q(delays__gte=FEWEST_LEVELS) | Q(rates__gte=FEWEST_LEVELS)).order_by()
-    # By key, because rows with their specifications cannot be grouped.
+    # By key: columns of type json cannot be grouped.
     return visible_experiments(user).filter(pk__in=enough.values("pk")).order_by("-created_at", "-pk")
 
 
 def network_study_of(experiment: Experiment) -> NetworkStudy:
-    """Return answer and models of the trials as they are; some hundredths of a second, without what the trials sent."""
+    """Return answer and models of the current trials, without traffic: 10 to 50 ms."""
     asked = asked_of(experiment, study_of(experiment, with_traffic=False))
     return NetworkStudy(asked, answer(asked), fits_of(asked))
 
 
 def carried(fit: Fit) -> Fit:
-    """The fit as pages and predictions use it: with so many of its parameter sets as a page carries."""
+    """Return the fit with the number of parameter sets that pages use."""
     return replace(fit, draws=fit.draws.first(CARRIED))
 
 
 def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
-    """Return what the trials as they are say of one more trial on ``link``, not stored yet.
+    """Return an unsaved prediction of a trial on ``link`` from the current trials.
 
-    ``at`` names the combination of the other factors as the models do. Raise InvalidSpec where these trials say nothing of it,
-    StaleTrial where they change meanwhile.
+    ``at`` names the combination of the other factors. Raise InvalidSpec, StaleTrial.
     """
     study, fitted = modelled(experiment, link, at)
     _require_swept(fitted, link)
-    return stated(experiment, study, fitted, link, author=author, **_foretold(fitted, link))
+    return stated(experiment, study, fitted, link, author=author, **_predicted(fitted, link))
 
 
 def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
-    """Return the study and its model of one combination of the other factors. Raise InvalidSpec where it has none, or ``link`` is none."""
+    """Return the study and its model at a combination of factors. Raise InvalidSpec."""
     study = network_study_of(experiment)
-    fitted = next((each for each in study.fits if each.at == at), None)
+    fitted = next((fit for fit in study.fits if fit.at == at), None)
     if fitted is None:
-        known = ", ".join(each.at or "the only combination, which is written as nothing" for each in study.fits)
-        raise InvalidSpec([FieldError("at", f"there is no model of {at or 'that'}; known: {known or 'none yet'}")])
+        combinations = ", ".join(fit.at or "the only combination, which is written as nothing" for fit in study.fits)
+        raise InvalidSpec(
+            [FieldError("at", f"there is no model of {at or 'that'}; known: {combinations or 'none yet'}")]
+        )
     _require_link(link)
     return study, fitted
 
 
 def stated(
-    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **told: Any
+    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **fields: Any
 ) -> Prediction:
-    """Return a prediction, not stored yet; ``told``: value, interval and whatever else its predictor says. Raise StaleTrial."""
+    """Return an unsaved prediction with these further fields. Raise StaleTrial."""
     evidence, digest = _evidence(experiment, study, fitted)
     return Prediction(
         experiment=experiment,
@@ -117,37 +118,37 @@ def stated(
         evidence=evidence,
         evidence_hash=digest,
         author=author,
-        **told,
+        **fields,
         **_checked_by(experiment, fitted, link),
     )
 
 
-def _foretold(fitted: Fitted, link: Link) -> dict[str, Any]:
-    """What the model says, as fields of a prediction."""
-    foretold = predict(carried(fitted.fit), link, level=LEVEL)
-    ends = foretold.elapsed.interval
+def _predicted(fitted: Fitted, link: Link) -> dict[str, Any]:
+    """Return the model's prediction as fields."""
+    predicted = predict(carried(fitted.fit), link, level=LEVEL)
+    ends = predicted.elapsed.interval
     return {
-        "value_s": foretold.elapsed.value,
+        "value_s": predicted.elapsed.value,
         "low_s": ends.low,
         "high_s": ends.high,
         "level": LEVEL,
-        "extended": not foretold.measured,
+        "extended": not predicted.measured,
     }
 
 
 def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str, Any]:
-    """The configuration whose trials check it and those of them that are over, or why there can be none."""
+    """Return the checking configuration and its ended trials, or the obstacle."""
     if obstacle := _obstacle(experiment, fitted, link):
         return {"obstacle": obstacle}
     parameters = _configuration(fitted, link)
     key = configuration_hash(experiment.workload, parameters)
-    own = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
-    ended = own.exclude(state__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
+    trials = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
+    ended = trials.exclude(state__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
     return {"parameters": parameters, "configuration_hash": key, "ended": list(ended)}
 
 
 def _require_link(link: Link) -> None:
-    """Raise InvalidSpec where ``link`` is none."""
+    """Raise InvalidSpec for values that no link has."""
     for field, value, (least, most), unit in (
         ("delay", link.delay_s, DELAYS_S, "s"),
         ("rate", link.rate_bps, RATES_BPS, "bit/s"),
@@ -158,7 +159,7 @@ def _require_link(link: Link) -> None:
 
 
 def _require_swept(fitted: Fitted, link: Link) -> None:
-    """Raise InvalidSpec where ``link`` differs from those measured in what was never varied: the model would call it without effect."""
+    """Raise InvalidSpec for a change of a property that was never varied."""
     here = fitted.here
     rows = (
         ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),
@@ -166,17 +167,17 @@ def _require_swept(fitted: Fitted, link: Link) -> None:
         ("loss", LOSS, "share", link.loss, here.loss, 1e-9),
     )
     refused = [
-        FieldError(field, f"was not swept: these trials tell nothing of another one than {amount(own, unit)}")
-        for field, name, unit, asked, own, slack in rows
+        FieldError(field, f"was not swept: the model knows only {amount(current, unit)}")
+        for field, name, unit, requested, current, slack in rows
         if len({point.parameters.get(name) for point in fitted.points}) == 1
-        and abs(asked - own) > max(slack, _AS_HERE * own)
+        and abs(requested - current) > max(slack, _AS_HERE * current)
     ]
     if refused:
         raise InvalidSpec(refused)
 
 
 def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tuple[list[int], str]:
-    """Keys of the trials that the model was fitted to, and the SHA-256 of them with their links and times."""
+    """Return the keys of the fitted trials, and the SHA-256 of their links and times."""
     links = {configuration_hash(experiment.workload, point.parameters): link_of(point) for point in fitted.points}
     values = Measurement.objects.counted().in_statistics()
     rows = values.filter(
@@ -185,28 +186,28 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tu
         metric=study.asked.deciding.metric,
         scope=Measurement.Scope.ALL,
     ).order_by("trial_id")
-    told = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))
-    if sorted(value for *_, value in told) != sorted(fitted.fit.runs.elapsed.tolist()):
-        raise StaleTrial("Trials of this experiment ended meanwhile: ask again.")
-    used = [(trial, links[key], value) for trial, key, value in told]
+    measured = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))
+    if sorted(value for *_, value in measured) != sorted(fitted.fit.runs.elapsed.tolist()):
+        raise StaleTrial("Trials of this experiment ended in the meantime: try again.")
+    used = [(trial, links[key], value) for trial, key, value in measured]
     text = json.dumps([[trial, link.delay_s, link.rate_bps, link.loss, value] for trial, link, value in used if link])
-    return [trial for trial, *_ in told], hashlib.sha256(text.encode()).hexdigest()
+    return [trial for trial, *_ in measured], hashlib.sha256(text.encode()).hexdigest()
 
 
 def _added(fitted: Fitted) -> tuple[float, float]:
-    """Delay of the links by themselves, and what they add to one that is made, in seconds: an emulator takes some too."""
-    told = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
-    plain = [certified for asked, certified in told if not asked]
-    made = [certified - asked for asked, certified in told if asked]
-    least = max(0.0, median(plain or made)) if told else 0.0
+    """Return delays (s) that bare links have and that emulated links add."""
+    delays = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
+    plain = [certified for requested, certified in delays if not requested]
+    made = [certified - requested for requested, certified in delays if requested]
+    least = max(0.0, median(plain or made)) if delays else 0.0
     return least, max(least, median(made)) if made else least
 
 
 def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
-    """Why the cluster cannot build ``link``; empty where it can."""
+    """Return why the cluster cannot build ``link``; empty if it can."""
     cluster = experiment.cluster
     if cluster is None or not {"delay", "bandwidth"} <= cluster.traits.emulates:
-        return "Only a cluster that makes its links can build this network; that of this experiment is taken as it is."
+        return "Only clusters that emulate links can build this network; this experiment's cluster does not."
     most, (least, made) = cluster.traits.most_certified_bps, _added(fitted)
     if most is not None and link.rate_bps > _TOO_FAST * most:
         fastest = amount(most, "bit/s", 3)
@@ -214,25 +215,25 @@ def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
             f"Links of {cluster.name} can be certified up to {fastest}: a faster network can be predicted, not built."
         )
     if link.delay_s < made - _BUILT_S and abs(link.delay_s - least) > _BUILT_S:
-        words = f"{amount(least, 's', 2)} by themselves and {amount(made, 's', 2)} with a delay that is made"
-        return f"Links of {cluster.name} take {words}: this network cannot be built."
+        words = f"a delay of {amount(least, 's', 2)}, or of at least {amount(made, 's', 2)} if it is emulated"
+        return f"Links of {cluster.name} have {words}: this network cannot be built."
     return ""
 
 
 def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
-    """Parameters of the trials that check ``link``: what has to be asked for, so that certificates come near to it."""
+    """Return the parameters of trials whose certificates come near ``link``."""
     _, made = _added(fitted)
     delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]
     rates = [(float(p.parameters[RATE]), p.link.get(RATE)) for p in fitted.points if p.parameters.get(RATE)]
-    share = median([certified / asked for asked, certified in rates if certified] or [1.0])
+    share = median([certified / requested for requested, certified in rates if certified] or [1.0])
     is_made = link.delay_s >= made - _BUILT_S
     delay = _near(max(0.0, link.delay_s - made), delays, _SAME_DELAY_S) if is_made else 0.0
-    rate = _near(link.rate_bps / share, [asked for asked, _ in rates], 0.0)
+    rate = _near(link.rate_bps / share, [requested for requested, _ in rates], 0.0)
     return {**fitted.points[0].parameters, DELAY: delay, RATE: rate, LOSS: link.loss}
 
 
 def _near(value: float, levels: Sequence[float], slack: float) -> float:
-    """The level that was asked for before where it is the same but for the scatter of certificates; otherwise few digits."""
+    """Return an earlier level within the scatter of certificates, or round."""
     nearest = min(levels, key=lambda level: abs(level - value))
     if abs(nearest - value) <= max(slack, _SAME * nearest):
         return nearest

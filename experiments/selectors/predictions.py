@@ -1,4 +1,4 @@
-"""Predictions that were kept, and what trials on their links said since."""
+"""Stored predictions and the trials that check them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Predic
 from experiments.revision import MorePoints, plan_configuration
 
 TRIALS: Final = 2
-"""That check a prediction."""
+"""Trials that check a prediction."""
 MOST_SCORED: Final = 500
-"""Newest predictions of which sums are told."""
+"""Newest predictions that the score covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What became of the trials that check one prediction; none of them was known when it was made."""
+    """The trials that check a prediction; none was known when it was made."""
 
     prediction: Prediction
     trials: tuple[int, ...] = ()
-    """Keys of all of them, whatever became of them."""
+    """Keys of all checking trials."""
     waiting: int = 0
-    """Those that wait or run."""
+    """Number of unfinished trials."""
     seconds: tuple[float, ...] = ()
-    """Times of those that ended on a link as it was asked for."""
+    """Times of trials on the requested link."""
     other_link: int = 0
-    """Those that ended on a link that its certificate found to be another: they check nothing."""
+    """Trials whose certificate shows another link: they check nothing."""
 
     @property
     def measured_s(self) -> float | None:
@@ -42,70 +42,74 @@ class Check:
 
     @property
     def error(self) -> float | None:
-        """Predicted / measured - 1."""
+        """Return predicted / measured - 1."""
         return None if self.measured_s is None else self.prediction.value_s / self.measured_s - 1
 
     @property
     def inside(self) -> bool | None:
-        """Whether the measured median lies in the interval."""
+        """Return whether the measured median is in the interval."""
         return None if self.measured_s is None else self.prediction.holds(self.measured_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How the checked ones of several predictions turned out."""
+    """Summary of checked predictions."""
 
     checked: int
     inside: int
     error: float | None
-    """Median of the errors without their signs; None where none was checked."""
+    """Median absolute error; None if no prediction was checked."""
 
 
 def visible_predictions(user: Any) -> QuerySet[Prediction]:
-    """Return the predictions of the experiments that ``user`` may see, newest first."""
+    """Return the predictions of visible experiments, newest first."""
     return Prediction.objects.filter(experiment__in=visible_experiments(user)).select_related("experiment", "author")
 
 
 def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
-    """Return prediction -> what its trials said. Two queries."""
+    """Return the check of each prediction by key. Two queries."""
     rows = list(predictions)
     if not rows:
         return {}
-    trials = _trials({each.experiment_id for each in rows}, {each.configuration_hash for each in rows} - {""})
-    finished = [key for own in trials.values() for key, state, kept in own if state == State.FINISHED]
+    trials = _trials(
+        {prediction.experiment_id for prediction in rows}, {prediction.configuration_hash for prediction in rows} - {""}
+    )
+    finished = [key for listed in trials.values() for key, state, link_kept in listed if state == State.FINISHED]
     values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)
     times = {
         (trial, metric): value
-        for trial, metric, value in values.filter(metric__in={each.metric for each in rows}).values_list(
+        for trial, metric, value in values.filter(metric__in={prediction.metric for prediction in rows}).values_list(
             "trial_id", "metric", "value"
         )
     }
     return {
-        each.pk: _check(each, trials[each.experiment_id, each.cluster_id, each.configuration_hash], times)
-        for each in rows
+        prediction.pk: _check(
+            prediction, trials[prediction.experiment_id, prediction.cluster_id, prediction.configuration_hash], times
+        )
+        for prediction in rows
     }
 
 
 _Row = tuple[int, str, str | None]
-"""(key of a trial, its state, whether its certificate found the link as asked, as JSON text)."""
+"""(key of a trial, its state, the certificate's ``kept`` as JSON text)."""
 
 
 def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | None, str], list[_Row]]:
     rows = Trial.objects.filter(
         experiment__in=experiments, configuration__hash__in=hashes, kind=Kind.MEASURED, superseded=False
     ).order_by("pk")
-    own: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
+    trials: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
     names = ("experiment_id", "cluster_id", "configuration__hash", "pk", "state")
-    for experiment, cluster, key, *row, kept in rows.values_list(*names, KT("certificate__kept")):
-        own[experiment, cluster, key].append((row[0], row[1], kept))
-    return own
+    for experiment, cluster, key, *row, link_kept in rows.values_list(*names, KT("certificate__kept")):
+        trials[experiment, cluster, key].append((row[0], row[1], link_kept))
+    return trials
 
 
 def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> Check:
-    known = {*prediction.evidence, *prediction.ended}
-    later = [row for row in rows if row[0] not in known]
-    ended = [(key, kept) for key, state, kept in later if state == State.FINISHED]
-    as_asked = [key for key, kept in ended if kept != "false"]
+    earlier = {*prediction.evidence, *prediction.ended}
+    later = [row for row in rows if row[0] not in earlier]
+    ended = [(key, link_kept) for key, state, link_kept in later if state == State.FINISHED]
+    as_asked = [key for key, link_kept in ended if link_kept != "false"]
     return Check(
         prediction,
         trials=tuple(key for key, *_ in later),
@@ -116,13 +120,13 @@ def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, 
 
 
 def score(checks: Iterable[Check]) -> Score:
-    """Return how those turned out that were checked."""
-    errors = [(abs(each.error), bool(each.inside)) for each in checks if each.error is not None]
+    """Return the summary of the checked predictions."""
+    errors = [(abs(check.error), bool(check.inside)) for check in checks if check.error is not None]
     return Score(len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None)
 
 
 def plan_check(prediction: Prediction) -> MorePoints:
-    """Return how to run the trials that check a prediction. Raise InvalidSpec with the reason where they cannot be run."""
+    """Return how to run the trials that check a prediction. Raise InvalidSpec."""
     if prediction.obstacle:
         raise _refused(prediction.obstacle)
     experiment = Experiment.objects.get(pk=prediction.experiment_id)

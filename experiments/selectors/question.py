@@ -1,4 +1,4 @@
-"""From an experiment to the question that its design asks (analysis.conclusions): its factors, what decides, and what is known beside."""
+"""The question of an experiment's design: factors, deciding metric, known scatter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "li
 
 
 def asked_of(experiment: Experiment, study: Study) -> Asked:
-    """Return what the experiment asks of the study's points."""
+    """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
     test = workload.load_test if workload else None
@@ -42,14 +42,15 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     steps = is_ladder(points)
     against = _against(points, deciding, workload)
     if against is not None:
-        names = ["hosts"]  # a printed factor holds for a size, be it only one
-    own = workload.own_time if workload else None
+        names = ["hosts"]  # a printed factor holds for one size
+    own_time = workload.own_time if workload else None
     networks = are_networks(points)
-    kept = names if steps else _without_followers(points, names, networks=networks)
+    factor_names = names if steps else _without_followers(points, names, networks=networks)
     factors = [
-        _with_followers(_factor(name, points, workload, networks=networks), points, names, kept) for name in kept
+        _with_followers(_factor(name, points, workload, networks=networks), points, names, factor_names)
+        for name in factor_names
     ]
-    asked = Asked(
+    result = Asked(
         points=points,
         deciding=deciding,
         factors=factors,
@@ -62,20 +63,20 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         against=against,
         peak=_peak(experiment, workload, deciding),
         also=_also(experiment, workload, deciding),
-        own_time=own.time if own else "",
-        own_cpu_percent=own.cpu_percent if own else "",
+        own_time=own_time.time if own_time else "",
+        own_cpu_percent=own_time.cpu_percent if own_time else "",
         trial_s=_trial_s(experiment),
     )
-    return replace(asked, points=_without_disturbed(asked)) if question(asked) == "network" else asked
+    return replace(result, points=_without_disturbed(result)) if question(result) == "network" else result
 
 
 def _without_disturbed(asked: Asked) -> list[Point]:
-    """Return the points of a network fit: a point whose trials were all disturbed has no values if clean points have all its levels."""
+    """Return the points of a network fit, without replaceable disturbed ones."""
     clean = [point for point in asked.measured() if not point.disturbed]
     others = [f.name for f in asked.factors if f.role != "network"]
 
     def levels(points: Sequence[Point]) -> set[tuple[str, ...]]:
-        """Each level of the network, together with the levels of the other factors."""
+        """Return each network level with the levels of the other factors."""
         return {
             (f.name, *(repr(point.parameters.get(name)) for name in (f.name, *others)))
             for f in asked.of_role("network")
@@ -99,9 +100,9 @@ def _workload(experiment: Experiment) -> WorkloadDefinition | None:
 
 
 def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition | None) -> tuple[list[Point], Deciding]:
-    """The points that ask, and the deciding metric: the specification's, the workload's own, or the first figure with a direction.
+    """Return the points in question and the deciding metric.
 
-    A design asks with all of its points, measured or not yet; a publication with what it printed.
+    All points of a design, measured or not; of a publication the printed ones.
     """
     figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
@@ -111,7 +112,7 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
         printed,
         "elapsed_s",
         *figures,
-        # Of another tool's figures nobody knows whether less or more is better.
+        # Figures of other tools have no better direction.
         *sorted(metric for metric in present if external_figures.described(metric) is None),
     ]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
@@ -124,9 +125,11 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
 
 
 def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
-    """Parameters of the printed points that the publication calls estimates."""
+    """Return the parameters of printed points that the publication calls estimates."""
     rows = experiment.trials.values_list("configuration__parameters", "conditions")
-    return [parameters for parameters, tables in rows if any("estimated" in told.values() for told in tables.values())]
+    return [
+        parameters for parameters, tables in rows if any("estimated" in table.values() for table in tables.values())
+    ]
 
 
 def _varying(points: Sequence[Point]) -> list[str]:
@@ -136,23 +139,25 @@ def _varying(points: Sequence[Point]) -> list[str]:
 
 
 def _without_followers(points: Sequence[Point], names: Sequence[str], *, networks: bool) -> list[str]:
-    """Leave out what follows another parameter one to one (molecules with the hosts in weak scaling).
+    """Leave out parameters that follow another one to one (molecules in weak scaling).
 
-    Networks that are compared as wholes keep all of their properties.
+    Networks that are compared as wholes keep all properties.
     """
     ordered = sorted(names, key=lambda name: (name not in _SCALE, not name.startswith("link.")))
-    kept: list[str] = []
+    independent: list[str] = []
     for name in ordered:
-        if (networks and name.startswith("link.")) or not any(_follows(points, name, other) for other in kept):
-            kept.append(name)
-    return kept
+        if (networks and name.startswith("link.")) or not any(_follows(points, name, other) for other in independent):
+            independent.append(name)
+    return independent
 
 
-def _with_followers(factor: Factor, points: Sequence[Point], names: Sequence[str], kept: Sequence[str]) -> Factor:
-    """Name the properties of the link that advance with this one: their effects are confounded with its own."""
+def _with_followers(
+    factor: Factor, points: Sequence[Point], names: Sequence[str], independent: Sequence[str]
+) -> Factor:
+    """Name link properties that advance with this one: their effects are confounded."""
     if not factor.name.startswith("link."):
         return factor
-    others = [name for name in names if name.startswith("link.") and name not in kept]
+    others = [name for name in names if name.startswith("link.") and name not in independent]
     labels = [_label_of(name) for name in others if _follows(points, name, factor.name)]
     return replace(factor, label=" with ".join([factor.label, *labels]))
 
@@ -186,7 +191,7 @@ def _label_of(name: str) -> str:
 
 
 def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
-    """Scatter of the same configurations elsewhere: warm-ups and controls of this experiment."""
+    """Return the scatter of warm-ups and controls of this experiment."""
     rows = Measurement.objects.filter(
         trial__in=Trial.objects.current().filter(
             experiment=experiment, state=State.FINISHED, kind__in=(Kind.CONTROL, Kind.WARMUP)
@@ -198,21 +203,21 @@ def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
     groups: dict[tuple[int, str], list[float]] = defaultdict(list)
     for configuration, kind, value in rows.values_list("trial__configuration_id", "trial__kind", "value"):
         groups[configuration, kind].append(value)
-    known = pooled(list(groups.values()))
-    return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and controls")
+    scatter = pooled(list(groups.values()))
+    return None if scatter is None else Scatter(scatter.sd, scatter.freedom, "warm-ups and controls")
 
 
 def _accepted(study: Study, test: LoadTest, loads: Mapping[float, list[Load]]) -> list[Accepted]:
     shared = test.same_processors if study.cores is not None else ()
-    found = envelope(loads, factor=FACTOR, shared=shared, shared_name="the processors")
-    return [_accepted_row(row) for row in found.rows if len(row.ratios) > 1 or row.uses]
+    result = envelope(loads, factor=FACTOR, shared=shared, shared_name="the processors")
+    return [_accepted_row(row) for row in result.rows if len(row.ratios) > 1 or row.uses]
 
 
 def _accepted_row(row: EnvelopeRow) -> Accepted:
     use = row.saturation
     jobs, between = row.largest_acceptable, None
     if row.limit is not None and not row.extrapolated and row.first_refused is not None and jobs is not None:
-        # Between two measured loads the line through them says where the rule is reached.
+        # The limit is interpolated between two measured loads.
         inside = float(int(row.limit))
         if jobs < inside < row.first_refused:
             jobs, between = inside, (jobs, row.first_refused)
@@ -231,7 +236,7 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
 def _against(
     points: Sequence[Point], deciding: Deciding, workload: WorkloadDefinition | None
 ) -> tuple[str, str] | None:
-    """The method and the baseline that a printed factor compares."""
+    """Return the method and the baseline that a printed factor compares."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.printed_faster or not points:
         return None
@@ -240,16 +245,16 @@ def _against(
 
 
 def _also(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> Deciding | None:
-    """The bandwidth of all nodes together, beside the time of a staged run."""
+    """Return the bandwidth of all nodes together, for a staged run."""
     phases = workload.phases if workload else None
     if phases is None or deciding.metric != phases.run:
         return None
-    told = find(phases.aggregate, experiment.specification)
-    return Deciding(told.id, told.label, told.unit, told.direction == "higher")
+    metric = find(phases.aggregate, experiment.specification)
+    return Deciding(metric.id, metric.label, metric.unit, metric.direction == "higher")
 
 
 def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding: Deciding) -> float | None:
-    """The theoretical peak in the deciding metric's unit, where that is a floating-point rate and the cluster's facts are stated."""
+    """Return the theoretical peak in the unit of a floating-point deciding metric."""
     if workload is None or workload.gflops != deciding.metric:
         return None
     stated = (experiment.source or {}).get("facts", {}) if experiment.published else {}
@@ -260,7 +265,7 @@ def _peak(experiment: Experiment, workload: WorkloadDefinition | None, deciding:
 
 
 def _trial_s(experiment: Experiment) -> float | None:
-    """Median time that a finished trial of this experiment held its hosts."""
+    """Return the median time that a finished trial held its hosts."""
     spans = Trial.objects.current().filter(experiment=experiment, state=State.FINISHED, preparing_at__isnull=False)
     seconds = [
         (ended - started).total_seconds()

@@ -1,4 +1,4 @@
-"""When the experiments that wait for their hosts will start and end, from how long trials held their hosts lately."""
+"""Queue forecast: start and end of experiments, from recent trial lengths."""
 
 from __future__ import annotations
 
@@ -15,68 +15,69 @@ from django.utils import timezone
 from experiments.models import Cluster, State, Trial
 
 LATEST: Final = 200
-"""So many finished trials of the clusters, and so many of the unfinished experiments themselves, tell how long one takes."""
+"""Newest finished trials of the clusters, and of the unfinished experiments, that the medians use."""
 
 Place = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What lies before an unfinished experiment; the times are None where nothing tells, and where its cluster is switched off.
+    """The forecast of an experiment; times are None if unknown.
 
-    ``ahead`` are the other experiments whose turn comes first, each with its trials that run or wait.
+    ``ahead``: the experiments before it, each with its number of unfinished trials.
     """
 
     starts_in_s: float | None = None
     """Seconds until its next waiting trial starts."""
     left_s: float | None = None
-    """Seconds until its last trial ends, the turns of others in between included."""
+    """Seconds until its last trial ends, including trials of others in between."""
     ahead: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lengths:
-    """Median seconds that a trial held its hosts, by (cluster, hash of the configuration) and by (cluster, workload)."""
+    """Median trial seconds by (cluster, configuration hash) and (cluster, workload)."""
 
     same: Mapping[tuple[int, str], float]
     alike: Mapping[tuple[int, str], float]
 
     def left_s(self, trial: Trial, now: datetime) -> float | None:
-        """What is left of a running trial; one that takes longer than its like is about to end.
+        """Return the seconds left of a running trial; 0 beyond the median.
 
-        One that began in the future, by a clock that was set back since, has as much left as a new one.
+        A start in the future (the clock was set back) counts as now.
         """
-        cluster_id = trial.cluster_id or 0
-        length_s = self.same.get((cluster_id, trial.configuration.hash))
-        if length_s is None:
-            length_s = self.alike.get((cluster_id, trial.experiment.workload))
+        length_s = self.of(trial)
         return None if length_s is None else max(length_s - max(_seconds(trial.preparing_at, now), 0.0), 0.0)
 
-    def total_s(self, row: Mapping[str, Any], known: Mapping[str, int]) -> float | None:
-        """All waiting trials of an experiment; ``known`` counts those of configurations that ended here before."""
+    def of(self, trial: Trial) -> float | None:
+        """Return the median for trials like this one."""
+        cluster_id = trial.cluster_id or 0
+        alike_s = self.alike.get((cluster_id, trial.experiment.workload))
+        return self.same.get((cluster_id, trial.configuration.hash), alike_s)
+
+    def total_s(self, row: Mapping[str, Any], counts: Mapping[str, int]) -> float | None:
+        """Return the seconds of all waiting trials; ``known`` counts known configurations."""
         alike_s = self.alike.get((row["cluster_id"], row["workload"]))
         if alike_s is None:
             return None
-        same = {digest: count for digest, count in known.items() if (row["cluster_id"], digest) in self.same}
+        same = {digest: count for digest, count in counts.items() if (row["cluster_id"], digest) in self.same}
         same_s = sum(count * self.same[row["cluster_id"], digest] for digest, count in same.items())
         return float(same_s + (row["count"] - sum(same.values())) * alike_s)
 
 
 @dataclass(slots=True)
 class _Queue:
-    """What waits at one place: seconds that the running trials still take, and the experiments of each project in order."""
+    """The queue of one set of hosts: busy seconds, and experiments per project."""
 
     busy_s: float | None = 0.0
     running: dict[int, int] = field(default_factory=dict)
     projects: dict[int, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     def outlook(self, row: Mapping[str, Any], lasting: Mapping[int, float | None]) -> Outlook:
-        """Of one of these experiments; ``lasting`` has the seconds of all waiting trials by experiment."""
-        own = self.projects[row["project_id"]]
-        before = own[: own.index(row)]
-        first_s: float | None = 0.0
-        for other in before:
-            first_s = _sum(first_s, lasting[other["experiment_id"]])
+        """Return the forecast of an experiment; ``lasting`` has seconds by experiment."""
+        experiments = self.projects[row["project_id"]]
+        before = experiments[: experiments.index(row)]
+        first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
         ahead = {other["experiment_id"]: other["count"] for other in before}
         ahead |= {each["experiment_id"]: _trials_before(row, each, lasting) for each in self._served_before(row)}
         for experiment_id, count in self.running.items():
@@ -86,24 +87,25 @@ class _Queue:
         return Outlook(self._reached_s(row, first_s, lasting), self._reached_s(row, last_s, lasting), ahead)
 
     def _served_before(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The first experiments of projects whose turn is before: those that used less, or as much and are older."""
-        own = self.projects[row["project_id"]][0]
-        others = [each[0] for each in self.projects.values() if each[0] is not own]
-        return [other for other in others if _turn(other) < _turn(own)]
+        """Return the first experiments of projects that precede: less use, or older."""
+        first = self.projects[row["project_id"]][0]
+        others = [experiments[0] for experiments in self.projects.values() if experiments[0] is not first]
+        return [other for other in others if _turn(other) < _turn(first)]
 
     def _reached_s(
         self, row: Mapping[str, Any], work_s: float | None, lasting: Mapping[int, float | None]
     ) -> float | None:
-        """Seconds until the project has had ``work_s``: every other one gets meanwhile what makes its use equal, as far as it asks."""
+        """Return the seconds until the project has had ``work_s``.
+
+        Other projects meanwhile get what makes their use equal, as far as they need it.
+        """
         reached = _sum(self.busy_s, work_s)
         for project_id, rows in self.projects.items():
             share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
             if project_id == row["project_id"] or (share_s is not None and share_s <= 0):
                 continue
-            asked: float | None = 0.0
-            for other in rows:
-                asked = _sum(asked, lasting[other["experiment_id"]])
-            reached = _sum(reached, None if asked is None or share_s is None else min(asked, share_s))
+            needed = _sum(*(lasting[other["experiment_id"]] for other in rows))
+            reached = _sum(reached, None if needed is None or share_s is None else min(needed, share_s))
         return reached
 
 
@@ -112,7 +114,7 @@ def _turn(row: Mapping[str, Any]) -> tuple[float, int]:
 
 
 def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Mapping[int, float | None]) -> int:
-    """How many trials of another project's experiment start until that project has used as much; all where nobody can tell."""
+    """Return the trials of another project that start first; all if unknown."""
     count, owed_s, all_s = int(other["count"]), row["used_s"] - other["used_s"], lasting[other["experiment_id"]]
     if owed_s <= 0:
         return 1
@@ -120,15 +122,14 @@ def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Ma
 
 
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
-    """Return the outlook of every experiment among ``rows`` (those of ``selectors.waiting``) and ``running`` trials; three queries.
+    """Return the forecast of experiments in ``rows`` and ``running``; three queries.
 
-    Clusters that share hosts take turns. So do projects, by what they used lately; the experiments of each go in the order of
-    the queue, all of it on top of what is left of the running trials.
+    Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in order after the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
     lengths, now = _lengths(clusters, unfinished), timezone.now()
-    known = _of_known_configurations(rows, lengths)
+    counts = _of_known_configurations(rows, lengths)
     queues: dict[Place, _Queue] = {}
     by_experiment: dict[int, Outlook] = {}
     for trial in running:
@@ -137,35 +138,36 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
         queue.running[trial.experiment_id] = 1
         by_experiment[trial.experiment_id] = Outlook(left_s=left_s)
     for row in rows:
-        if row["cluster_enabled"] and row["used_s"] is not None:
+        if _starts(row):
             queue = queues.setdefault(_place(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
-    lasting = {row["experiment_id"]: lengths.total_s(row, known.get(row["experiment_id"], {})) for row in rows}
+    lasting = {row["experiment_id"]: lengths.total_s(row, counts.get(row["experiment_id"], {})) for row in rows}
     for row in rows:
-        starts = row["cluster_enabled"] and row["used_s"] is not None
-        place = _place(clusters, row["cluster_id"])
-        by_experiment[row["experiment_id"]] = queues[place].outlook(row, lasting) if starts else Outlook()
+        hosts = _place(clusters, row["cluster_id"])
+        by_experiment[row["experiment_id"]] = queues[hosts].outlook(row, lasting) if _starts(row) else Outlook()
     return by_experiment
 
 
+def _starts(row: Mapping[str, Any]) -> bool:
+    return row["cluster_enabled"] and row["used_s"] is not None
+
+
 def length_of(trial: Trial) -> float | None:
-    """Median seconds that trials like this one held their hosts lately; None where nothing tells."""
+    """Return the recent median seconds of trials like this one, or None."""
     if trial.cluster is None:
         return None
-    lengths = _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id})
-    same = lengths.same.get((trial.cluster.pk, trial.configuration.hash))
-    return lengths.alike.get((trial.cluster.pk, trial.experiment.workload)) if same is None else same
+    return _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id}).of(trial)
 
 
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
     columns = ("pk", "cluster_id", "configuration__hash", "experiment__workload", "preparing_at", "ended_at")
-    # Where the clock was set back meanwhile nobody knows how long a trial took.
+    # Without trials during which the clock was set back.
     ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, ended_at__gte=F("preparing_at"))
     latest = ended.order_by("-ended_at").values_list(*columns)
-    own = latest.filter(experiment__in=experiments)
+    of_experiments = latest.filter(experiment__in=experiments)
     same: dict[tuple[int, str], list[float]] = {}
     alike: dict[tuple[int, str], list[float]] = {}
-    for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(own[:LATEST]):
+    for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(of_experiments[:LATEST]):
         for lengths, key in ((same, digest), (alike, workload)):
             lengths.setdefault((cluster_id, key), []).append(_seconds(began, end))
     return _Lengths(
@@ -174,7 +176,7 @@ def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths
 
 
 def _of_known_configurations(rows: Sequence[Mapping[str, Any]], lengths: _Lengths) -> dict[int, dict[str, int]]:
-    """Experiment -> hash of the configuration -> waiting trials; the rest of a long queue is not even read."""
+    """Return waiting trials by experiment and known configuration hash."""
     waiting = Trial.objects.filter(
         state=State.QUEUED,
         experiment__in=[row["experiment_id"] for row in rows],
@@ -196,5 +198,7 @@ def _seconds(begin: datetime | None, end: datetime | None) -> float:
     return (end - begin).total_seconds() if begin is not None and end is not None else 0.0
 
 
-def _sum(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first + second
+def _sum(*seconds: float | None) -> float | None:
+    """Return the sum; None if one of them is unknown."""
+    finite = [value for value in seconds if value is not None]
+    return sum(finite) if len(finite) == len(seconds) else None

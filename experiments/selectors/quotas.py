@@ -1,4 +1,4 @@
-"""What a project may take of the installation: trials that wait, hours of machines, files. Shown to its members, kept at every change."""
+"""Quotas of projects: waiting trials, machine-hours and files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One limit of a project: ``used`` of ``most`` (0 is without limit), and the field of a specification that it stands at."""
+    """One limit of a project: ``used`` of ``most`` (0: none), refused at ``field``."""
 
     name: str
     title: str
@@ -37,13 +37,13 @@ class Quota:
 
     @property
     def words(self) -> str:
-        """As ``1 200 of 20 000 trials``."""
+        """Return text such as ``1 200 of 20 000 trials``."""
         used = grouped(round(self.used))
         return f"{used} of {grouped(self.most)} {self.unit}" if self.most else f"{used} {self.unit}, without limit"
 
 
 def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
-    """Return, by key of the project, all its limits with what it has taken; three queries."""
+    """Return the limits and use of each project by key; three queries."""
     keys = [project.pk for project in projects]
     queued = Trial.objects.filter(state=State.QUEUED, experiment__project__in=keys).order_by()
     waiting = dict(queued.values_list("experiment__project").annotate(count=Count("pk")))
@@ -54,27 +54,29 @@ def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
         .values_list("trial__experiment__project")
         .annotate(all=Sum("size_bytes"), captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0))
     )
-    kept_bytes = {pk: (size, captures) for pk, size, captures in sums}
+    stored_bytes = {pk: (size, captures) for pk, size, captures in sums}
     return {
-        each.pk: _limits(each, waiting.get(each.pk, 0), hours[each.pk], kept_bytes.get(each.pk, (0, 0)))
-        for each in projects
+        project.pk: _limits(
+            project, waiting.get(project.pk, 0), hours[project.pk], stored_bytes.get(project.pk, (0, 0))
+        )
+        for project in projects
     }
 
 
-def _limits(project: Project, waiting: int, hours: tuple[float, int], kept_bytes: tuple[int, int]) -> list[Quota]:
+def _limits(project: Project, waiting: int, hours: tuple[float, int], stored_bytes: tuple[int, int]) -> list[Quota]:
     most_queued = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     most_disk = _most(project.most_disk_gib, settings.QUOTA_DISK_GIB)
     most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
     return [
         Quota("queued_trials", "Waiting", "trials", "repetitions", waiting, most_queued),
         Quota("machine_hours", "Machines in 30 days", "hours", "cluster", *hours),
-        Quota("disk_gib", "Files", "GiB", "repetitions", kept_bytes[0] / GIB, most_disk),
-        Quota("capture_gib", "Captures", "GiB", "capture", kept_bytes[1] / GIB, most_captures),
+        Quota("disk_gib", "Files", "GiB", "repetitions", stored_bytes[0] / GIB, most_disk),
+        Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]
 
 
 def problems(project: Project, *, waiting: int, adding: int, capturing: bool) -> list[FieldError]:
-    """Return why ``adding`` more trials, beside those ``waiting``, are too many for a project, each reason at its field."""
+    """Return why ``adding`` trials to ``waiting`` ones is too much, by field."""
     refused = [
         FieldError(quota.field, f"the project {project.name} has used up its quota: {quota.words}")
         for quota in quotas_of([project])[project.pk]
@@ -90,19 +92,17 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
 
 
 def waiting_trials(project: Project) -> int:
-    """Return how many trials of a project wait."""
     return Trial.objects.filter(state=State.QUEUED, experiment__project=project).count()
 
 
 @contextmanager
 def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
-    """Queue trials of a project inside of this block, a transaction: others of the project wait until it ends.
+    """Queue trials in a block that holds the project's lock, within its quotas.
 
-    Raise InvalidSpec at its end, with nothing stored, where the trials that it added are too many. Who takes some away is let
-    through.
+    Raise InvalidSpec at the end, with nothing stored, if too many were added. Removing trials is always allowed.
     """
     with transaction.atomic():
-        # No key: experiments that refer to the project are stored meanwhile.
+        # No key: experiments that refer to the project can still be stored.
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         before = waiting_trials(locked)
         yield
@@ -112,5 +112,5 @@ def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
             raise InvalidSpec(refused)
 
 
-def _most(own: int | None, default: Any) -> int:
-    return int(default) if own is None else own
+def _most(limit: int | None, default: Any) -> int:
+    return int(default) if limit is None else limit

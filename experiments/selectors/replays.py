@@ -1,4 +1,4 @@
-"""What a replay of an experiment's calls on another network is made of: a traced trial, its link, and ping-pongs on the same test-bed."""
+"""Inputs of a replay: a traced trial, its link, and calibrating ping-pongs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.mpi.calls import Calls
 from analysis.replay.calibration import Calibration, Exchange, calibrate
 from analysis.replay.platform import Topology
 from analysis.replay.predicted import Replayed
-from analysis.replay.predicted import foretell as foretold_by
+from analysis.replay.predicted import foretell as replay_prediction
 from analysis.sensitivity import Link
 from experiments.errors import FieldError, InvalidSpec
 from experiments.files import MPI_CALLS_NAME, read_mpi_calls, read_mpi_profile
@@ -24,21 +24,21 @@ from experiments.selectors.certificates import achieved
 from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
 from experiments.specification.design import configuration_hash
 
-NO_TRACE: Final = "No trial on the mildest link keeps the calls of its ranks: run the experiment with profile: trace."
+NO_TRACE: Final = "No trial on the mildest link has recorded MPI calls: run the experiment with profile: trace."
 NO_EXCHANGES: Final = (
     "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
 )
 MOST_CHECKS: Final = 3
-"""Further links on which is replayed: each costs as much as the wanted one."""
+"""Further replayed links: each takes as long as the requested one."""
 _MOST_EXCHANGES: Final = 200
-"""Newest ping-pongs that calibrate."""
+"""Newest ping-pongs that the calibration reads."""
 _ALIKE: Final = ("link.tcp_buffer", "link.mtu", "link.emulator")
 _TIME: Final = "pingpong.transfer_time_median_s"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Everything that a replay needs, and for which prediction."""
+    """The inputs of a replay, and its prediction's context."""
 
     experiment: Experiment
     study: NetworkStudy
@@ -54,11 +54,11 @@ class Wanted:
     exchanges: tuple[int, ...]
     """Keys of the trials that calibrated."""
     measured: tuple[tuple[Link, float], ...]
-    """Some other links, and the geometric mean of what trials took on each: what replay says of them tells how far to believe it."""
+    """Other links with the geometric mean of their trials' times: replays of them estimate the error."""
 
 
 def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
-    """Return why nothing of an experiment can be replayed, as a sentence; empty where a replay can begin. Two queries."""
+    """Return why an experiment cannot be replayed; empty if it can. Two queries."""
     trial = _traced(experiment, fitted)
     if trial is None:
         return NO_TRACE
@@ -66,10 +66,10 @@ def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
 
 
 def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
-    """Return what a replay on ``link`` needs. Raise InvalidSpec with the reason where something is missing."""
+    """Return the inputs of a replay on ``link``. Raise InvalidSpec if one is missing."""
     study, fitted = modelled(experiment, link, at)
     if link.loss != fitted.here.loss or link.loss:
-        raise InvalidSpec([FieldError("loss", "a replay knows no loss: use the fit")])
+        raise InvalidSpec([FieldError("loss", "a replay does not model loss: use the fit")])
     trial = _traced(experiment, fitted)
     calls = read_mpi_calls(trial) if trial else None
     tables = read_mpi_profile(trial) if trial else None
@@ -87,16 +87,16 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
 
 
 def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, author: Any = None) -> Prediction:
-    """Return what a replay says, not stored yet. Raise StaleTrial where trials changed meanwhile."""
+    """Return an unsaved prediction of a replay. Raise StaleTrial."""
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
-    times = {each: want.study.asked.values(point) for each, point in points.items()}
-    told = foretold_by(
-        replayed, times[key], [own for own in times.values() if len(own)], want.calibration.scatter, LEVEL
+    times = {digest: want.study.asked.values(point) for digest, point in points.items()}
+    predicted = replay_prediction(
+        replayed, times[key], [content for content in times.values() if len(content)], want.calibration.scatter, LEVEL
     )
     prediction = stated(
         want.experiment, want.study, want.fitted, want.there, author=author, predictor=Prediction.Predictor.REPLAY,
-        value_s=told.value, low_s=told.low, high_s=told.high, level=LEVEL, extended=False,
+        value_s=predicted.value, low_s=predicted.low, high_s=predicted.high, level=LEVEL, extended=False,
         calibration={
             "trial": want.trial.pk,
             "window_s": replayed.window_s,
@@ -110,42 +110,42 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
                 {"delay_s": link.delay_s, "rate_bps": link.rate_bps, **asdict(check)}
                 for (link, _), check in zip(want.measured, replayed.checks, strict=True)
             ],
-            "error_of_changes": told.error,
+            "error_of_changes": predicted.error,
             "assumed": list(assumed),
         },
     )  # fmt: skip
-    own = {**prediction.calibration, "fit": prediction.evidence_hash}
-    prediction.evidence_hash = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    content = {**prediction.calibration, "fit": prediction.evidence_hash}
+    prediction.evidence_hash = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return prediction
 
 
 def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Link, float], ...]:
-    """At most MOST_CHECKS links without loss other than the mildest and the wanted one, from the slowest down."""
-    found = []
+    """Return at most MOST_CHECKS other loss-free links, slowest first."""
+    links = []
     for point in fitted.points:
         link, seconds = link_of(point), study.asked.values(point)
         if link is not None and not link.loss and link not in (fitted.here, there) and len(seconds):
-            found.append((link, exp(fmean(map(log, seconds)))))
-    found.sort(key=lambda each: -each[1])
-    return tuple(found[:: max(1, -(-len(found) // MOST_CHECKS))])
+            links.append((link, exp(fmean(map(log, seconds)))))
+    links.sort(key=lambda link: -link[1])
+    return tuple(links[:: max(1, -(-len(links) // MOST_CHECKS))])
 
 
 def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
-    """The first counted trial on the mildest link that keeps its calls."""
+    """Return the first counted trial on the mildest link with stored calls."""
     keys = [
         configuration_hash(experiment.workload, point.parameters)
         for point in fitted.points
         if link_of(point) == fitted.here
     ]
-    own = Trial.objects.counted().filter(experiment=experiment, configuration__hash__in=keys)
-    kept = own.filter(artifacts__name=MPI_CALLS_NAME, artifacts__removed_at=None)
-    return kept.select_related("configuration").order_by("pk").first()
+    trials = Trial.objects.counted().filter(experiment=experiment, configuration__hash__in=keys)
+    traced = trials.filter(artifacts__name=MPI_CALLS_NAME, artifacts__removed_at=None)
+    return traced.select_related("configuration").order_by("pk").first()
 
 
 def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Calibration | None, tuple[int, ...]]:
-    """What the newest experiment that suffices says of links ``alike`` but for delay and rate, and which of its trials do.
+    """Return the calibration of the newest sufficient experiment, and its trials.
 
-    One experiment, because load and software change between two.
+    Links must be ``alike`` except for delay and rate; load and software change between experiments.
     """
     rows = Measurement.objects.filter(
         trial__experiment__workload="pingpong",
@@ -156,21 +156,21 @@ def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Cal
         metric=_TIME,
         scope=Measurement.Scope.ALL,
     ).select_related("trial__configuration")
-    told: dict[int, dict[int, Exchange]] = {}
+    exchanges_by_experiment: dict[int, dict[int, Exchange]] = {}
     for row in rows.order_by("-trial__experiment_id", "-trial_id")[:_MOST_EXCHANGES]:
         parameters, link = row.trial.configuration.parameters, _link_of(row.trial)
         same = all(parameters.get(name) == alike.get(name) for name in _ALIKE)
         if link is not None and same and not parameters.get("all_sizes") and not parameters.get("link.jitter"):
             exchange = Exchange(link, int(parameters["message_bytes"]), row.value)
-            told.setdefault(row.trial.experiment_id, {})[row.trial_id] = exchange
-    for exchanges in told.values():
+            exchanges_by_experiment.setdefault(row.trial.experiment_id, {})[row.trial_id] = exchange
+    for exchanges in exchanges_by_experiment.values():
         if (calibration := calibrate(list(exchanges.values()))) is not None:
             return calibration, tuple(sorted(exchanges))
     return None, ()
 
 
 def _link_of(trial: Trial) -> Link | None:
-    """The link of a trial as certified; loss as it was asked for."""
+    """Return the certified link of a trial, with its requested loss."""
     built = achieved(trial.certificate or {})
     if DELAY not in built or not built.get(RATE):
         return None
@@ -178,10 +178,11 @@ def _link_of(trial: Trial) -> Link | None:
 
 
 def _places(ranks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """A number for the host of each rank, in the order in which ranks name them."""
+    """Return the host number of each rank, in order of appearance."""
     hosts: dict[str, int] = {}
     return tuple(
-        hosts.setdefault(str(row["host"]), len(hosts)) for row in sorted(ranks, key=lambda each: int(each["rank"]))
+        hosts.setdefault(str(row["host"]), len(hosts))
+        for row in sorted(ranks, key=lambda rank_row: int(rank_row["rank"]))
     )
 
 

@@ -1,4 +1,4 @@
-"""From the repository's rows to what the scaling library reads."""
+"""Studies: an experiment's rows as input of the scaling library."""
 
 from __future__ import annotations
 
@@ -32,26 +32,17 @@ from experiments.specification.design import threads_of
 from experiments.traffic import is_traffic
 
 _READ: Final = (
-    "configuration",
-    "state",
-    "kind",
-    "repetition",
-    "attempt",
-    "trust",
-    "trust_reasons",
-    "conditions",
-    "certificate",
-    "environment",
-    "running_at",
+    *("configuration", "state", "kind", "repetition", "attempt", "trust", "trust_reasons", "conditions"),
+    *("certificate", "environment", "running_at"),
 )
-"""Columns of a trial; its command, tables and progress are long, and nothing here asks for them."""
+"""Columns that a study reads, without long ones."""
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
 
 
 def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
-    """Return the experiment's current design with every counted value, and why the other trials are not counted.
+    """Return the current design with counted values and reasons of excluded trials.
 
-    ``with_traffic`` adds flows and matrices of one typical trial (median elapsed time) per configuration; they lie in files.
+    ``with_traffic`` adds flows and matrices of one typical trial per configuration, which are in files.
     """
     configurations = list(Configuration.objects.filter(experiment=experiment, in_design=True))
     trials = list(Trial.objects.current().filter(experiment=experiment).only(*_READ))
@@ -93,17 +84,17 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
-    """Return metric -> value per counted trial, without the traffic of flagged captures."""
+    """Return metric -> value per counted trial, without flagged traffic."""
     metrics = measured_metrics(experiment, Measurement.Scope.ALL)
     values = counted_values(experiment, metrics, Measurement.Scope.ALL)
     numbers = values.numbers.copy()
-    flagged = [place for place, trust in enumerate(values.trust) if trust in FLAGGED]
-    numbers[np.ix_(flagged, [place for place, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
-    known = ~np.isnan(numbers)
+    flagged = [index for index, trust in enumerate(values.trust) if trust in FLAGGED]
+    numbers[np.ix_(flagged, [index for index, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
+    is_known = ~np.isnan(numbers)
     return {
-        trial: dict(zip(compress(metrics, there), compress(own, there), strict=True))
-        for trial, own, there in zip(values.trials, numbers.tolist(), known.tolist(), strict=True)
-        if any(there)
+        trial: dict(zip(compress(metrics, mask), compress(row, mask), strict=True))
+        for trial, row, mask in zip(values.trials, numbers.tolist(), is_known.tolist(), strict=True)
+        if any(mask)
     }
 
 
@@ -141,15 +132,15 @@ def _point(
 
 
 def _order(trials: Sequence[Trial]) -> Mapping[int, int]:
-    """Return the places of the trials in the order in which they ran, whatever their kind; repeated attempts run later than planned."""
+    """Return the trials' positions in the order in which they ran, of any kind."""
     ran = sorted((t.running_at, t.pk) for t in trials if t.running_at is not None)
-    return {trial: place for place, (_, trial) in enumerate(ran)}
+    return {trial: position for position, (_, trial) in enumerate(ran)}
 
 
 def _order_of_values(
     counted: Sequence[Trial], values: Mapping[int, dict[str, float]], order: Mapping[int, int]
 ) -> Mapping[str, Sequence[int]]:
-    """Return the places of each metric's trials; none for trials that were measured elsewhere without their times."""
+    """Return the positions of each metric's trials; none without start times."""
     if any(t.pk not in order for t in counted):
         return {}
     everywhere = [order[t.pk] for t in counted]
@@ -160,7 +151,7 @@ def _order_of_values(
 
 
 def _typical(trials: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> Trial | None:
-    """Return the counted trial whose elapsed time is nearest to the median, for its traffic; one with a flagged capture stands for none."""
+    """Return the unflagged counted trial nearest to the median elapsed time."""
     counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
     timed = [t for t in counted if "elapsed_s" in values[t.pk] and t.trust not in FLAGGED]
     if not timed:
@@ -178,35 +169,35 @@ def _why_not_counted(trial: Trial) -> str:
 
 
 def _kept(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[Trial]]) -> bool:
-    """Return whether every counted trial's link was measured and found to be what was asked for; a single host uses none."""
+    """Return whether every counted trial has a certified link; single hosts need none."""
     counted = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
     certificates = [t.certificate for t in counted if t.state == State.FINISHED and t.kind == Kind.MEASURED]
     return bool(certificates) and all(c and c.get("kept") for c in certificates)
 
 
 def _makes_links(cluster: Cluster | None) -> bool:
-    """Whether the network was made with the bandwidth of the specification. Published results name that of theirs."""
+    """Return whether the network has the bandwidth of the specification."""
     return cluster is None or "bandwidth" in cluster.traits.emulates
 
 
 def _bandwidth_bps(
     cluster: Cluster | None, configurations: Sequence[Configuration], trials: Mapping[int, Sequence[Trial]]
 ) -> float | None:
-    """Return the rate of every link: as asked where it is made; of real hosts as stated, else as their cards tell."""
+    """Return the link rate: as requested, stated, or reported by network cards."""
     if cluster is None or _makes_links(cluster):
-        asked: float | None = _only(c.parameters.get("link.bandwidth") for c in configurations)
-        return asked
+        requested: float | None = _only(c.parameters.get("link.bandwidth") for c in configurations)
+        return requested
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
-    there = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
-    known = [key for key in there if key is not None]  # few: trials alike share theirs
-    facts = Environment.objects.filter(pk__in=known).values_list("facts", flat=True)
-    told: float | None = _only(map(port_speed_bps, facts))
-    return told
+    environments = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
+    keys = [key for key in environments if key is not None]  # few: trials share environments
+    facts = Environment.objects.filter(pk__in=keys).values_list("facts", flat=True)
+    reported: float | None = _only(map(port_speed_bps, facts))
+    return reported
 
 
 def _only(values: Any) -> Any:
-    """Return the value when all are equal, else None."""
+    """Return the value if all are equal, else None."""
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None

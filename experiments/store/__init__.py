@@ -1,6 +1,6 @@
-"""Where the files of trials are kept: a directory of this machine, or a bucket that all machines reach (decision 19).
+"""File store of trials: a local directory, or a bucket (decision 19).
 
-Nobody else knows which. Who needs a file as a file holds it for a block (`Artifact.intact`); who only passes it on asks for its pieces.
+Callers do not know which. `Artifact.intact` provides a local file for a block; ``pieces`` streams it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ __all__ = ["TRIALS", "Bucket", "Directory", "Kept", "Store", "current", "place_w
 
 
 def current() -> Store:
-    """The store that the settings name."""
+    """Return the store of the settings."""
     storage: Any = storages["artifacts"]
     return Directory() if isinstance(storage, FileSystemStorage) else Bucket.of(storage)

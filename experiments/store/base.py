@@ -1,4 +1,4 @@
-"""What every store of files can do."""
+"""Interface of file stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UPLOAD: Final = re.compile(r"upload-[0-9a-f]{12}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a row says of its file. ``path``: in the store; ``name``: for readers."""
+    """The stored file of a row: ``path`` in the store, ``name`` for users."""
 
     path: str
     size_bytes: int
@@ -27,7 +27,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that somebody began to send and did not end."""
+    """An unfinished upload."""
 
     path: str
     key: str
@@ -35,25 +35,25 @@ class Upload:
 
 
 class Store(ABC):
-    """Files of trials by their paths, which begin with ``trials/`` and the number of the trial."""
+    """Files of trials by path, ``trials/`` and the number of the trial first."""
 
     is_here: ClassVar[bool]
-    """Whether what a trial writes to its directory is in the store already."""
+    """Whether the store is the directory to which trials write."""
 
     @abstractmethod
     def place_of(self, trial_id: int) -> str:
-        """Return where new files of a trial go."""
+        """Return the directory of new files of a trial."""
 
     @abstractmethod
-    def held(self, kept: Kept) -> AbstractContextManager[Path]:
-        """Hold a file as a file of this machine for as long as the block lasts, once its content is known to be right.
+    def held(self, stored: Kept) -> AbstractContextManager[Path]:
+        """Provide a verified file as a local path for the block.
 
-        Raise Tampered where it is not, NotPlain where no plain file is there, FileNotFoundError, or StoreAway.
+        Raise Tampered, NotPlain, FileNotFoundError or StoreAway.
         """
 
     @abstractmethod
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
-        """Yield the bytes of a file from ``first`` on; memory stays bounded. Raise as ``size`` does."""
+        """Yield the bytes of a file from ``first`` on. Raise as ``size``."""
 
     @abstractmethod
     def size(self, path: str) -> int:
@@ -61,11 +61,11 @@ class Store(ABC):
 
     @abstractmethod
     def put(self, file: Path, path: str) -> None:
-        """Keep a plain file of this machine under a path that is new. Raise NotPlain, OSError, or StoreAway."""
+        """Store a plain local file under a new path. Raise NotPlain, OSError, StoreAway."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Remove a file; one that is gone already is no error. Raise StoreAway."""
+        """Remove a file, if it exists. Raise StoreAway."""
 
     @abstractmethod
     def remove_trial(self, trial_id: int) -> None:
@@ -73,14 +73,14 @@ class Store(ABC):
 
     @abstractmethod
     def take_in(self, scratch: Path, taken: list[str]) -> None:
-        """Keep what lies below ``scratch`` as it lies there below ``trials/``, and note in ``taken`` what `give_back` needs."""
+        """Store the files below ``scratch`` below ``trials/``; list them in ``taken``."""
 
     @abstractmethod
     def give_back(self, taken: list[str]) -> None:
-        """Undo `take_in`, as far as it came."""
+        """Undo `take_in`, also an incomplete one."""
 
 
 def place_within(path: str, trial_id: int) -> str:
-    """Where a file lies among those of its trial, in whichever store."""
+    """Return the path of a file within its trial, in any store."""
     parts = PurePosixPath(path).relative_to(TRIALS, str(trial_id)).parts
     return "/".join(parts[1:] if len(parts) > 1 and _UPLOAD.fullmatch(parts[0]) else parts)

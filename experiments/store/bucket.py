@@ -1,7 +1,6 @@
-"""Files of trials in a bucket that all machines reach. Each machine keeps what it read lately in a cache of bounded size.
+"""Files of trials in a bucket, with a local cache of bounded size.
 
-No path is ever written twice: new files of a trial lie below a number of their own, so that a worker that was given up, and goes on
-all the same, cannot touch what another one stored.
+No path is written twice: each delivery has its own directory, so that a worker given up for dead cannot overwrite another's files.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.conf import settings
 
 from experiments.errors import StoreAway, Tampered
-from experiments.store.base import TRIALS, Kept, Store, Upload
+from experiments.store.base import TRIALS, Kept, Store
 from experiments.store.cache import Cache
 from experiments.store.digest import changed, require_unchanged
 
@@ -26,44 +24,45 @@ if TYPE_CHECKING:
 
 
 class Bucket(Store):
-    """S3, or what speaks it."""
+    """A bucket of a server that speaks S3."""
 
     is_here: ClassVar[bool] = False
 
     def __init__(self, storage: S3, cache: Cache) -> None:
         self._storage = storage
         self._cache = cache
+        self.below, self.unfinished, self.end = storage.below, storage.unfinished, storage.end
 
     @classmethod
     def of(cls, storage: Any) -> Self:
-        """The bucket with the cache of this machine."""
+        """Return the bucket with this machine's cache."""
         return cls(storage, Cache(Path(settings.VAR) / "store-cache", settings.STORE_CACHE_BYTES))
 
     def place_of(self, trial_id: int) -> str:
         return f"{TRIALS}/{trial_id}/upload-{secrets.token_hex(6)}"
 
     @contextmanager
-    def held(self, kept: Kept) -> Iterator[Path]:
-        with self._cache.held(kept, self._fetched(kept)) as file:
+    def held(self, stored: Kept) -> Iterator[Path]:
+        with self._cache.held(stored, self._fetched(stored)) as file:
             try:
-                require_unchanged(file, kept)
+                require_unchanged(file, stored)
             except Tampered:
-                # What lies here is only a copy.
-                self._cache.forget(kept)
+                # The cached copy is damaged.
+                self._cache.forget(stored)
                 raise
             yield file
 
-    def _fetched(self, kept: Kept) -> Iterator[bytes]:
-        """The bytes of a file, as long as they can still be those of its trial. Raise Tampered at the end of others."""
+    def _fetched(self, stored: Kept) -> Iterator[bytes]:
+        """Yield the bytes of a file. Raise Tampered at the end if they have changed."""
         digest, size_bytes = hashlib.sha256(), 0
-        for piece in self.pieces(kept.path):
+        for piece in self.pieces(stored.path):
             digest.update(piece)
             size_bytes += len(piece)
-            if size_bytes > kept.size_bytes:
+            if size_bytes > stored.size_bytes:
                 break
             yield piece
-        if size_bytes != kept.size_bytes or digest.hexdigest() != kept.sha256:
-            raise changed(kept)
+        if size_bytes != stored.size_bytes or digest.hexdigest() != stored.sha256:
+            raise changed(stored)
 
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
         return self._storage.read(path, first, length)
@@ -85,31 +84,19 @@ class Bucket(Store):
             self._storage.remove(path)
 
     def take_in(self, scratch: Path, taken: list[str]) -> None:
-        for file in sorted(each for each in scratch.rglob("*") if each.is_file()):
+        for file in sorted(path for path in scratch.rglob("*") if path.is_file()):
             path = f"{TRIALS}/{file.relative_to(scratch).as_posix()}"
             taken.append(path)
             self.put(file, path)
 
     def give_back(self, taken: list[str]) -> None:
-        with suppress(StoreAway):  # what stays is nobody's, and `store check` finds it
+        with suppress(StoreAway):  # `store check` finds the remaining files
             for path in taken:
                 self._storage.remove(path)
 
     def hash_of(self, path: str) -> str:
-        """Return the SHA-256 of a file, without a copy of it."""
+        """Return the SHA-256 of a file, without a copy."""
         digest = hashlib.sha256()
         for piece in self.pieces(path):
             digest.update(piece)
         return digest.hexdigest()
-
-    def unfinished(self) -> Iterator[Upload]:
-        """Yield uploads that have not ended."""
-        return self._storage.unfinished()
-
-    def end(self, upload: Upload) -> None:
-        """Let the bucket forget the parts of an upload."""
-        self._storage.end(upload)
-
-    def below(self, path: str) -> Iterator[tuple[str, int, datetime]]:
-        """Yield (path, length, when it was stored) of all files below a path, in the order of the bytes of their paths."""
-        return self._storage.below(path)

@@ -1,7 +1,7 @@
-"""Copies of files of a bucket on this machine, by their hashes: as many as fit, the longest unused go first.
+"""Local copies of files of a bucket, by hash; the least recently used are removed.
 
-A file is locked (shared) while somebody holds it, and only what nobody holds is removed. What is being fetched counts with its whole
-length from the beginning, so that several processes together stay within the bound.
+A file in use has a shared lock, and only unlocked ones are removed. A download counts with its full length from the start, so that
+several processes together stay within the limit.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from experiments.store.base import Kept
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A directory and what it may hold."""
+    """A directory and its size limit."""
 
     directory: Path
     limit_bytes: int
 
     @contextmanager
-    def held(self, kept: Kept, pieces: Iterator[bytes]) -> Iterator[Path]:
-        """Hold the copy of a file for a block; ``pieces`` are asked for where there is none yet."""
-        place = self._place(kept)
-        stream = self._opened(place) or self._fetch(kept, place, pieces)
+    def held(self, stored: Kept, pieces: Iterator[bytes]) -> Iterator[Path]:
+        """Hold the copy of a file for a block; read ``pieces`` if there is none."""
+        path = self._place(stored)
+        stream = self._opened(path) or self._fetch(stored, path, pieces)
         with stream:
-            yield place
+            yield path
 
-    def forget(self, kept: Kept) -> None:
-        """Remove a copy that is not what it should be."""
-        self._place(kept).unlink(missing_ok=True)
+    def forget(self, stored: Kept) -> None:
+        """Remove a damaged copy."""
+        self._place(stored).unlink(missing_ok=True)
 
-    def _place(self, kept: Kept) -> Path:
-        return self.directory / kept.sha256 / Path(kept.path).name
+    def _place(self, stored: Kept) -> Path:
+        return self.directory / stored.sha256 / Path(stored.path).name
 
-    def _opened(self, place: Path) -> IO[bytes] | None:
+    def _opened(self, path: Path) -> IO[bytes] | None:
         try:
-            stream = place.open("rb")
+            stream = path.open("rb")
         except FileNotFoundError:
             return None
         fcntl.flock(stream, fcntl.LOCK_SH)
@@ -53,79 +53,79 @@ class Cache:
             stream.close()
             return None
         with suppress(OSError):
-            os.utime(place.parent)  # of the file itself it would tell that somebody changed it
+            os.utime(path.parent)  # of the directory: a new time of the file would mark it as changed
         return stream
 
-    def _fetch(self, kept: Kept, place: Path, pieces: Iterator[bytes]) -> IO[bytes]:
-        part = self._part(kept)
+    def _fetch(self, stored: Kept, path: Path, pieces: Iterator[bytes]) -> IO[bytes]:
+        part = self._part(stored)
         try:
             for piece in pieces:
                 part.write(piece)
             part.flush()
             fcntl.flock(part, fcntl.LOCK_SH)
-            _move(Path(part.name), place)
+            _move(Path(part.name), path)
         except BaseException:
             Path(part.name).unlink(missing_ok=True)
             part.close()
             raise
         return part
 
-    def _part(self, kept: Kept) -> IO[bytes]:
-        """A file with room for another one, locked; what is in its way is removed first."""
+    def _part(self, stored: Kept) -> IO[bytes]:
+        """Return a locked part file, after making room for it."""
         with plain_files.private():
             self.directory.mkdir(parents=True, exist_ok=True)
             with (self.directory / ".lock").open("ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                self._make_room(kept)
+                self._make_room(stored)
                 part = (self.directory / f".part-{secrets.token_hex(8)}").open("xb")
                 fcntl.flock(part, fcntl.LOCK_EX)
-                if kept.size_bytes:
-                    os.posix_fallocate(part.fileno(), 0, kept.size_bytes)
+                if stored.size_bytes:
+                    os.posix_fallocate(part.fileno(), 0, stored.size_bytes)
                 return part
 
-    def _make_room(self, kept: Kept) -> None:
-        if kept.size_bytes > self.limit_bytes:
+    def _make_room(self, stored: Kept) -> None:
+        if stored.size_bytes > self.limit_bytes:
             raise StoreAway(
-                f"{kept.name} has {size(kept.size_bytes)}, more than this machine keeps of the store (RANKWIRE_STORE_CACHE_MIB)"
+                f"{stored.name} has {size(stored.size_bytes)}, more than this machine keeps of the store (RANKWIRE_STORE_CACHE_MIB)"
             )
         copies = sorted(self._copies())
         used = sum(size_bytes for _, size_bytes, _ in copies)
-        for _, size_bytes, place in copies:
-            if used + kept.size_bytes <= self.limit_bytes:
+        for _, size_bytes, path in copies:
+            if used + stored.size_bytes <= self.limit_bytes:
                 return
-            if _removed(place):
+            if _removed(path):
                 used -= size_bytes
-        if used + kept.size_bytes > self.limit_bytes:
-            raise StoreAway(f"other files that are read just now leave no room for {kept.name}; try again in a moment")
+        if used + stored.size_bytes > self.limit_bytes:
+            raise StoreAway(f"files in use leave no room for {stored.name}; try again later")
 
     def _copies(self) -> Iterator[tuple[float, int, Path]]:
-        """(when it was used last, length, place) of all copies; parts of processes that died come first."""
+        """Yield (last use, length, path) of all copies, dead parts first."""
         for entry in self.directory.iterdir():
             with suppress(OSError):
                 if entry.name.startswith(".part-"):
                     yield 0.0, entry.stat().st_size, entry
                 elif entry.is_dir():
-                    for place in list(entry.iterdir()):
-                        yield entry.stat().st_mtime, place.stat().st_size, place
+                    for path in list(entry.iterdir()):
+                        yield entry.stat().st_mtime, path.stat().st_size, path
 
 
-def _move(part: Path, place: Path) -> None:
-    """Give a copy its place, whose directory may be removed with the copy that was there before."""
+def _move(part: Path, path: Path) -> None:
+    """Move a copy into place; another process may remove the directory meanwhile."""
     with plain_files.private():
         for again in (True, True, False):
-            place.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             try:
-                part.rename(place)
+                part.rename(path)
                 return
             except FileNotFoundError:
                 if not again:
                     raise
 
 
-def _removed(place: Path) -> bool:
-    """Remove a copy unless somebody holds it; return whether it is gone."""
+def _removed(path: Path) -> bool:
+    """Remove an unlocked copy; return whether it is gone."""
     try:
-        stream = place.open("rb")
+        stream = path.open("rb")
     except FileNotFoundError:
         return True
     with stream:
@@ -133,7 +133,7 @@ def _removed(place: Path) -> bool:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     with suppress(OSError):
-        place.parent.rmdir()
+        path.parent.rmdir()
     return True

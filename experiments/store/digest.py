@@ -1,4 +1,4 @@
-"""Hashes of files, computed once for each version of a file."""
+"""Hashes of files, cached per version of a file."""
 
 from __future__ import annotations
 
@@ -24,23 +24,21 @@ def hash_of(file: Path) -> tuple[str, int]:
         return digest.hexdigest(), stream.tell()
 
 
-def require_unchanged(file: Path, kept: Kept) -> None:
-    """Raise Tampered where a file is not what its trial left, NotPlain where it is no plain one, OSError where it is gone."""
+def require_unchanged(file: Path, stored: Kept) -> None:
+    """Raise Tampered if a file has changed, NotPlain or OSError if it cannot be read."""
     with plain_files.opened(file) as stream:
         status = os.fstat(stream.fileno())
     version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    if status.st_size != kept.size_bytes or _digest(file, version) != kept.sha256:
-        raise changed(kept)
+    if status.st_size != stored.size_bytes or _digest(file, version) != stored.sha256:
+        raise changed(stored)
 
 
-def changed(kept: Kept) -> Tampered:
-    """The error for a file of another content."""
-    return Tampered(
-        f"{kept.name} was changed after its trial ended: its hash is another one. It is kept, but not used."
-    )
+def changed(stored: Kept) -> Tampered:
+    """Return the error of a changed file."""
+    return Tampered(f"{stored.name} was changed after its trial ended: its hash differs. It is not used.")
 
 
 @functools.lru_cache(maxsize=1024)
 def _digest(file: Path, _version: tuple[int, ...]) -> str:
-    """The hash of this version of the file: whoever writes to it, or puts another in its place, changes ctime or inode."""
+    """Return the hash of this version: any change alters ctime or inode."""
     return hash_of(file)[0]

@@ -1,4 +1,4 @@
-"""Files of trials in a directory of this machine, where the trials themselves write them: nothing is copied."""
+"""Files of trials in the local directory where the trials write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.store.digest import PIECE, require_unchanged
 
 
 class Directory(Store):
-    """Below ``RANKWIRE_VAR``."""
+    """The directory ``RANKWIRE_VAR``."""
 
     is_here: ClassVar[bool] = True
 
@@ -24,17 +24,17 @@ class Directory(Store):
         return f"{TRIALS}/{trial_id}"
 
     @contextmanager
-    def held(self, kept: Kept) -> Iterator[Path]:
-        file = self._file(kept.path)
-        require_unchanged(file, kept)
+    def held(self, stored: Kept) -> Iterator[Path]:
+        file = self._file(stored.path)
+        require_unchanged(file, stored)
         yield file
 
     def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
         with plain_files.opened(self._file(path)) as stream:
             stream.seek(first)
-            left = length
-            while piece := stream.read(PIECE if left is None else min(left, PIECE)):
-                left = None if left is None else left - len(piece)
+            remaining = length
+            while piece := stream.read(PIECE if remaining is None else min(remaining, PIECE)):
+                remaining = None if remaining is None else remaining - len(piece)
                 yield piece
 
     def size(self, path: str) -> int:
@@ -56,7 +56,7 @@ class Directory(Store):
         shutil.rmtree(self._file(self.place_of(trial_id)), ignore_errors=True)
 
     def take_in(self, scratch: Path, taken: list[str]) -> None:
-        # `scratch` lies on the same file system.
+        # `scratch` is on the same file system.
         for directory in sorted(scratch.iterdir()):
             target = self._file(f"{TRIALS}/{directory.name}")
             shutil.rmtree(target, ignore_errors=True)  # of a transaction that was never committed

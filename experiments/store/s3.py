@@ -1,6 +1,6 @@
-"""django-storages' S3 with what Django's storage interface lacks: parts of a file, and all files with length and age.
+"""S3 storage with partial reads and listings.
 
-Imported only where a bucket is set: boto3 takes a fifth of a second.
+Imported only if a bucket is configured: boto3 takes 0.2 s to import.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from experiments.errors import StoreAway
 from experiments.store.base import TRIALS, Upload
 
 _PART: Final = 8 << 20
-"""What is in memory of a file that is sent."""
+"""Part of an upload that is in memory."""
 _PIECE: Final = 1 << 20
 _SPARED_S: Final = 3.0
-"""A page asks for several files: only the first waits for a bucket that does not answer."""
+"""Time without requests after a failure: only the first file of a page waits."""
 _GONE: Final = {"404", "NoSuchKey", "NotFound"}
 log = structlog.get_logger()
 
 
 class S3(S3Storage):  # type: ignore[misc]  # it has no types
-    """A bucket of any server that speaks S3."""
+    """A bucket of a server that speaks S3."""
 
     def __init__(self, **options: Any) -> None:
         self._away_until = 0.0
-        # What every server knows; checksums of AWS' own are refused by some.
+        # Supported by all servers; some refuse AWS' own checksums.
         checksums = "when_supported" if not options.get("endpoint_url") else "when_required"
         super().__init__(
             client_config=Config(
@@ -57,17 +57,17 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
         )
 
     def put(self, file: Path, path: str) -> None:
-        """Send a plain file, a part after the other; it is there as a whole or not at all."""
-        with plain_files.opened(file) as stream, self._told(path):
+        """Send a plain file in parts; it appears complete or not at all."""
+        with plain_files.opened(file) as stream, self._translated(path):
             self.save(path, File(stream, name=path))
 
     def read(self, path: str, first: int, length: int | None) -> Iterator[bytes]:
-        """Yield the bytes of a file, from ``first`` on."""
-        wanted: dict[str, str] = {}
+        """Yield the bytes of a file from ``first`` on."""
+        arguments: dict[str, str] = {}
         if first or length is not None:
-            wanted["Range"] = f"bytes={first}-{'' if length is None else first + length - 1}"
-        with self._told(path):
-            answer = self._client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(path), **wanted)
+            arguments["Range"] = f"bytes={first}-{'' if length is None else first + length - 1}"
+        with self._translated(path):
+            answer = self._client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(path), **arguments)
             body: IO[bytes] = answer["Body"]
             try:
                 while piece := body.read(_PIECE):
@@ -76,47 +76,47 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
                 body.close()
 
     def length(self, path: str) -> int:
-        """Return how long a file is. Raise FileNotFoundError, StoreAway."""
+        """Return the length of a file. Raise FileNotFoundError, StoreAway."""
         try:
-            with self._told(path):
+            with self._translated(path):
                 answer = self._client.head_object(Bucket=self.bucket_name, Key=self._normalize_name(path))
                 return int(answer["ContentLength"])
         except FileNotFoundError:
-            self._require_bucket()  # this answer has no words of its own
+            self._require_bucket()  # a missing bucket gives the same answer
             raise
 
     def _require_bucket(self) -> None:
         try:
-            with self._told(self.bucket_name):
+            with self._translated(self.bucket_name):
                 self._client.head_bucket(Bucket=self.bucket_name)
         except FileNotFoundError:
             raise StoreAway(f"the store of files has no bucket {self.bucket_name}") from None
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
-        with self._told(path):
+        """Remove a file, if it exists."""
+        with self._translated(path):
             self.delete(path)
 
     def below(self, path: str) -> Iterator[tuple[str, int, datetime]]:
-        """Yield (path, length, when it was stored) of all files below a path, in the order of the bytes of their paths."""
+        """Yield (path, length, time of storage) of all files below a path, in byte order."""
         pages = self._client.get_paginator("list_objects_v2")
-        with self._told(path):
+        with self._translated(path):
             for page in pages.paginate(Bucket=self.bucket_name, Prefix=f"{self._root}{path.rstrip('/')}/"):
                 for entry in page.get("Contents", ()):
                     yield entry["Key"].removeprefix(self._root), int(entry["Size"]), entry["LastModified"]
 
     def unfinished(self) -> Iterator[Upload]:
-        """Yield uploads in parts that nobody has ended."""
+        """Yield unfinished multipart uploads."""
         pages = self._client.get_paginator("list_multipart_uploads")
-        with self._told(""):
+        with self._translated(""):
             for page in pages.paginate(Bucket=self.bucket_name, Prefix=f"{self._root}{TRIALS}/"):
-                for each in page.get("Uploads", ()):
-                    yield Upload(each["Key"].removeprefix(self._root), each["UploadId"], each["Initiated"])
+                for upload in page.get("Uploads", ()):
+                    yield Upload(upload["Key"].removeprefix(self._root), upload["UploadId"], upload["Initiated"])
 
     def end(self, upload: Upload) -> None:
         """Remove the parts of an upload."""
         key = f"{self._root}{upload.path}"
-        with suppress(FileNotFoundError), self._told(upload.path):
+        with suppress(FileNotFoundError), self._translated(upload.path):
             self._client.abort_multipart_upload(Bucket=self.bucket_name, Key=key, UploadId=upload.key)
 
     @property
@@ -128,8 +128,8 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
         return self.connection.meta.client
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
-        """Turn what boto3 raises into FileNotFoundError or StoreAway; who asks again at once is answered at once."""
+    def _translated(self, path: str) -> Iterator[None]:
+        """Raise FileNotFoundError or StoreAway for errors of boto3; fail fast while away."""
         if time.monotonic() < self._away_until:
             raise StoreAway("the store of files does not answer")
         try:

@@ -1,4 +1,4 @@
-"""Property tests of this package: no example is timed, since the machine may be busy."""
+"""Hypothesis settings: no deadline, because the machine may be busy."""
 
 from hypothesis import settings
 

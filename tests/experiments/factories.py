@@ -1,4 +1,4 @@
-"""Rows for the tests of this package, made by the models' own methods wherever there is one."""
+"""Rows for the tests of this package, created by the models' methods."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def finished(result: TrialResult = RESULT) -> Trial:
 
 
 def prediction(of: Experiment, **changes: Any) -> Prediction:
-    """Return a kept prediction that nobody made from trials."""
+    """Return a stored prediction without evidence."""
     fields = {"metric": "elapsed_s", "hosts": 2, "delay_s": 1e-3, "rate_bps": 1e9, "value_s": 2.0, "low_s": 1.8}
     rest = {"high_s": 2.2, "level": 0.9, "extended": False, "evidence": [], "evidence_hash": "0" * 64, "version": 1}
     return Prediction.objects.create(experiment=of, cluster=of.cluster, **{**fields, **rest, **changes})
@@ -82,7 +82,7 @@ def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello
 
 
 def store_again(artifact: Artifact, content: bytes) -> None:
-    """Let the trial have left another content in this file."""
+    """Replace the content of an artifact's file."""
     artifact.file.write_bytes(content)
     left = Artifact.describe(artifact.trial_id, artifact.kind, artifact.file)
     artifact.size_bytes, artifact.sha256 = left.size_bytes, left.sha256

@@ -1,4 +1,4 @@
-"""Many at the same row."""
+"""Concurrent access to one row."""
 
 from __future__ import annotations
 

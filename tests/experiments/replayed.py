@@ -1,4 +1,4 @@
-"""A study over links whose first trial keeps its calls, and ping-pongs on the same test-bed, so that it can be replayed."""
+"""A replayable study: recorded calls, and ping-pongs on the same test-bed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.dashboard.studies_measured import NETWORK, measured, needing
 from tests.experiments.factories import stored_file
 
 TRUE: Final = Calibration(overhead_s=20e-6, rate_share=0.95, large_times=1.0, scatter=0.0, exchanges=0)
-"""What the links of the ping-pongs are."""
+"""The links of the ping-pongs."""
 MESSAGES: Final = 2000
 BYTES: Final = 2500
-"""Of each message: what the program of the study sends."""
+"""Size of each message of the study's program."""
 _PINGS: Final[dict[str, Any]] = {
     "name": "Calibration",
     "workload": "pingpong",
@@ -31,7 +31,7 @@ _PINGS: Final[dict[str, Any]] = {
 
 
 def study(project: Project, calls: Calls | None = None) -> Experiment:
-    """The study with its calls, after the ping-pongs."""
+    """Return the study with its calls, after the ping-pongs."""
     pings(project)
     experiment = measured(project, NETWORK, needing)
     keep_calls(experiment, calls or needy_calls())
@@ -39,14 +39,14 @@ def study(project: Project, calls: Calls | None = None) -> Experiment:
 
 
 def pings(project: Project) -> None:
-    """Run ping-pongs on certified links that are what TRUE says."""
+    """Run ping-pongs on certified links with the properties of TRUE."""
     Experiment.submit(parse(_PINGS), project=project, owner=None)
     cluster = Cluster.objects.get(slug="testbed")
     while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
         parameters = trial.configuration.parameters
         link = Link(parameters["link.delay"] + 30e-6, parameters["link.bandwidth"])
-        told = (("delay", link.delay_s), ("bandwidth", link.rate_bps))
-        rows = [{"quantity": quantity, "achieved": value} for quantity, value in told]
+        quantities = (("delay", link.delay_s), ("bandwidth", link.rate_bps))
+        rows = [{"quantity": quantity, "achieved": value} for quantity, value in quantities]
         trial.certify({"kept": True, "rows": rows, "reasons": []})
         trial.start_running(command=["mpirun"], conditions={})
         trial.start_analysing()
@@ -55,7 +55,7 @@ def pings(project: Project) -> None:
 
 
 def keep_calls(experiment: Experiment, calls: Calls) -> Trial:
-    """Store calls with the trial of an experiment on its mildest link that came first."""
+    """Store calls with the first trial on the mildest link."""
     trials = experiment.trials.select_related("configuration")
     trial = min(
         trials,
@@ -74,7 +74,7 @@ def keep_calls(experiment: Experiment, calls: Calls) -> Trial:
 
 
 def needy_calls() -> Calls:
-    """Three seconds of computing and MESSAGES messages of BYTES, back and forth, on a link that takes 20 us and a Gbit/s."""
+    """Return calls of 3 s of computing and MESSAGES messages on a link of 20 us and 1 Gbit/s."""
     computing, sending = 3_000_000_000 // MESSAGES, round((TRUE.overhead_s + 8 * BYTES / 0.95e9) * 1e9)
     events: list[Any] = [(rank, "Barrier", -1, 0, -2000, -1000) for rank in (0, 1)]
     for n, source in zip(range(MESSAGES), itertools.cycle((0, 1))):

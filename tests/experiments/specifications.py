@@ -11,7 +11,7 @@ from experiments.specification import ExperimentSpec, parse
 
 
 def written(**changes: Any) -> dict[str, Any]:
-    """Return a small valid specification as people write it, with ``changes``."""
+    """Return a small valid specification with ``changes``."""
     return {
         "name": "Water",
         "workload": "water",

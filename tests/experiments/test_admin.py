@@ -1,4 +1,4 @@
-"""Django's admin: settings are edited, measurements only looked at."""
+"""Django's admin: settings can be edited, measurements only read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 
-from experiments.models import ApiToken, Membership, Project, State, Trial
+from experiments.models import ApiToken, State, Trial
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -46,23 +46,6 @@ def test_it_changes_nothing_that_was_measured(client: Client, name: str, action:
     changed: Any = client.post(f"/admin/experiments/trial/{trial.pk}/change/", {"state": "finished"})
     assert changed.status_code == 403
     assert Trial.objects.get(pk=trial.pk).state == State.PREPARING
-
-
-def test_it_gives_people_their_roles(client: Client) -> None:
-    user, project = factories.person("ada"), Project.objects.create(slug="optics", name="Optics")
-    answer = client.post(
-        f"/admin/experiments/project/{project.pk}/change/",
-        {
-            "name": "Optics",
-            "slug": "optics",
-            "memberships-TOTAL_FORMS": 1,
-            "memberships-INITIAL_FORMS": 0,
-            "memberships-0-user": user.pk,
-            "memberships-0-role": "maintainer",
-        },
-    )
-    assert answer.status_code == 302
-    assert Membership.objects.get(user=user).role == "maintainer"
 
 
 def test_it_withdraws_tokens_but_never_makes_or_shows_them(client: Client) -> None:

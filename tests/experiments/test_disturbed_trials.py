@@ -1,4 +1,4 @@
-"""A trial that other load disturbed is repeated once by itself, and excluded where another of its point is clean."""
+"""Disturbed trials: one automatic repeat, and exclusion with a clean trial."""
 
 from __future__ import annotations
 
@@ -42,17 +42,9 @@ def test_a_disturbed_trial_is_repeated_last_in_the_order_and_stays() -> None:
     experiment = factories.experiment()
     trial, repeat = end_next(9.0, disturbed=True)
     assert repeat is not None
-    assert (repeat.configuration_id, repeat.kind, repeat.repetition) == (
-        trial.configuration_id,
-        trial.kind,
-        trial.repetition,
-    )
-    assert (repeat.state, repeat.attempt, repeat.position, repeat.cluster_id) == (
-        State.QUEUED,
-        2,
-        5,
-        trial.cluster_id,
-    )
+    for name in ("configuration_id", "kind", "repetition", "cluster_id"):
+        assert getattr(repeat, name) == getattr(trial, name)
+    assert (repeat.state, repeat.attempt, repeat.position) == (State.QUEUED, 2, 5)
     assert (trial.state, trial.superseded) == (State.FINISHED, False)
     assert (bool(Trial.repeats_among([trial])), bool(Trial.repeats_among([repeat]))) == (False, True)
     assert experiment.trials.current().count() == 5
@@ -90,7 +82,7 @@ def test_a_lost_repeat_is_tried_again_and_is_still_the_only_repeat() -> None:
 
 
 @pytest.mark.django_db
-def test_values_of_a_disturbed_trial_are_excluded_beside_a_clean_one() -> None:
+def test_a_disturbed_trial_with_a_clean_one_is_excluded() -> None:
     experiment = one_point()
     trial, _ = end_next(9.0, disturbed=True)
     clean, _ = end_next(5.0, disturbed=False)
@@ -119,7 +111,7 @@ def test_a_clean_trial_of_another_point_excludes_nothing() -> None:
 
 
 @pytest.mark.django_db
-def test_no_repeat_where_the_specification_or_a_quota_wants_none() -> None:
+def test_no_repeat_if_the_specification_or_a_quota_forbids_it() -> None:
     one_point(disturbed="keep")
     assert end_next(9.0, disturbed=True)[1] is None
     one_point()
@@ -138,16 +130,6 @@ def test_no_repeat_of_what_is_no_longer_asked_for() -> None:
     Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b", "c", "d"]})
     experiment.revise(parse({**experiment.specification, "cluster": "rack"}))
     assert trial.finish(result(9.0, disturbed=True), may_repeat=True) is None
-
-
-@pytest.mark.django_db
-def test_cancelling_the_experiment_cancels_the_repeat() -> None:
-    experiment = one_point()
-    _, repeat = end_next(9.0, disturbed=True)
-    assert experiment.cancel() == 1
-    assert repeat is not None
-    repeat.refresh_from_db()
-    assert repeat.state == State.CANCELLED
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Old outputs parsed again: figures and tables follow the parser, everything else stays."""
+"""Parsing stored outputs again: figures and tables change, all else stays."""
 
 from io import StringIO
 
@@ -6,7 +6,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from experiments.errors import StaleTrial
 from experiments.files import MEASURED_NAME, write_measured
 from experiments.models import Artifact, Summary, Trial, TrialResult, TrialValues
 from experiments.reparse import candidates, reparse
@@ -44,8 +43,10 @@ def test_it_replaces_figures_and_tables_and_leaves_what_was_measured(trial):
     assert TrialValues.wrong() == []
     assert values(trial, "mpi") == {"packets": 7.0}
     trial.refresh_from_db()
-    assert list(trial.tables) == ["MPI task timing breakdown"]
-    assert trial.state == "finished"
+    assert (list(trial.tables), trial.state) == (["MPI task timing breakdown"], "finished")
+    before = sorted(trial.measurements.values_list("pk", flat=True))
+    assert reparse([trial]).unchanged == 1
+    assert sorted(trial.measurements.values_list("pk", flat=True)) == before
 
 
 def test_start_up_and_end_follow_the_program_s_own_time(trial):
@@ -57,13 +58,6 @@ def test_start_up_and_end_follow_the_program_s_own_time(trial):
     stored = values(trial)
     assert stored["start_end_s"] == pytest.approx(10.0 - stored["water.loop_time_s"])
     assert stored["start_end_share"] == pytest.approx(stored["start_end_s"] / 10.0)
-
-
-def test_it_changes_nothing_when_it_runs_again(trial):
-    reparse([trial])
-    before = sorted(trial.measurements.values_list("pk", flat=True))
-    assert reparse([Trial.objects.get(pk=trial.pk)]).unchanged == 1
-    assert sorted(trial.measurements.values_list("pk", flat=True)) == before
 
 
 def test_it_updates_summaries_and_findings(trial, empty_redis):
@@ -135,11 +129,6 @@ def test_it_leaves_a_trial_that_failed_otherwise_alone(db):
     trial.fail("It exited with status 1.", [factories.stored_file(trial, content=OUTPUT)])
     assert not candidates().exists()
     assert reparse([trial]).trials == 0
-
-
-def test_it_finishes_only_a_failed_trial_after_all(trial):
-    with pytest.raises(StaleTrial):
-        trial.finish_after_all(factories.RESULT)
 
 
 def test_it_counts_files_that_retention_took(trial):

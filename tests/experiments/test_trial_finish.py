@@ -1,4 +1,4 @@
-"""Finishing: a trial is FINISHED with everything that was measured, or not at all."""
+"""Finishing a trial in one transaction."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_it_leaves_no_row_behind_when_one_insert_fails() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_it_stores_no_value_that_is_no_number_and_says_why(value: float) -> None:
+def test_non_finite_values_are_not_stored(value: float) -> None:
     factories.experiment()
     trial = factories.analysing()
     trial.finish(replace(RESULT, measurements={"all": {"elapsed_s": 1.0, "packets": value}}, tables={"t": [value]}))
     trial.refresh_from_db()
     assert trial.measurements.get().metric == "elapsed_s"
-    assert trial.not_available["packets"] == f"came out as {value}, which is not a number"
+    assert trial.not_available["packets"] == f"was {value}, which is not a number"
     assert trial.tables == {"t": [None]}
 
 

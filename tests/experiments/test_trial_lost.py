@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.errors import ReadOnly, StaleTrial
-from experiments.library import load_published
-from experiments.models import Cluster, Kind, Lease, State, Trial
+from experiments.errors import StaleTrial
+from experiments.models import Cluster, Lease, State, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from experiments.specification import parse
 from tests.experiments import factories
@@ -14,7 +13,7 @@ from tests.experiments import factories
 pytestmark = pytest.mark.django_db
 
 
-def test_it_beats_with_its_progress_and_hears_that_it_shall_stop() -> None:
+def test_beat_stores_progress_and_returns_a_requested_stop() -> None:
     factories.experiment()
     trial = factories.running()
     assert trial.beat({"elapsed_s": 3, "packets": 7}) is False
@@ -32,25 +31,18 @@ def test_it_is_silent_only_after_the_set_number_of_rounds_without_a_beat() -> No
             False
         ] * MISSED_ROUNDS_UNTIL_LOST
     assert trial.record_missed_heartbeat() is True
+    trial.fail("It ended.")
+    assert trial.record_missed_heartbeat() is False
 
 
-def test_it_is_never_silent_once_it_is_over() -> None:
-    factories.experiment()
-    trial = factories.finished()
-    assert not any(trial.record_missed_heartbeat() for _ in range(2 * MISSED_ROUNDS_UNTIL_LOST))
-
-
-def test_it_gets_a_new_attempt_that_stands_for_it() -> None:
+def test_a_lost_trial_gets_a_new_attempt() -> None:
     experiment = factories.experiment(retries=1)
     lost = factories.running()
     attempt = lost.mark_lost("Its worker is gone.")
     assert attempt is not None
     assert (attempt.state, attempt.attempt) == (State.QUEUED, 2)
-    assert (attempt.configuration_id, attempt.repetition, attempt.position) == (
-        lost.configuration_id,
-        lost.repetition,
-        lost.position,
-    )
+    for name in ("configuration_id", "repetition", "position"):
+        assert getattr(attempt, name) == getattr(lost, name)
     assert lost.pk not in experiment.trials.current().values_list("pk", flat=True)
     assert experiment.trials.current().count() == 4
 
@@ -64,10 +56,14 @@ def test_it_gets_no_more_attempts_than_the_experiment_allows() -> None:
     assert experiment.trials.current().get().state == State.LOST
 
 
-def test_it_gets_no_new_attempt_when_it_was_to_be_cancelled() -> None:
-    factories.experiment(retries=5)
+@pytest.mark.parametrize("change", ["cancelled", "left the design"])
+def test_it_gets_no_new_attempt_when_none_is_wanted(change: str) -> None:
+    experiment = factories.experiment(retries=5, sweep={"hosts": [1, 2]})
     trial = factories.running()
-    Trial.objects.get(pk=trial.pk).cancel()
+    if change == "cancelled":
+        Trial.objects.get(pk=trial.pk).cancel()
+    else:
+        experiment.revise(parse({**experiment.specification, "sweep": {"hosts": [2]}}))
     assert trial.mark_lost("Gone.") is None
 
 
@@ -82,15 +78,7 @@ def test_it_is_lost_though_an_edit_superseded_it_while_it_ran() -> None:
     assert experiment.trials.filter(configuration=trial.configuration, repetition=1, state=State.QUEUED).count() == 1
 
 
-def test_it_gets_no_new_attempt_when_its_point_left_the_design() -> None:
-    experiment = factories.experiment(retries=5, sweep={"hosts": [1, 2]})
-    trial = factories.running()
-    experiment.revise(parse({**experiment.specification, "sweep": {"hosts": [2]}}))
-    assert trial.configuration.hosts == 1
-    assert trial.mark_lost("Gone.") is None
-
-
-def test_it_gets_a_new_attempt_however_often_somebody_repeated_it() -> None:
+def test_it_gets_a_new_attempt_after_manual_repetitions() -> None:
     factories.experiment(retries=1, sweep={"hosts": [1]}, repetitions=1)
     for _ in range(3):
         trial = factories.running()
@@ -113,43 +101,19 @@ def test_it_is_repeated_once_not_twice() -> None:
         trial.queue_attempt()
 
 
-def test_it_is_never_repeated_when_it_was_published() -> None:
-    load_published()
-    trial = Trial.objects.filter(experiment__published=True).first()
-    assert trial is not None
-    with pytest.raises(ReadOnly):
-        trial.queue_attempt()
-
-
-def test_it_counts_only_finished_measured_trials_that_no_attempt_replaced() -> None:
-    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=2, warmups=1, control=True)
-    for _ in range(4):
-        factories.finished()
-    assert {trial.kind for trial in experiment.trials.counted()} == {Kind.MEASURED}
-    replaced = experiment.trials.counted().first()
-    assert replaced is not None
-    replaced.queue_attempt()
-    assert experiment.trials.counted().count() == 1
-
-
-def test_a_trial_that_is_handed_back_waits_as_if_nobody_had_taken_it() -> None:
+def test_requeue_restores_the_waiting_state() -> None:
     factories.experiment()
     trial = factories.running()
     before = Trial.objects.filter(state=State.QUEUED).count()
     assert trial.requeue()
-    assert (trial.state, trial.attempt, trial.worker, trial.preparing_at, trial.command) == (
-        State.QUEUED,
-        1,
-        "",
-        None,
-        [],
-    )
+    assert (trial.state, trial.attempt) == (State.QUEUED, 1)
+    assert (trial.worker, trial.preparing_at, trial.command) == ("", None, [])
     assert not trial.leases.exists()
     assert Trial.objects.filter(state=State.QUEUED).count() == before + 1
     assert factories.claimed("host:2:2").pk == trial.pk, "it keeps its turn"
 
 
-def test_only_its_own_worker_hands_a_trial_back_and_nobody_one_that_is_to_be_cancelled() -> None:
+def test_requeue_refuses_other_workers_and_cancelled_trials() -> None:
     factories.experiment()
     trial = factories.running()
     mine = Trial.objects.get(pk=trial.pk)

@@ -1,4 +1,4 @@
-"""The values of a trial as one array: what its measurements say, whatever changes them."""
+"""Arrays of trials follow their measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import transaction
 
 from experiments.models import Artifact, Measurement, Trial, TrialValues
 from tests.experiments import factories
@@ -22,7 +22,7 @@ def trial(db: None) -> Trial:
     return factories.finished()
 
 
-def told(trial: Trial) -> dict[str, float]:
+def array_of(trial: Trial) -> dict[str, float]:
     array = TrialValues.objects.select_related("names").get(trial=trial)
     return dict(zip(array.names.names, array.numbers, strict=True))
 
@@ -32,26 +32,21 @@ def measured(trial: Trial) -> dict[str, float]:
 
 
 def test_a_trial_that_finishes_has_its_array(trial: Trial) -> None:
-    assert told(trial) == measured(trial)
-    assert len(told(trial)) >= 2
-
-
-def test_trials_with_the_same_metrics_share_their_names(trial: Trial) -> None:
-    another = factories.finished()
-    assert TrialValues.objects.get(trial=trial).names_id == TrialValues.objects.get(trial=another).names_id
+    assert array_of(trial) == measured(trial)
+    assert len(array_of(trial)) >= 2
 
 
 def test_it_follows_what_is_added_changed_moved_and_removed(trial: Trial) -> None:
     another = factories.finished()
     Measurement.objects.create(trial=trial, metric="water.steps_per_s", scope="mpi", value=7.5)
-    assert told(trial)["mpi water.steps_per_s"] == 7.5
+    assert array_of(trial)["mpi water.steps_per_s"] == 7.5
     trial.measurements.filter(metric="elapsed_s").update(value=123.0)
-    assert told(trial)["all elapsed_s"] == 123.0
+    assert array_of(trial)["all elapsed_s"] == 123.0
     trial.measurements.filter(metric="water.steps_per_s").update(trial=another)
-    assert (told(trial), told(another)) == (measured(trial), measured(another))
-    assert "mpi water.steps_per_s" in told(another)
+    assert (array_of(trial), array_of(another)) == (measured(trial), measured(another))
+    assert "mpi water.steps_per_s" in array_of(another)
     trial.measurements.exclude(metric="elapsed_s").delete()
-    assert told(trial) == {"all elapsed_s": 123.0}
+    assert array_of(trial) == {"all elapsed_s": 123.0}
 
 
 def test_a_trial_that_failed_after_all_has_none(trial: Trial, session_directory: object) -> None:
@@ -71,12 +66,12 @@ def test_two_that_change_one_trial_at_once_leave_what_both_wrote() -> None:
             Measurement.objects.create(trial=trial, metric=f"water.figure_{number}", value=float(number))
 
     at_once(add, 4)
-    assert told(trial) == measured(trial)
-    assert {f"all water.figure_{number}" for number in range(4)} <= set(told(trial))
+    assert array_of(trial) == measured(trial)
+    assert {f"all water.figure_{number}" for number in range(4)} <= set(array_of(trial))
 
 
-def test_the_check_finds_and_mends_what_somebody_changed_by_hand(trial: Trial) -> None:
-    shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)  # files of earlier tests would be nobody's
+def test_store_check_repairs_changed_arrays(trial: Trial) -> None:
+    shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)  # files of earlier tests
     another = factories.finished()
     TrialValues.objects.filter(trial=trial).update(numbers=[1.0])
     TrialValues.objects.filter(trial=another).delete()
@@ -85,13 +80,5 @@ def test_the_check_finds_and_mends_what_somebody_changed_by_hand(trial: Trial) -
     with pytest.raises(CommandError):
         call_command("store", "check", "--values", stdout=out)
     assert f"values written anew: trial {trial.pk}" in out.getvalue()
-    assert (TrialValues.wrong(), told(trial)) == ([], measured(trial))
+    assert (TrialValues.wrong(), array_of(trial)) == ([], measured(trial))
     call_command("store", "check", "--values", stdout=StringIO())
-
-
-def test_measurements_of_old_trials_get_their_arrays(trial: Trial) -> None:
-    """As the migration meets them: rows, and no arrays."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM experiments_trialvalues")
-    TrialValues.gather([trial.pk])
-    assert TrialValues.wrong() == []

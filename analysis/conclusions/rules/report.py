@@ -44,10 +44,6 @@ class Report:
     where: Mapping[str, Any] = field(default_factory=dict)
     slices: tuple[Report, ...] = ()
 
-    def brief(self) -> Report:
-        """Return the report without its findings and slices."""
-        return replace(self, findings=(), slices=())
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {

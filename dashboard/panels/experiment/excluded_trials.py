@@ -14,7 +14,7 @@ from analysis.scaling import DISTURBED
 from analysis.trust_level import FLAGGED
 from dashboard.labels import parameters_sentence
 from experiments.models import UNFINISHED, Experiment, Kind, Trial
-from experiments.models.disturbed import excluded_as_disturbed
+from experiments.models.states import excluded_as_disturbed
 from experiments.revision import Revision
 from experiments.specification import ExperimentSpec
 

@@ -11,9 +11,9 @@ from analysis.numbers import plural
 from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
-from experiments.aggregates import Median
 from experiments.models import Experiment, Measurement, Status
 from experiments.selectors import Progress, progress_of
+from experiments.selectors.explorer import Median
 from experiments.specification.ranges import expand_values
 
 # A line through more points than this says nothing at 112 pixels.

@@ -18,7 +18,7 @@ from dashboard.panels.parts.measured import Measured, Source, line_of, swept
 from dashboard.panels.parts.steps import steps
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
-from experiments.selectors.certificates import QUANTITIES, achieved_links
+from experiments.selectors.certificates import QUANTITIES, certificate_statuses
 from experiments.specification.parameters import LINK_PARAMETERS
 
 MOST_GROUPS: Final = 6
@@ -175,7 +175,8 @@ def _line_charts(
     """One chart per grid with a line for each setting of y, or one of x alone; x as asked, and as its certificate says."""
     varied = [name for name in swept(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
-    achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
+    known = certificate_statuses([row.pk for row in rows]) if x in QUANTITIES else {}
+    achieved = {configuration: status.achieved for configuration, status in known.items()}
     charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
     for title, all_families in groups:
         families = dict(list(all_families.items())[:MOST_SERIES])

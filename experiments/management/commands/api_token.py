@@ -1,4 +1,4 @@
-"""Make an API token and print its key, once."""
+"""Create an API token and print its key once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from experiments.models.people.access import LONGEST_DAYS
 
 
 class Command(BaseCommand):
-    """``manage.py api_token USER NAME``: the key is printed once and stored as a hash only."""
+    """``manage.py api_token USER NAME``: the key is stored as a hash only."""
 
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("user", help="user name")
-        parser.add_argument("name", help="what the token is for")
-        parser.add_argument(
-            "--scope", choices=ApiToken.Scope.values, default="maintain", help="the most that it may do"
-        )
-        parser.add_argument("--project", default="", help="slug of the only project that it reaches")
-        parser.add_argument("--days", type=int, help="how long it lasts; until it is ended, when left out")
+        parser.add_argument("name", help="purpose of the token")
+        parser.add_argument("--scope", choices=ApiToken.Scope.values, default="maintain", help="maximum rights")
+        parser.add_argument("--project", default="", help="slug of the only project it gives access to")
+        parser.add_argument("--days", type=int, help="validity in days (default: until it is revoked)")
 
     def handle(
         self, *args: Any, user: str, name: str, scope: str, project: str, days: int | None, **options: Any
@@ -35,7 +33,7 @@ class Command(BaseCommand):
         if not 0 < len(name) <= 80:
             raise CommandError("the name has 1 to 80 characters")
         if days is not None and not 0 < days <= LONGEST_DAYS:
-            raise CommandError(f"a token lasts 1 to {LONGEST_DAYS} days")
+            raise CommandError(f"a token is valid for 1 to {LONGEST_DAYS} days")
         reached = Project.objects.filter(slug=project).first()
         if project and reached is None:
             raise CommandError(f"there is no project {project!r}")

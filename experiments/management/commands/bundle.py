@@ -1,4 +1,4 @@
-"""Write experiments, or single trials, with everything measured into one bundle that another Rankwire can import."""
+"""Write experiments or trials with all results into one bundle."""
 
 from __future__ import annotations
 
@@ -25,24 +25,22 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("chosen", nargs="+", metavar="SLUG", help="an experiment, or t:NUMBER for a trial")
         parser.add_argument("file", help="the zip archive to write")
-        parser.add_argument("--captures", choices=CAPTURES, default="all", help="what of the packets (default: all)")
+        parser.add_argument("--captures", choices=CAPTURES, default="all", help="captures to include (default: all)")
         parser.add_argument(
             "--anonymise",
             action="store_true",
-            help="other addresses in captures (headers, or none of them) and in texts; names of hosts and people stay",
+            help="replace addresses in captures and texts; names of hosts and users stay",
         )
-        parser.add_argument(
-            "--licence", default="", help="under which the results may be used, as a name or an address"
-        )
+        parser.add_argument("--licence", default="", help="licence of the results, as a name or a URL")
 
     def handle(self, *args: Any, chosen: list[str], file: str, **options: Any) -> None:
         target = Path(file)
         part = target.with_name(f"{target.name}.part")
         try:
-            wanted = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
-            found: list[Chosen] = chosen_by(chosen)
+            selection = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
+            members: list[Chosen] = chosen_by(chosen)
             with plain_files.private(), part.open("wb") as stream:
-                told = write_bundle(stream, found, wanted)
+                summary = write_bundle(stream, members, selection)
             part.replace(target)
         except CannotExport as error:
             raise CommandError(str(error), returncode=2) from None
@@ -50,6 +48,6 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be written: {error.strerror}.", returncode=2) from None
         finally:
             part.unlink(missing_ok=True)
-        left_out = f"; {plural(told.left_out, 'file')} of trials left out" if told.left_out else ""
-        what = f"{plural(told.experiments, 'experiment')}, {plural(told.trials, 'trial')}, {plural(told.files, 'file')}"
+        left_out = f"; {plural(summary.left_out, 'file')} of trials left out" if summary.left_out else ""
+        what = f"{plural(summary.experiments, 'experiment')}, {plural(summary.trials, 'trial')}, {plural(summary.files, 'file')}"
         self.stdout.write(f"{file}: {what}{left_out}")

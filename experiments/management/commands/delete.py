@@ -1,4 +1,4 @@
-"""``script/manage delete SLUG``: delete an experiment with all that was measured in it, of whatever size; or bring it back."""
+"""``script/manage delete SLUG``: delete an experiment of any size, or restore it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from experiments.models import Deleted, Experiment
 
 
 class Command(BaseCommand):
-    """Delete an experiment, or bring it back."""
+    """Delete an experiment, or restore it."""
 
-    help = "Delete an experiment with all that was measured in it. It can be brought back until it is forgotten."
+    help = "Delete an experiment with all its results. It can be restored until it is removed permanently."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("slug", help="as in the address of its page")
-        parser.add_argument("--undo", action="store_true", help="bring it back")
+        parser.add_argument("slug", help="slug, as in the URL of its page")
+        parser.add_argument("--undo", action="store_true", help="restore it")
 
     def handle(self, *args: Any, slug: str, undo: bool, **options: Any) -> None:
         model = Deleted if undo else Experiment
-        found = model._default_manager.filter(slug=slug).first()
-        if found is None:
+        row = model._default_manager.filter(slug=slug).first()
+        if row is None:
             raise CommandError(f"No {'deleted ' if undo else ''}experiment is called {slug!r}.")
         try:
-            if isinstance(found, Deleted):
-                experiment = deletion.bring_back(found)
-                self.stdout.write(f"{experiment.slug} is back, with {plural(experiment.trials.count(), 'trial')}.")
+            if isinstance(row, Deleted):
+                experiment = deletion.bring_back(row)
+                self.stdout.write(f"{experiment.slug} is restored, with {plural(experiment.trials.count(), 'trial')}.")
             else:
-                kept = deletion.delete(found, by=None)
-                until = f" until {kept.until:%Y-%m-%d %H:%M} UTC" if kept.until else ""
+                deleted = deletion.delete(row, by=None)
+                until = f" until {deleted.until:%Y-%m-%d %H:%M} UTC" if deleted.until else ""
                 self.stdout.write(
-                    f"{slug} is deleted, with {plural(len(kept.trials), 'trial')}; --undo brings it back{until}."
+                    f"{slug} is deleted, with {plural(len(deleted.trials), 'trial')}; --undo restores it{until}."
                 )
         except RepositoryError as error:
             raise CommandError(str(error)) from None

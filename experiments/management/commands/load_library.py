@@ -1,4 +1,4 @@
-"""Load the default project, the clusters of this machine and the published results."""
+"""Load the default project, this machine's clusters and published results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments.library import load_defaults, load_published
 
 
 class Command(BaseCommand):
-    """``manage.py load_library``: safe to run at every start."""
+    """``manage.py load_library``: idempotent."""
 
     help = __doc__
 

@@ -1,4 +1,4 @@
-"""Parse kept outputs again after a parser was improved: of finished trials, and of those that failed because it refused them."""
+"""Parse stored outputs again after a parser was improved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.reparse import candidates, reparse
 
 
 class Command(BaseCommand):
-    """``manage.py reparse EXPERIMENT`` or ``manage.py reparse --workload SLUG``: prints what became of the trials."""
+    """``manage.py reparse EXPERIMENT`` or ``manage.py reparse --workload SLUG``."""
 
     help = __doc__
 

@@ -1,1 +1,1 @@
-"""Who people are here: projects and their members, tokens, invitations, share links, what somebody saved."""
+"""Users: projects, members, tokens, invitations, share links, saved views."""

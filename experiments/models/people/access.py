@@ -1,4 +1,4 @@
-"""What comes with requests: API tokens, stored hashed, and keys by which a request that is sent twice is done once."""
+"""API tokens, and idempotency keys of requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LONGEST_DAYS: Final = 365
 
 
 class ApiToken(models.Model):
-    """A person's key to the REST interface. The key itself is shown once and never stored.
+    """A user's key to REST, stored as a hash.
 
-    It never does more than its owner may: `scope` is the most of a role that it brings along, `project` the only one that
-    it reaches (None: all of its owner's), and after `expires_at` (None: never) it is worth nothing.
+    It never exceeds its user's rights: `scope` limits the role, `project` the project (None: all), `expires_at` the time (None:
+    unlimited).
     """
 
     class Scope(models.TextChoices):
@@ -55,7 +55,7 @@ class ApiToken(models.Model):
         project: Project | None = None,
         days: int | None = None,
     ) -> tuple[ApiToken, str]:
-        """Make a token that lasts ``days`` (None: until it is ended); return its row and the key, which nobody can read again."""
+        """Create a token for ``days`` (None: unlimited); return its row and its key."""
         key = f"rw_{secrets.token_urlsafe(32)}"
         end = None if days is None else timezone.now() + timedelta(days=days)
         limits = {"scope": scope, "project": project, "expires_at": end}
@@ -63,7 +63,7 @@ class ApiToken(models.Model):
 
     @classmethod
     def find(cls, key: str) -> ApiToken | None:
-        """Return the token of ``key`` with its user, or None; the last use is noted to the day."""
+        """Return the valid token of ``key`` with its user, or None; record the day of use."""
         now = timezone.now()
         lasting = models.Q(expires_at=None) | models.Q(expires_at__gt=now)
         tokens = cls.objects.select_related("user").filter(lasting, digest=digest_of(key), user__is_active=True)
@@ -78,22 +78,22 @@ class ApiToken(models.Model):
 
     @property
     def most_role(self) -> str:
-        """The role that it brings along at most."""
+        """Return the highest role that the scope allows."""
         roles = Membership.Role
         of_scope = {self.Scope.READ: roles.VIEWER, self.Scope.SUBMIT: roles.SUBMITTER}
         return of_scope.get(self.Scope(self.scope), roles.MAINTAINER)
 
 
 class TokensEndWithThePassword:
-    """A password validator that refuses nothing: Django tells it of every change of a password, wherever it was made, and not
-    of one that is only stored in a newer form.
+    """A password validator that deletes the tokens of a user whose password changes.
+
+    Django does not call it when it only stores a password with a newer hash.
     """
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Nothing is asked of the password itself."""
+        """Accept every password."""
 
     def password_changed(self, password: str, user: Any = None) -> None:
-        """Who changes a password because it is known to others does not want to leave them the tokens."""
         if user is not None:
             ApiToken.objects.filter(user=user).delete()
 
@@ -102,7 +102,7 @@ class TokensEndWithThePassword:
 
 
 class IdempotencyKey(models.Model):
-    """A request that was done, by the key that its sender gave it, and how it was answered: the same one is not done again."""
+    """A request by its idempotency key, with the stored answer."""
 
     KEPT: ClassVar = timedelta(days=1)
 
@@ -120,27 +120,25 @@ class IdempotencyKey(models.Model):
 
     @classmethod
     def once(cls, owner: Any, key: str, request: str, act: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
-        """Act, unless ``owner`` asked with this key before; return the answer, and whether it is that of the earlier request.
+        """Act once per key; return the answer, and whether it was stored before.
 
-        All of it is one transaction: where ``act`` raises, nothing is kept and the key is free again; of two at once the second
-        waits for the first. ``request`` says what is asked. Raise KeyOfAnother where the key came with something else.
+        One transaction: if ``act`` raises, the key is free again; a concurrent request waits. ``request`` describes the request. Raise
+        KeyOfAnother if the key came with another request.
         """
-        digest, asked = digest_of(key), digest_of(request)
+        digest, request_digest = digest_of(key), digest_of(request)
         with transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 14))", [f"{owner.pk}:{digest}"])
             earlier = cls.objects.filter(owner=owner.pk, digest=digest).first()
             if earlier is None:
                 answer = act()
-                cls.objects.create(owner_id=owner.pk, digest=digest, request=asked, answer=answer)
+                cls.objects.create(owner_id=owner.pk, digest=digest, request=request_digest, answer=answer)
                 return answer, False
-        if earlier.request != asked:
-            raise KeyOfAnother(
-                "This idempotency key came with another request before. Give each request a key of its own."
-            )
+        if earlier.request != request_digest:
+            raise KeyOfAnother("This idempotency key belongs to another request. Use a new key for each request.")
         return earlier.answer, True
 
 
 def digest_of(key: str) -> str:
-    """What is stored of a key. It has 256 random bits, so one round of SHA-256 is as strong as a slow password hash."""
+    """Return the SHA-256 of a key: its 256 random bits need no slow password hash."""
     return hashlib.sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What superusers change of accounts. Each installation keeps one of them who can sign in."""
+"""Changes of accounts by superusers. One active superuser always remains."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from experiments.errors import LastSuperuser
 
 
 def close_account(user: Any) -> None:
-    """Nobody signs in as ``user`` any more: sessions and tokens are worth nothing. What they started stays."""
+    """Close an account: its sessions and tokens are invalid, its experiments stay."""
     _set(user, is_active=False)
 
 
 def reopen_account(user: Any) -> None:
-    """``user`` signs in again, with tokens and roles as they were."""
+    """Reopen an account with its tokens and roles."""
     _set(user, is_active=True)
 
 
 def make_superuser(user: Any) -> None:
-    """``user`` may do everything in every project, and use the administration."""
+    """Give superuser rights, with access to the administration."""
     _set(user, is_superuser=True, is_staff=True)
 
 
 def end_superuser(user: Any) -> None:
-    """``user`` is what their roles in projects say."""
+    """Take superuser rights away; roles in projects stay."""
     _set(user, is_superuser=False, is_staff=False)
 
 
 def _set(user: Any, **fields: bool) -> None:
-    """Raise LastSuperuser instead of leaving the installation without one."""
+    """Store fields. Raise LastSuperuser if no superuser would remain."""
     accounts = get_user_model()._default_manager
     with transaction.atomic():
-        # Locked together: two superusers who close each other at once take turns.
-        leads = accounts.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
-        is_last = [lead.pk for lead in leads] == [user.pk]
+        # The lock serialises two superusers who close each other's account.
+        superusers = accounts.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+        is_last = [superuser.pk for superuser in superusers] == [user.pk]
         if is_last and (fields.get("is_active") is False or fields.get("is_superuser") is False):
-            raise LastSuperuser("There would be no superuser left: make somebody else one first.")
+            raise LastSuperuser("There would be no superuser left: give another user superuser rights first.")
         for name, value in fields.items():
             setattr(user, name, value)
         user.save(update_fields=list(fields))

@@ -1,4 +1,4 @@
-"""What happened that people want to hear of. A row is made in the transaction of what it tells, so that none is lost or doubled."""
+"""Events that users are notified of, stored in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.db.models.functions import Now
 
 class EventQuerySet(models.QuerySet["Event"]):
     def kept(self) -> EventQuerySet:
-        """Those that are young enough to be told of."""
+        """Return the events within the retention time."""
         days = settings.EVENT_DAYS
         return self.filter(at__gte=Now() - timedelta(days=days)) if days else self.all()
 
     def forgettable(self) -> EventQuerySet:
-        """Those that are too old to be told of, and that nothing needs any more.
+        """Return old events that nothing needs.
 
-        First failures, steps and the last end of an experiment stay, unseen: each keeps the same from being told once more.
+        First failures, steps and the last end of an experiment stay: each prevents a second notification.
         """
         days = settings.EVENT_DAYS
         if not days:
@@ -33,15 +33,14 @@ class EventQuerySet(models.QuerySet["Event"]):
         return old.filter(models.Q(kind__in=(kind.IMPORTED, kind.REPORT)) | ended_again)
 
     def untold(self) -> EventQuerySet:
-        """Those that notices have still to be made of, the oldest first."""
+        """Return the events without notifications, oldest first."""
         return self.filter(told_at=None, kind__in=NOTICES).order_by("pk")
 
 
 class Event(models.Model):
-    """One thing that happened, once: ``key`` says which, and a second row of it is not stored.
+    """One event, unique by ``key``, of an experiment or a report.
 
-    An event belongs to an experiment or to a report, and whoever may see that may know of it. ``told_at`` says when its notices
-    were put into the outbox (`Delivery`).
+    Users who see that see the event. ``told_at`` is when its notifications entered the outbox (`Delivery`).
     """
 
     class Kind(models.TextChoices):
@@ -83,9 +82,9 @@ class Event(models.Model):
 
     @classmethod
     def note(cls, kind: str, key: str, **fields: Any) -> None:
-        """Store that something happened, inside the transaction in which it does; what was noted before stays as it is."""
+        """Store an event in the current transaction, unless it is stored already."""
         cls.objects.bulk_create([cls(kind=kind, key=f"{kind}:{key}", **fields)], ignore_conflicts=True)
 
 
 NOTICES: Final = (Event.Kind.ENDED, Event.Kind.FAILED, Event.Kind.STEPPED)
-"""What e-mail and webhooks tell of."""
+"""Events that mails and webhooks report."""

@@ -1,4 +1,4 @@
-"""Invitations of people to a project: a link with a key that is stored hashed, good for one person and some days."""
+"""Invitations to a project: links with a hashed key, for one user and some days."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from experiments.models.people.access import digest_of
-from experiments.models.people.project import Membership, Project
+from experiments.models.people.project import Membership, OfProject, Project
 
 DAYS: Final = 7
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> InvitationQuerySet:
-        """Those that can still be taken."""
         return self.filter(taken_at=None, expires_at__gt=timezone.now())
 
 
-class Invitation(models.Model):
-    """A role in a project for whoever comes with the key first. Taken ones stay, to tell who came by whom."""
+class Invitation(OfProject, models.Model):
+    """A role in a project for the first user with the key."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=12, choices=Membership.Role)
@@ -42,12 +41,9 @@ class Invitation(models.Model):
     def __str__(self) -> str:
         return f"{self.role} of {self.project}, for {self.whom or 'anybody with the link'}"
 
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}
-
     @classmethod
     def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:
-        """Make an invitation; return its row and the key of its link, which nobody can read again."""
+        """Create an invitation; return its row and the key of its link."""
         key = secrets.token_urlsafe(24)
         end = timezone.now() + timedelta(days=days)
         fields = {"project": project, "role": role, "whom": whom, "invited_by": by, "expires_at": end}
@@ -55,13 +51,13 @@ class Invitation(models.Model):
 
     @classmethod
     def find(cls, key: str) -> Invitation | None:
-        """Return the invitation of ``key`` with its project while it can be taken, or None."""
+        """Return the open invitation of ``key`` with its project, or None."""
         return cls.objects.open().select_related("project", "invited_by").filter(digest=digest_of(key)).first()
 
     def take(self, user: Any) -> bool:
-        """Make ``user`` a member; return False when somebody else was faster or the time is over.
+        """Make ``user`` a member; return False if it expired or was accepted.
 
-        A role that somebody has already is never made smaller.
+        A higher role of the user stays.
         """
         with transaction.atomic():
             now = timezone.now()

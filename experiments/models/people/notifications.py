@@ -1,4 +1,4 @@
-"""Whom events are told to: what people chose to hear of, webhooks of projects, and the outbox of what is to be sent."""
+"""Notifications: users' choices, webhooks of projects, and the outbox."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 
 from experiments.models.people.event import NOTICES, Event
-from experiments.models.people.project import Project
+from experiments.models.people.project import OfProject, Project
 
 MOST_WEBHOOKS: Final = 10
-"""Of one project."""
+"""Per project."""
 MOST_ATTEMPTS: Final = 5
 _FIRST_WAIT: Final = timedelta(seconds=30)
 _LEASE: Final = timedelta(minutes=2)
-"""Longer than any attempt lasts: after it, who claimed a message and has not said how it went is taken to be dead."""
+"""Longer than any attempt: then the worker that claimed the message is considered dead."""
 
 
 class NoticeChoices(models.Model):
-    """Of what one person wants mail, nothing unless chosen, and up to which event they have seen what happened."""
+    """A user's choice of mails, and the last event that the user has seen."""
 
     class Of(models.TextChoices):
         OWN = "own", "only experiments of my own"
@@ -45,17 +45,17 @@ class NoticeChoices(models.Model):
 
     @classmethod
     def of_user(cls, user: Any) -> NoticeChoices:
-        """Return what ``user`` chose; an unsaved row where that is nothing yet."""
+        """Return the choices of ``user``; an unsaved row by default."""
         return cls.objects.filter(user=user.pk).first() or cls(user=user)
 
     @classmethod
     def mark_seen(cls, user: Any, event: int) -> None:
-        """``user`` has seen what happened up to this event (its key); of two at once the later one stands."""
+        """Record the last event (key) that ``user`` has seen; never an earlier one."""
         row, _ = cls.objects.get_or_create(user=user)
         cls.objects.filter(pk=row.pk, seen__lte=event).update(seen=event, seen_at=Now())
 
     def wants(self, event: Event) -> bool:
-        """Return whether its person asked to be told of this event."""
+        """Return whether the user chose mails for this event."""
         experiment = event.experiment
         if experiment is None or event.kind not in NOTICES or not getattr(self, event.kind):
             return False
@@ -64,8 +64,8 @@ class NoticeChoices(models.Model):
         return self.of == self.Of.ALL or self.projects.filter(pk=experiment.project_id).exists()
 
 
-class Webhook(models.Model):
-    """An address that is told of the events of a project, set up by its maintainers."""
+class Webhook(OfProject, models.Model):
+    """A URL that receives the events of a project, set up by its maintainers."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
@@ -82,33 +82,28 @@ class Webhook(models.Model):
     def __str__(self) -> str:
         return self.url
 
-    def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
-        return {"project": self.project_id}
-
     @property
     def secret(self) -> str:
-        """The key that its messages are signed with. It follows from the installation's own secret, so that the table does not hold it."""
+        """Return the signing key, derived from the installation's secret and not stored."""
         made = hmac.new(settings.SECRET_KEY.encode(), f"webhook:{self.nonce}".encode(), hashlib.sha256)
         return f"rwh_{made.hexdigest()}"
 
     def wants(self, event: Event) -> bool:
-        """Return whether it is to be told of this event; not of those of an experiment that left its project."""
+        """Return whether it receives this event; not if the experiment left the project."""
         experiment = event.experiment
-        asked = event.kind in NOTICES and bool(getattr(self, event.kind))
-        return asked and experiment is not None and experiment.project_id == self.project_id
+        is_chosen = event.kind in NOTICES and bool(getattr(self, event.kind))
+        return is_chosen and experiment is not None and experiment.project_id == self.project_id
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def due(self) -> DeliveryQuerySet:
-        """Those to be sent now, by the clock of the database."""
         return self.filter(state=Delivery.State.WAITING, due_at__lte=Now())
 
 
 class Delivery(models.Model):
-    """One message of one event to one person or one webhook; without an event it is a test.
+    """A message of an event to a user or a webhook; without an event it is a test.
 
-    Claimed by a conditional UPDATE that also says when it is due again: a worker that dies with it loses nothing.
+    A conditional UPDATE claims it and sets its next due time: a dead worker loses nothing.
     """
 
     class State(models.TextChoices):
@@ -146,7 +141,7 @@ class Delivery(models.Model):
 
     @classmethod
     def claim_next(cls) -> Delivery | None:
-        """Claim the message that is due for longest, or return None. It is due again when nobody says how it went."""
+        """Claim the message that is due longest, or return None."""
         with transaction.atomic():
             row = cls.objects.due().select_for_update(skip_locked=True, of=("self",)).order_by("due_at", "pk").first()
             if row is None:
@@ -157,21 +152,21 @@ class Delivery(models.Model):
 
     @classmethod
     def begin_test(cls, **to: Any) -> Delivery:
-        """Return a test to a ``user`` or a ``webhook``, claimed by the caller."""
+        """Return a test message to a ``user`` or ``webhook``, claimed by the caller."""
         row = cls.objects.create(attempts=1, due_at=Now() + _LEASE, **to)
         row.refresh_from_db()
         return row
 
     def sent(self, result: str) -> None:
-        """It was taken by the other side."""
+        """Record that the receiver accepted it."""
         self._end(self.State.SENT, result)
 
     def drop(self, why: str) -> None:
-        """It must not be sent any more, or cannot."""
+        """Record that it cannot or must not be sent."""
         self._end(self.State.DROPPED, why)
 
     def put_off(self, why: str) -> None:
-        """This attempt failed: another follows after a wait, four times longer each time, or it was the last."""
+        """Record a failed attempt; retry after a wait that grows fourfold, or fail."""
         if self.attempts >= MOST_ATTEMPTS or self.event_id is None:
             self._end(self.State.FAILED, why)
         else:
@@ -182,5 +177,4 @@ class Delivery(models.Model):
         self.refresh_from_db()
 
     def _mine(self) -> DeliveryQuerySet:
-        """The row while nobody else has claimed it since."""
         return Delivery.objects.filter(pk=self.pk, state=self.State.WAITING, attempts=self.attempts)

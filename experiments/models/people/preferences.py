@@ -1,4 +1,4 @@
-"""How a person wants pages: light or dark, and the time zone of what is told. And when they last had one open."""
+"""Preferences of users: theme, time zone, and the last visit."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from django.db import models
 from django.utils import timezone
 
 _SEEN_TO: Final = timedelta(minutes=15)
-"""How exactly it is known when somebody was last here: pages that ask every few seconds do not write as often."""
+"""Resolution of the last visit: pages that poll every few seconds must not write as often."""
 
 
 @cache
 def time_zones() -> frozenset[str]:
-    """The names that the time zone database knows, read once: it is hundreds of files, and every page asks."""
+    """Return the names of the time zone database, read once from hundreds of files."""
     return frozenset(available_timezones())
 
 
 def require_time_zone(name: str) -> None:
-    """Raise ValidationError unless the time zone database knows ``name``."""
+    """Raise ValidationError unless the time zone database has ``name``."""
     if name not in time_zones():
         raise ValidationError(f"There is no time zone {name!r}.")
 
 
 class Preferences(models.Model):
-    """What one person prefers on every page, in whatever browser they sign in."""
+    """A user's preferences in all browsers."""
 
     class Theme(models.TextChoices):
         SYSTEM = "system", "as the system"
@@ -46,21 +46,20 @@ class Preferences(models.Model):
 
     @classmethod
     def of_user(cls, user: Any) -> Preferences:
-        """Return what ``user`` prefers; an unsaved row where they never said."""
+        """Return the preferences of ``user``; an unsaved row by default."""
         try:
-            found: Preferences = user.preferences
+            preferences: Preferences = user.preferences
         except cls.DoesNotExist:
-            found = cls(user=user)
-        return found
+            preferences = cls(user=user)
+        return preferences
 
     @classmethod
     def keep_theme(cls, user: Any, theme: str) -> None:
-        """``user`` chose a theme, one of `Theme`."""
         cls.objects.update_or_create(user=user, defaults={"theme": cls.Theme(theme)})
 
     @classmethod
     def note_seen(cls, user: Any) -> None:
-        """``user`` has a page open."""
+        """Record a visit of ``user``."""
         now, last = timezone.now(), cls.of_user(user).seen_at
         if last is not None and now - last < _SEEN_TO:
             return
@@ -69,5 +68,5 @@ class Preferences(models.Model):
 
     @property
     def zone(self) -> ZoneInfo | None:
-        """The zone that times are told in; None for the installation's own."""
+        """Return the chosen time zone; None for the installation's."""
         return ZoneInfo(self.time_zone) if self.time_zone in time_zones() else None

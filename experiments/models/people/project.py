@@ -1,4 +1,4 @@
-"""Projects: who may see and run what."""
+"""Projects and their members."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
     )
 
 
+class OfProject:
+    """A row whose changes are logged for the maintainers of its project."""
+
+    project_id: int
+
+    def get_additional_data(self) -> dict[str, int]:
+        return {"project": self.project_id}
+
+
 class Project(models.Model):
     """A group of experiments with its members."""
 
@@ -37,12 +46,11 @@ class Project(models.Model):
         return self.name
 
     def get_additional_data(self) -> dict[str, int]:
-        """What the log of changes keeps beside a change: whose maintainers see it."""
         return {"project": self.pk}
 
     @classmethod
     def found(cls, name: str) -> Project:
-        """Make a project; its slug follows from the name, with a number where that is taken."""
+        """Create a project; its slug follows from the name, numbered if taken."""
         stem = slugify(name)[:70] or "project"
         for number in count(1):
             slug = stem if number == 1 else f"{stem}-{number}"
@@ -53,7 +61,7 @@ class Project(models.Model):
 
     @property
     def contents(self) -> list[str]:
-        """What keeps the project from being removed, counted: experiments, those that can be brought back, and reports."""
+        """Return the counted experiments, deleted experiments and reports that it holds."""
         deleted = apps.get_model("experiments", "Deleted")._default_manager.filter(project=self)
         counts = {
             "experiment": self.experiments.count(),
@@ -63,18 +71,18 @@ class Project(models.Model):
         return [plural(count, name) for name, count in counts.items() if count]
 
     def remove(self) -> None:
-        """Forget it with its members, invitations, webhooks and tokens. Raise ProjectInUse instead of losing what it holds."""
+        """Delete it with members, invitations, webhooks and tokens. Raise ProjectInUse."""
         if self.slug == DEFAULT_PROJECT:
             raise ProjectInUse(f"{self.name} cannot be removed: every installation has it.")
         with transaction.atomic():
-            # Whoever submits to it refers to its row, and waits until this is over.
+            # Submissions refer to this row, and wait for the lock.
             Project.objects.select_for_update().get(pk=self.pk)
-            if held := self.contents:
-                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(held)}.")
+            if contents := self.contents:
+                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(contents)}.")
             self.delete()
 
     def admit(self, user: Any, role: str) -> None:
-        """Make ``user`` a member with this role; a greater one that there is stays."""
+        """Make ``user`` a member with this role; a higher role stays."""
         member, _ = self.memberships.get_or_create(user=user, defaults={"role": role})
         ranks = Membership.Role.values
         if ranks.index(role) > ranks.index(member.role):
@@ -82,14 +90,14 @@ class Project(models.Model):
             member.save(update_fields=["role", "by_group"])
 
     def set_role(self, user: Any, role: str) -> None:
-        """Give ``user`` this role, as a member or a new one. Raise LastMaintainer instead of leaving the project without one."""
+        """Set the role of ``user``. Raise LastMaintainer if no maintainer would remain."""
         with transaction.atomic():
             if role != Membership.Role.MAINTAINER:
                 self._others_stay(user)
             self.memberships.update_or_create(user=user, defaults={"role": role, "by_group": False})
 
     def dismiss(self, user: Any) -> bool:
-        """End the membership of ``user``; return whether there was one. Raise LastMaintainer for the only maintainer."""
+        """Remove a member; return whether there was one. Raise LastMaintainer."""
         with transaction.atomic():
             member = self._others_stay(user)
             if member is not None:
@@ -97,18 +105,18 @@ class Project(models.Model):
         return member is not None
 
     def _others_stay(self, user: Any) -> Membership | None:
-        """Return the membership of ``user``, after making sure that the project keeps a maintainer without it."""
-        # Locked together: two maintainers who dismiss each other at once take turns.
+        """Return the membership of ``user``. Raise LastMaintainer for the only one."""
+        # The lock serialises two maintainers who remove each other.
         members = list(self.memberships.select_for_update().order_by("pk"))
-        own = next((member for member in members if member.user_id == user.pk), None)
-        leads = own is not None and own.role == Membership.Role.MAINTAINER
-        if leads and not any(m.role == Membership.Role.MAINTAINER for m in members if m is not own):
-            raise LastMaintainer(f"{self.name} would have no maintainer: make somebody else one first.")
-        return own
+        membership = next((member for member in members if member.user_id == user.pk), None)
+        is_maintainer = membership is not None and membership.role == Membership.Role.MAINTAINER
+        if is_maintainer and not any(m.role == Membership.Role.MAINTAINER for m in members if m is not membership):
+            raise LastMaintainer(f"{self.name} would have no maintainer: make another member maintainer first.")
+        return membership
 
 
-class Membership(models.Model):
-    """The role of a person in a project."""
+class Membership(OfProject, models.Model):
+    """The role of a user in a project."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "Viewer"
@@ -119,13 +127,10 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=12, choices=Role)
     by_group = models.BooleanField(default=False)
-    """Given by a group of the identity provider, and taken away when its owner leaves that."""
+    """Assigned by a group of the identity provider, and removed when the user leaves the group."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["project", "user"], name="one_role_per_member")]
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.project}"
-
-    def get_additional_data(self) -> dict[str, int]:
-        return {"project": self.project_id}

@@ -1,4 +1,4 @@
-"""Share links: one experiment, one comparison or one report, to be read by whoever has the link, for some days."""
+"""Share links: read access to an experiment, comparison or report, for some days."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ DAYS: Final = (7, 30, 90)
 
 
 class ShareLink(models.Model):
-    """What a key opens: the pages of `experiments`, or (where there is a `query`) only their comparison under that
-    query, or (where there is a `report`) only that report, with its parts of `experiments`.
-    """
+    """The pages of `experiments`, their comparison (`query`), or one `report`."""
 
     experiments = models.ManyToManyField(Experiment, related_name="share_links")
     query = models.TextField(blank=True)
@@ -39,7 +37,7 @@ class ShareLink(models.Model):
     def issue(
         cls, experiments: Iterable[Experiment], *, by: Any, days: int, query: str = "", report: Report | None = None
     ) -> tuple[ShareLink, str]:
-        """Make a link; return its row and its key, which nobody can read again."""
+        """Create a link; return its row and its key."""
         key = secrets.token_urlsafe(24)
         end = timezone.now() + timedelta(days=days)
         with transaction.atomic():
@@ -49,9 +47,9 @@ class ShareLink(models.Model):
 
     @classmethod
     def find(cls, key: str) -> ShareLink | None:
-        """Return the link of ``key`` while it lasts, or None; the last use is noted to the day."""
+        """Return the valid link of ``key``, or None; record the day of use."""
         now = timezone.now()
-        # Who may not sign in any more does not open doors for others either.
+        # Links of closed accounts are invalid.
         link = cls.objects.filter(digest=digest_of(key), expires_at__gt=now, made_by__is_active=True).first()
         if link is not None and (link.last_used_at is None or link.last_used_at.date() < now.date()):
             cls.objects.filter(pk=link.pk).update(last_used_at=now)

@@ -1,4 +1,4 @@
-"""What people keep about the repository as a whole: views of its lists, and changes over time that they expected."""
+"""Saved views of lists, and expected changes of histories."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.urls import reverse
 
 
 class SavedView(models.Model):
-    """A question to the explorer or a list under a name. ``query`` is its query string; everybody who is signed in sees shared ones."""
+    """A named query of the explorer or a list; all signed-in users see shared ones."""
 
     class Page(models.TextChoices):
-        """The page that is asked. The value is the name of its address."""
+        """The page of a view; the value is its URL name."""
 
         EXPLORE = "explore"
         EXPERIMENTS = "experiments"
@@ -39,7 +39,7 @@ class SavedView(models.Model):
 
 
 class ExpectedChange(models.Model):
-    """A step in a history that somebody expected: ``trial`` is the first of the new level."""
+    """An expected step of a history: ``trial`` is the first of the new level."""
 
     trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="expected_changes")
     metric = models.CharField(max_length=80)

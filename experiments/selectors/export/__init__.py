@@ -1,7 +1,7 @@
-"""Tables that leave as files: configurations with their medians, trials with everything measured, or one row per measurement."""
+"""Exported tables: configurations, trials, or one row per measurement."""
 
 import os
 
-# Arrow's own pool keeps 15 MB more of what a file was made in, and is no faster with pieces as small as these. Its writers ask for the
-# pool that this variable names when the library is loaded.
+# Arrow's default pool retains 15 MB more and is no faster for small pieces. The variable is read when
+# the library is loaded.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -1,17 +1,24 @@
-"""What the columns of a file mean."""
+"""Columns of exported files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
+
+CONTENT_TYPES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a file and what its values mean; ``unit`` is empty for what has none."""
+    """A column with its meaning; ``unit`` is empty if there is none."""
 
     name: str
     kind: pl.DataType
@@ -21,7 +28,7 @@ class Column:
 
 
 def dimensions(columns: Sequence[Column]) -> Mapping[str, Any]:
-    """What the columns mean, as the W3C's CSV on the Web describes a table (``csvm``)."""
+    """Return the columns as the W3C's CSV on the Web describes a table (``csvm``)."""
     names = {pl.Int64: "integer", pl.Float64: "double", pl.Boolean: "boolean", pl.Datetime: "dateTime"}
     return {
         "@context": "http://www.w3.org/ns/csvw",
@@ -38,3 +45,13 @@ def dimensions(columns: Sequence[Column]) -> Mapping[str, Any]:
             ]
         },
     }
+
+
+def json_array(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces of JSON Lines as one JSON array of objects."""
+    before = b"["
+    for lines in pieces:
+        if lines:
+            yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
+            before = b",\n"
+    yield b"[]" if before == b"[" else b"]"

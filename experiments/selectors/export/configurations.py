@@ -1,11 +1,11 @@
-"""The explorer's table as CSV, JSON, JSON Lines or Parquet, written piece by piece so that memory stays bounded."""
+"""The explorer's table as CSV, JSON, JSON Lines or Parquet, in bounded memory."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -13,77 +13,77 @@ import polars as pl
 
 from experiments.metrics import described
 from experiments.models import Configuration
-from experiments.selectors.certificates import QUANTITIES, Standing, standings
+from experiments.selectors.certificates import QUANTITIES, CertificateStatus, certificate_statuses
 from experiments.selectors.explorer import TableRow, table_rows
-from experiments.selectors.export.columns import Column
+from experiments.selectors.export.columns import Column, json_array
 from experiments.selectors.export.parquet import as_parquet as written_as_parquet
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
 _TRUSTED: Final = ("trust", "link_kept", *(f"achieved.{name}" for name in QUANTITIES))
-"""How far a row may be believed, and what its link was measured to be: no number leaves without them."""
-_UNMEASURED: Final = Standing("", None, {})
+"""Trust and certified link: every exported row has them."""
+_UNMEASURED: Final = CertificateStatus("", None, {})
 _STATISTICS: Final = ("n", "median", "minimum", "maximum")
 
 Row = dict[str, Any]
 
 
 def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """Return the header: what names the configuration, its parameters, its trust, and four numbers per metric in the base unit."""
-    measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
+    """Return the header: identity, parameters, trust, four numbers per metric."""
+    measured = [f"{metric}.{statistic}" for metric in metrics for statistic in _STATISTICS]
     return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
 
 
 def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[Column]:
-    """Return the columns of ``columns`` with what they mean."""
-    told = []
+    """Return the columns with their meaning."""
+    described_names = []
     for name in columns(parameters, metrics):
         metric, _, statistic = name.rpartition(".")
         if metric in metrics and statistic in _STATISTICS:
             of = described(metric)
             unit = "" if statistic == "n" else of.unit
-            told.append(Column(name, _kind(name), f"{of.label}, {statistic}", unit, of.definition))
+            described_names.append(Column(name, _kind(name), f"{of.label}, {statistic}", unit, of.definition))
         else:
-            told.append(Column(name, _kind(name)))
-    return told
+            described_names.append(Column(name, _kind(name)))
+    return described_names
 
 
 def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
-    """Yield the table in pieces; ``found`` is an ordered query of configurations with their experiments."""
+    """Yield the table in pieces; ``matching`` is an ordered query of configurations."""
     everything = iter(matching.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
-        known = standings([configuration.pk for configuration in piece])
+        standing_of = certificate_statuses([configuration.pk for configuration in piece])
         yield [
-            _row(row, parameters, metrics, known.get(row.configuration.pk, _UNMEASURED))
+            _row(row, parameters, metrics, standing_of.get(row.configuration.pk, _UNMEASURED))
             for row in table_rows(piece, metrics, scope)
         ]
 
 
-def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], standing: Standing) -> Row:
-    own: Configuration = measured.configuration
-    experiment = own.experiment
+def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], status: CertificateStatus) -> Row:
+    configuration: Configuration = measured.configuration
+    experiment = configuration.experiment
     row: Row = {
         "experiment": experiment.slug,
         "name": experiment.name,
         "workload": experiment.workload,
         "cluster": experiment.cluster.slug if experiment.cluster else None,
         "project": experiment.project.slug,
-        "configuration": own.pk,
-        "hash": own.hash,
+        "configuration": configuration.pk,
+        "hash": configuration.hash,
         "url": experiment.get_absolute_url(),
     }
-    given = {"hosts": own.hosts, "ranks": own.ranks, **own.parameters}
-    row |= {f"parameter.{name}": given.get(name) for name in parameters}
-    row |= {"trust": standing.trust or None, "link_kept": standing.link_kept}
-    row |= {f"achieved.{name}": standing.achieved.get(name) for name in QUANTITIES}
+    named = {"hosts": configuration.hosts, "ranks": configuration.ranks, **configuration.parameters}
+    row |= {f"parameter.{name}": named.get(name) for name in parameters}
+    row |= {"trust": status.trust or None, "link_kept": status.link_kept}
+    row |= {f"achieved.{name}": status.achieved.get(name) for name in QUANTITIES}
     for metric in metrics:
         values = measured.values.get(metric, (None,) * len(_STATISTICS))
-        row |= {f"{metric}.{each}": value for each, value in zip(_STATISTICS, values, strict=True)}
+        row |= {f"{metric}.{statistic}": value for statistic, value in zip(_STATISTICS, values, strict=True)}
     return row
 
 
 def as_csv(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
-    """Yield CSV (RFC 4180, UTF-8); what is not there is an empty field."""
+    """Yield CSV (RFC 4180, UTF-8); missing values are empty."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, header)
     writer.writeheader()
@@ -96,7 +96,7 @@ def as_csv(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes
 
 
 def _plain(value: Any) -> Any:
-    """A cell of a text file. A text that a spreadsheet would take for a formula is marked as text."""
+    """Return a text cell; text that a spreadsheet would run as a formula is quoted."""
     if isinstance(value, list | dict):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
@@ -109,13 +109,8 @@ def as_lines(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[byt
 
 
 def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
-    """Yield one JSON array of objects."""
-    before = b"["
-    for piece in pieces:
-        for row in piece:
-            yield before + json.dumps(row).encode()
-            before = b",\n"
-    yield b"[]" if before == b"[" else b"]"
+    """Return the pieces of one JSON array of objects."""
+    return json_array(as_lines(pieces, header))
 
 
 def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
@@ -126,31 +121,22 @@ def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[b
 
 
 def _kind(name: str) -> pl.DataType:
-    if name.startswith("parameter."):
-        return pl.Int64() if name in ("parameter.hosts", "parameter.ranks") else pl.String()
     if name == "link_kept":
         return pl.Boolean()
-    if name == "trust":
-        return pl.String()
-    if name in _FIXED:
-        return pl.Int64() if name == "configuration" else pl.String()
-    return pl.Int64() if name.endswith(".n") else pl.Float64()
+    if name == "configuration" or name.startswith("parameter.") or name.endswith(".n"):
+        return pl.String() if _is_text(name) else pl.Int64()
+    return pl.String() if name in ("trust", *_FIXED) else pl.Float64()
 
 
 def _typed(row: Row) -> Row:
     return {
-        name: value
-        if value is None or not name.startswith("parameter.") or name in ("parameter.hosts", "parameter.ranks")
-        else value
-        if isinstance(value, str)
-        else json.dumps(value)
+        name: value if value is None or isinstance(value, str) or not _is_text(name) else json.dumps(value)
         for name, value in row.items()
     }
 
 
-FORMATS: Final[dict[str, tuple[str, Callable[[Iterator[list[Row]], Sequence[str]], Iterator[bytes]]]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
-    "json": ("application/json", as_json),
-    "jsonl": ("application/jsonl", as_lines),
-    "parquet": ("application/vnd.apache.parquet", as_parquet),
-}
+def _is_text(name: str) -> bool:
+    return name.startswith("parameter.") and name not in ("parameter.hosts", "parameter.ranks")
+
+
+WRITERS: Final = {"csv": as_csv, "json": as_json, "jsonl": as_lines, "parquet": as_parquet}

@@ -1,22 +1,22 @@
-"""What trials say beside their measurements, as columns: PostgreSQL copies out what differs from trial to trial."""
+"""Exported columns of trials besides their measurements."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import polars as pl
-from django.db import connection
 from django.urls import reverse
 
-from experiments.models import Experiment
+from experiments.models import Configuration, Experiment, Trial
 from experiments.models.states import Kind, State
-from experiments.selectors.certificates import QUANTITIES
-from experiments.selectors.export.chosen import Chosen, Keys
+from experiments.selectors.certificates import QUANTITIES, achieved
+from experiments.selectors.export.arrays import ExportedTrials, Keys
 from experiments.selectors.export.columns import Column
 
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+_TIME: Final = pl.Datetime("us", "UTC")
 _SCHEMA: Final = {
     "trial": _WHOLE,
     "experiment_id": _WHOLE,
@@ -27,109 +27,69 @@ _SCHEMA: Final = {
     "attempt": _WHOLE,
     "version": _WHOLE,
     "state": _TEXT,
-    "superseded": _WHOLE,
-    "queued_at": _WHOLE,
-    "running_at": _WHOLE,
-    "ended_at": _WHOLE,
+    "superseded": _YES,
+    "queued_at": _TIME,
+    "running_at": _TIME,
+    "ended_at": _TIME,
     "trust": _TEXT,
-    "link_kept": _WHOLE,
+    "link_kept": _YES,
     **{f"achieved.{name}": _NUMBER for name in QUANTITIES},
 }
-_MOMENTS: Final = ("queued_at", "running_at", "ended_at")
-_ACHIEVED: Final = ", ".join(
-    f"avg((one ->> 'achieved')::float8) FILTER (WHERE one ->> 'quantity' = '{quantity}')"
-    for quantity in QUANTITIES.values()
+_READ: Final = (
+    *("pk", "experiment_id", "configuration_id", "cluster__slug", "kind", "repetition", "attempt", "version", "state"),
+    *("superseded", "queued_at", "running_at", "ended_at", "trust", "certificate"),
 )
-_LINK_NAMES: Final = ", ".join(f"achieved_{place}" for place in range(len(QUANTITIES)))
-_COLUMNS: Final = (
-    "t.id",
-    "t.experiment_id",
-    "t.configuration_id",
-    "c.slug",
-    "t.kind",
-    "t.repetition",
-    "t.attempt",
-    "t.version",
-    "t.state",
-    "t.superseded::int",
-    *(f"(extract(epoch FROM t.{name}) * 1000000)::bigint" for name in _MOMENTS),
-    "nullif(t.trust, '')",
-    "CASE t.certificate -> 'kept' WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
-    *(f"link.achieved_{place}" for place in range(len(QUANTITIES))),
-)
-_LINE: Final = ", ".join(f"coalesce(({column})::text, '')" for column in _COLUMNS)
-_FACTS: Final = f"""
-    SELECT string_agg(concat_ws(',', {_LINE}), E'\\n' ORDER BY t.id)
-    FROM experiments_trial t
-    LEFT JOIN experiments_cluster c ON c.id = t.cluster_id
-    LEFT JOIN LATERAL (
-        SELECT {_ACHIEVED} FROM jsonb_array_elements(t.certificate -> 'rows') AS one
-        WHERE jsonb_typeof(one -> 'achieved') = 'number'
-    ) AS link ({_LINK_NAMES}) ON t.certificate IS NOT NULL
-    WHERE t.id = ANY(%s)
-"""  # noqa: S608 - names of our own
-"""One text of all rows as CSV: psycopg hands each row of a COPY to Python, which costs more than reading it here. No text that people
-write is among them, and none with a comma or a quotation mark. What a link achieved is the mean over its directions."""
-_KINDS: Final = """
-    SELECT key,
-        bool_and(kind IN ('boolean', 'null')),
-        bool_and(kind IN ('number', 'null')),
-        bool_and(kind = 'null' OR CASE WHEN kind = 'number' THEN (value #>> '{}')::numeric %% 1 = 0
-            AND abs((value #>> '{}')::numeric) < 9e15 ELSE false END)
-    FROM (
-        SELECT key, value, jsonb_typeof(value) AS kind
-        FROM experiments_configuration, jsonb_each(parameters) WHERE id = ANY(%s)
-    ) AS given
-    WHERE key NOT IN ('hosts', 'ranks') GROUP BY key ORDER BY key
-"""
-
-_CONFIGURATIONS: Final = """
-    SELECT json_agg(json_build_array(id, hash, in_design, hosts, ranks, parameters))::text
-    FROM experiments_configuration WHERE id = ANY(%s)
-"""
+_SIZE: Final = {"hosts", "ranks"}
+_LARGEST: Final = 9e15
+"""Whole numbers below it are exact as floats."""
+_CONFIGURATION: Final = ("pk", "hash", "in_design", "hosts", "ranks", "parameters")
 
 
 class Facts:
-    """Everything that a set of trials says but its measurements; ``parameters`` are those that any of their configurations has."""
+    """The facts of trials; ``parameters`` are those of any of their configurations."""
 
-    def __init__(self, chosen: Chosen) -> None:
+    def __init__(self, chosen: ExportedTrials) -> None:
         self.parameters = _parameters(chosen.configurations)
         self._experiments: dict[int, tuple[str, ...]] = {}
         self._page = reverse("trial", args=[0]).removesuffix("0/")
 
     def of(self, trials: Keys) -> pl.DataFrame:
-        """Return the columns of these trials, in the order of their numbers."""
-        with connection.cursor() as cursor:
-            cursor.execute(_FACTS, [trials.tolist()])
-            (text,) = cursor.fetchone()
-        rows = pl.read_csv(text.encode(), has_header=False, schema=_SCHEMA) if text else pl.DataFrame(schema=_SCHEMA)
+        """Return the columns of these trials, by key."""
+        stored = Trial.objects.filter(pk__in=trials.tolist()).order_by("pk").values_list(*_READ)
+        rows = pl.DataFrame([_row(*row) for row in stored], schema=_SCHEMA, orient="row")
         rows = rows.join(
             _configurations(rows["configuration"], self.parameters), on="configuration", maintain_order="left"
         )
         rows = rows.join(self._of_experiments(rows["experiment_id"]), on="experiment_id", maintain_order="left")
-        counts = pl.col("state").eq(State.FINISHED) & pl.col("kind").eq(Kind.MEASURED) & pl.col("superseded").eq(0)
+        counts = pl.col("state").eq(State.FINISHED) & pl.col("kind").eq(Kind.MEASURED) & ~pl.col("superseded")
         return rows.with_columns(
             pl.format(f"{self._page}{{}}/", "trial").alias("url"),
             (counts & pl.col("in_design")).alias("counts"),
-            pl.col("link_kept").cast(_YES),
-            *(pl.col(name).cast(pl.Datetime("us", "UTC")) for name in _MOMENTS),
         )
 
     def _of_experiments(self, keys: pl.Series) -> pl.DataFrame:
-        wanted = keys.unique().to_list()
-        if new := [key for key in wanted if key not in self._experiments]:
+        distinct = keys.unique().to_list()
+        if new := [key for key in distinct if key not in self._experiments]:
             columns = ("pk", "slug", "name", "project__slug", "workload")
-            self._experiments |= {pk: told for pk, *told in Experiment.objects.filter(pk__in=new).values_list(*columns)}
+            self._experiments |= {
+                pk: texts for pk, *texts in Experiment.objects.filter(pk__in=new).values_list(*columns)
+            }
         schema = {"experiment_id": _WHOLE, "experiment": _TEXT, "name": _TEXT, "project": _TEXT, "workload": _TEXT}
-        rows = [(key, *self._experiments[key]) for key in wanted if key in self._experiments]
+        rows = [(key, *self._experiments[key]) for key in distinct if key in self._experiments]
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+def _row(*values: Any) -> tuple[Any, ...]:
+    """Return the values of a trial, with its certificate as achieved link parameters."""
+    *facts, trust, certificate = values
+    link = achieved(certificate or {})
+    link_kept = (certificate or {}).get("kept")
+    return (*facts, trust or None, link_kept, *(link.get(name) for name in QUANTITIES))
+
+
 def _configurations(keys: pl.Series, parameters: Sequence[Column]) -> pl.DataFrame:
-    with connection.cursor() as cursor:
-        cursor.execute(_CONFIGURATIONS, [keys.unique().to_list()])
-        rows = json.loads(cursor.fetchone()[0] or "[]")
-    pk, digest, in_design, hosts, ranks, asked = zip(*rows, strict=True) if rows else ((),) * 6
+    rows = Configuration.objects.filter(pk__in=keys.unique().to_list()).values_list(*_CONFIGURATION)
+    pk, digest, in_design, hosts, ranks, stored = zip(*rows, strict=True) if rows else ((),) * 6
     columns = [
         pl.Series("configuration", pk, dtype=_WHOLE),
         pl.Series("hash", digest, dtype=_TEXT),
@@ -137,24 +97,38 @@ def _configurations(keys: pl.Series, parameters: Sequence[Column]) -> pl.DataFra
         pl.Series("parameter.hosts", hosts, dtype=_WHOLE),
         pl.Series("parameter.ranks", ranks, dtype=_WHOLE),
     ]
-    return pl.DataFrame([*columns, *(_cells(column, asked) for column in parameters)])
+    return pl.DataFrame([*columns, *(_cells(column, stored) for column in parameters)])
 
 
-def _cells(column: Column, asked: Sequence[dict[str, Any]]) -> pl.Series:
+def _cells(column: Column, rows: Sequence[dict[str, Any]]) -> pl.Series:
     name = column.name.removeprefix("parameter.")
-    cells = [given.get(name) for given in asked]
+    cells = [parameters.get(name) for parameters in rows]
     return pl.Series(column.name, map(_text, cells) if column.kind == _TEXT else cells, dtype=column.kind, strict=False)
 
 
 def _parameters(configurations: Sequence[int]) -> list[Column]:
-    """Every parameter of these configurations, numbers as numbers where all of them are."""
-    with connection.cursor() as cursor:
-        cursor.execute(_KINDS, [list(configurations)])
-        rows = cursor.fetchall()
-    return [
-        Column(f"parameter.{name}", _YES if yes else _WHOLE if whole else _NUMBER if number else _TEXT, name)
-        for name, yes, number, whole in rows
-    ]
+    """Return a column per parameter, typed if all values agree."""
+    kinds: dict[str, set[str]] = {}
+    rows = Configuration.objects.filter(pk__in=configurations).values_list("parameters", flat=True)
+    for parameters in rows.iterator(chunk_size=1000):
+        for name, value in parameters.items():
+            kinds.setdefault(name, set()).add(_kind(value))
+    return [Column(f"parameter.{name}", _column_kind(kinds[name]), name) for name in sorted(kinds.keys() - _SIZE)]
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else "yes"
+    if not isinstance(value, int | float):
+        return "text"
+    return "whole" if value % 1 == 0 and abs(value) < _LARGEST else "number"
+
+
+def _column_kind(kinds: Set[str]) -> pl.DataType:
+    for kind, of in ((_YES, {"yes"}), (_WHOLE, {"whole"}), (_NUMBER, {"whole", "number"})):
+        if kinds <= of | {"nothing"}:
+            return kind
+    return _TEXT
 
 
 def _text(value: Any) -> str | None:

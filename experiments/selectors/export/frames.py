@@ -1,4 +1,4 @@
-"""Frames as files: CSV, JSON, JSON Lines and Parquet, written as they come."""
+"""Data frames as CSV, JSON, JSON Lines and Parquet, written piece by piece."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from experiments.selectors.export.columns import Column
+from experiments.selectors.export.columns import Column, json_array
 from experiments.selectors.export.parquet import as_parquet
 
 _FORMULA: Final = r"^[=+\-@\t\r]"
@@ -18,8 +18,9 @@ Frames = Iterator[pl.DataFrame]
 
 
 def as_csv(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield CSV (RFC 4180, UTF-8); what is not there is an empty field. A text that a spreadsheet would take for a formula is
-    marked as text.
+    """Yield CSV (RFC 4180, UTF-8); missing values are empty.
+
+    Text that a spreadsheet would run as a formula is quoted.
     """
     yield pl.DataFrame(schema=[column.name for column in columns]).write_csv(line_terminator="\r\n").encode()
     texts = [column.name for column in columns if column.kind == pl.String()]
@@ -48,17 +49,12 @@ def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
 
 
 def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield one JSON array of objects."""
-    before = b"["
-    for lines in as_lines(frames, columns):
-        if lines:
-            yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
-            before = b",\n"
-    yield b"[]" if before == b"[" else b"]"
+    """Return the pieces of one JSON array of objects."""
+    return json_array(as_lines(frames, columns))
 
 
 def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Iterator[bytes]:
-    """Yield what is written of each frame, by a thread of its own while the next one is read."""
+    """Yield each written frame while a thread writes the next."""
     before: Future[bytes] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="export") as thread:
         for frame in frames:
@@ -71,13 +67,8 @@ def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Ite
 
 
 def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Times as ISO 8601 writes them."""
+    """Return times as ISO 8601 text."""
     return frame.with_columns(pl.col(pl.Datetime("us", "UTC")).dt.to_string("iso:strict"))
 
 
-FORMATS: Final[dict[str, tuple[str, Callable[[Frames, Sequence[Column]], Iterator[bytes]]]]] = {
-    "csv": ("text/csv; charset=utf-8", as_csv),
-    "json": ("application/json", as_json),
-    "jsonl": ("application/jsonl", as_lines),
-    "parquet": ("application/vnd.apache.parquet", as_parquet),
-}
+WRITERS: Final = {"csv": as_csv, "json": as_json, "jsonl": as_lines, "parquet": as_parquet}

@@ -1,7 +1,9 @@
-"""Parquet files of any length, written by polars in a thread of its own while the caller reads the next rows."""
+"""Parquet files of any length, written by a thread while the caller reads rows."""
 
 from __future__ import annotations
 
+import io
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Full, Queue
@@ -12,18 +14,42 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from experiments.selectors.export.columns import Column
-from experiments.selectors.export.sink import Sink
 
 _GROUP_CELLS: Final = 500_000
-"""Cells of a row group: the writer keeps the statistics of every group until the end."""
+"""Cells per row group: the writer keeps statistics of every group until the end."""
 _FRAMES_AHEAD: Final = 2
 _POLL_S: Final = 0.5
 
 
-def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield a Parquet file; a column's metadata holds its label, unit and definition.
+class Sink(io.RawIOBase):
+    """A file in memory: one thread writes, another takes the parts."""
 
-    The caller's thread reads ``frames``, as a database connection belongs to one thread.
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: deque[bytes] = deque()
+        self._at = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._at += len(part)
+        return len(part)
+
+    def parts(self) -> list[bytes]:
+        """Return the written parts without copying: the footer of a Parquet file is long."""
+        return [self._parts.popleft() for _ in range(len(self._parts))]
+
+
+def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield a Parquet file with label, unit and definition as column metadata.
+
+    The caller's thread reads ``frames``: a database connection belongs to one thread.
     """
     schema = pl.Schema({column.name: column.kind for column in columns})
     queue: Queue[pl.DataFrame | None] = Queue(_FRAMES_AHEAD)
@@ -33,7 +59,7 @@ def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Ite
         try:
             for frame in frames:
                 _put(queue, frame.select(pl.col(name).cast(kind) for name, kind in schema.items()), writing)
-                yield sink.taken()
+                yield b"".join(sink.parts())
         finally:
             _put(queue, None, writing)
         writing.result()
@@ -47,12 +73,12 @@ def _write(queue: Queue[pl.DataFrame | None], schema: pl.Schema, described: na.S
 
     rows = max(1, _GROUP_CELLS // len(schema))
     lazy = register_io_source(source, schema=schema)
-    # Snappy: every reader of Parquet knows it.
+    # All readers of Parquet support Snappy.
     lazy.sink_parquet(cast(IO[bytes], sink), compression="snappy", row_group_size=rows, arrow_schema=described)
 
 
 def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing: Future[None]) -> None:
-    """Hand a frame to the writer; return without it if the writer has ended."""
+    """Pass a frame to the writer, unless the writer has ended."""
     while not writing.done():
         try:
             return queue.put(frame, timeout=_POLL_S)
@@ -62,7 +88,7 @@ def _put(queue: Queue[pl.DataFrame | None], frame: pl.DataFrame | None, writing:
 
 
 def _described(schema: pl.Schema, columns: Sequence[Column]) -> na.Schema:
-    """Return the schema in Arrow's terms, with each column's metadata; texts as the type that all readers know."""
+    """Return the Arrow schema with column metadata and portable text types."""
     fields = []
     for field, column in zip(na.Schema(schema).fields, columns, strict=True):
         kind = na.Type.LARGE_STRING if column.kind == pl.String() else field

@@ -1,7 +1,6 @@
-"""Trials and everything measured in them as a table, piece by piece, so that memory stays bounded.
+"""Trials and their measurements as a table, in bounded memory.
 
-Values come as the arrays of trials, what else trials say as columns that PostgreSQL copies out; polars and numpy put them beside each
-other. The ORM, row by row, is sixty times slower.
+Measurements come as arrays: rows of the ORM would be 60 times slower.
 """
 
 from __future__ import annotations
@@ -17,21 +16,19 @@ from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
 from experiments.selectors.certificates import QUANTITIES
-from experiments.selectors.export.arrays import Arrays, Numbers
-from experiments.selectors.export.chosen import Chosen
+from experiments.selectors.counted_values import Numbers
+from experiments.selectors.export.arrays import Arrays, ExportedTrials
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
 
 PIECE: Final = 1000
-LONG_PIECE: Final = 100
-"""Trials in memory at once; of those, where each measurement is a row, so many in a frame."""
-_LONG_PIECES: Final = 5
-"""Frames that are read together there."""
+LONG_PIECE: Final = 250
+"""Trials per frame, wide and long."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
-"""After the id of a metric over the traffic of MPI alone."""
+"""Suffix of metrics over MPI traffic."""
 
 
 def _column(name: str, kind: pl.DataType, definition: str) -> Column:
@@ -39,26 +36,26 @@ def _column(name: str, kind: pl.DataType, definition: str) -> Column:
 
 
 _FIXED: Final = (
-    _column("experiment", _TEXT, "Address of the experiment."),
+    _column("experiment", _TEXT, "Slug of the experiment."),
     _column("name", _TEXT, "Name of the experiment."),
     _column("project", _TEXT, "Project of the experiment."),
-    _column("workload", _TEXT, "What was run."),
-    _column("cluster", _TEXT, "Where it ran; empty where that was printed only."),
+    _column("workload", _TEXT, "Workload."),
+    _column("cluster", _TEXT, "Cluster; empty for printed results."),
     _column("trial", _WHOLE, "Number of the trial."),
     _column("url", _TEXT, "Page of the trial."),
     _column("configuration", _WHOLE, "Number of the point of the sweep."),
     _column("hash", _TEXT, "Identifies the configuration in all experiments."),
-    _column("kind", _TEXT, f"What the trial was for: {', '.join(Kind.values)}."),
-    _column("repetition", _WHOLE, "Which repetition of its configuration."),
-    _column("attempt", _WHOLE, "Which attempt at this repetition."),
-    _column("version", _WHOLE, "Version of the specification that asked for it."),
-    _column("state", _TEXT, f"How it stands: {', '.join(State.values)}."),
-    _column("counts", _YES, "Whether statistics are made of it."),
-    _column("queued_at", _TIME, "When it was asked for."),
-    _column("running_at", _TIME, "When its program was launched."),
-    _column("ended_at", _TIME, "When it ended."),
-    _column("trust", _TEXT, "How far its capture may be believed; empty without one."),
-    _column("link_kept", _YES, "Whether its link was measured to be as asked; empty where it was not measured."),
+    _column("kind", _TEXT, f"Purpose of the trial: {', '.join(Kind.values)}."),
+    _column("repetition", _WHOLE, "Repetition of its configuration."),
+    _column("attempt", _WHOLE, "Attempt of this repetition."),
+    _column("version", _WHOLE, "Version of its specification."),
+    _column("state", _TEXT, f"State: {', '.join(State.values)}."),
+    _column("counts", _YES, "True if the trial is in statistics."),
+    _column("queued_at", _TIME, "Time at which it was queued."),
+    _column("running_at", _TIME, "Time at which its program was launched."),
+    _column("ended_at", _TIME, "Time at which it ended."),
+    _column("trust", _TEXT, "Trust in its capture; empty without one."),
+    _column("link_kept", _YES, "True if its link was certified as requested; empty if it was not measured."),
 )
 _UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.loss": "1", "link.mtu": "B"}
 _ACHIEVED: Final = tuple(
@@ -69,87 +66,72 @@ _SIZE: Final = (
     _column("parameter.hosts", _WHOLE, "Hosts of the trial."),
     _column("parameter.ranks", _WHOLE, "Ranks of the trial."),
 )
-_BRIEF: Final = tuple(
-    column
-    for column in (*_FIXED, *_SIZE)
-    if column.name
-    in {
-        "experiment",
-        "workload",
-        "cluster",
-        "trial",
-        "configuration",
-        "kind",
-        "repetition",
-        "counts",
-        "trust",
-        "link_kept",
-    }
-    or column in _SIZE
-)
-"""Beside a single measurement; the rest stands in the table of trials."""
+_NAMES: Final = [
+    "experiment",
+    "workload",
+    "cluster",
+    "trial",
+    "configuration",
+    "kind",
+    "repetition",
+    "counts",
+    "trust",
+    "link_kept",
+]
+_BRIEF: Final = (*(column for column in _FIXED if column.name in _NAMES), *_SIZE)
+"""Columns of a row per measurement; the table of trials has all."""
 _LONG: Final = (
-    _column("metric", _TEXT, "What was measured."),
-    _column("scope", _TEXT, "Traffic that it is about: all, or MPI's alone."),
-    Column("value", _NUMBER, "Value", "", "In the unit beside it."),
+    _column("metric", _TEXT, "Metric."),
+    _column("scope", _TEXT, "Traffic: all, or of MPI alone."),
+    Column("value", _NUMBER, "Value", "", "In the unit of the row."),
     _column("unit", _TEXT, 'Base unit; "1" for counts and ratios.'),
 )
 
 
 def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QuerySet[Trial]:
-    """The trials of configurations: those that statistics are made of, or ``every`` one, of whatever state and kind."""
-    own = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
-    return own if every else own.counted()
+    """Return the counted trials of configurations, or ``every`` trial."""
+    trials = Trial.objects.filter(configuration__in=configurations.order_by().values("pk"))
+    return trials if every else trials.counted()
 
 
 class TrialTable:
-    """The table of a set of trials: wide, one row per trial, or ``long``, one row per measurement.
+    """The table of trials: one row per trial, or (``long``) per measurement.
 
-    ``columns`` say what each column means; ``pieces`` yields frames of exactly these columns, trials in the order of their
-    numbers.
+    ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys.
     """
 
     def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
-        chosen = Chosen.of(trials)
+        chosen = ExportedTrials.of(trials)
         self._trials, self._long = chosen.trials, long
         self._facts, self._arrays = Facts(chosen), Arrays(chosen)
-        measured = (_metric(*each) for each in self._arrays.measured)
+        measured = (_metric(*name) for name in self._arrays.measured)
         parameters = self._facts.parameters
         self.columns: tuple[Column, ...] = (
             (*_BRIEF, *parameters, *_LONG) if long else (*_FIXED, *_ACHIEVED, *_SIZE, *parameters, *measured)
         )
 
     def pieces(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of so many trials at a time. Raise TooLarge where a request has used up its processor time."""
+        """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
         schema = {column.name: column.kind for column in self.columns}
-        step = _LONG_PIECES * LONG_PIECE if self._long else PIECE
+        step, frame = (LONG_PIECE, self._long_frame) if self._long else (PIECE, self._wide_frame)
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
             values = self._arrays.of(trials["trial"].to_numpy())
-            for rows in self._rows(trials, values):
-                yield rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
+            yield frame(trials, values).select(pl.col(name).cast(kind) for name, kind in schema.items())
 
-    def _rows(self, trials: pl.DataFrame, values: Numbers) -> Iterator[pl.DataFrame]:
-        if not self._long:
-            yield self._beside(trials, values)
-            return
-        for first in range(0, len(trials), LONG_PIECE):
-            own = slice(first, first + LONG_PIECE)
-            yield self._below(trials[own], values[:, own])
-
-    def _below(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
-        """A row for each measurement."""
+    def _long_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
+        """Return a row per measurement."""
         places, rows = np.nonzero(~np.isnan(values.T))[::-1]
         scopes, metrics = zip(*self._arrays.measured, strict=True) if self._arrays.measured else ((), ())
-        told = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
-        named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in told.items()]
+        columns = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
+        named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in columns.items()]
         return trials[rows].hstack([*named, pl.Series("value", values[places, rows])])
 
-    def _beside(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
-        """The measurements of every trial beside it."""
+    def _wide_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
+        """Return the measurements next to each trial."""
         names = [_metric_name(scope, metric) for scope, metric in self._arrays.measured]
-        columns = [pl.Series(name, own, nan_to_null=True) for name, own in zip(names, values, strict=True)]
+        columns = [pl.Series(name, row, nan_to_null=True) for name, row in zip(names, values, strict=True)]
         return trials.hstack(columns)
 
 
@@ -158,6 +140,6 @@ def _metric_name(scope: str, metric: str) -> str:
 
 
 def _metric(scope: str, metric: str) -> Column:
-    told = described(metric)
-    label = told.label if scope == Measurement.Scope.ALL else f"{told.label}, MPI traffic"
-    return Column(_metric_name(scope, metric), _NUMBER, label, told.unit, told.definition)
+    description = described(metric)
+    label = description.label if scope == Measurement.Scope.ALL else f"{description.label}, MPI traffic"
+    return Column(_metric_name(scope, metric), _NUMBER, label, description.unit, description.definition)

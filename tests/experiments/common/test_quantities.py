@@ -26,7 +26,7 @@ from experiments.common.quantities import BANDWIDTH, DURATION, FRACTION, SIZE, D
         (SIZE, "64 KiB", 65536.0),
     ],
 )
-def test_it_reads_what_people_write_exactly(dimension: Dimension, text: str | float, value: float) -> None:
+def test_parse_reads_user_text_exactly(dimension: Dimension, text: str | float, value: float) -> None:
     assert dimension.parse(text) == value
 
 

@@ -1,1 +1,1 @@
-"""The queue: whose turn it is, who gets it, what may stand in it."""
+"""The queue: fair share, claims and quotas."""

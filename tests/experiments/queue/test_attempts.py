@@ -1,4 +1,4 @@
-"""Many trials that run again at once are what each would be alone."""
+"""Bulk attempts equal single attempts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.experiments import factories
 
 
 def columns(trial: Trial) -> dict[str, Any]:
-    """Everything that is stored of a trial but its key and its moment."""
+    """Return the columns of a trial without its key and time."""
     names = [field.attname for field in trial._meta.concrete_fields]
     return {name: getattr(trial, name) for name in names if name not in ("id", "queued_at")}
 
 
 @pytest.mark.django_db
-def test_each_new_attempt_is_the_one_that_its_trial_alone_would_get() -> None:
+def test_queue_attempts_equals_single_attempts() -> None:
     experiment = factories.experiment(warmups=1)
     failed = factories.running()
     failed.beat({"note": "half"})

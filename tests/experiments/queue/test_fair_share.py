@@ -1,4 +1,4 @@
-"""Claiming serves projects in turn by what they used lately, and the experiments of each by priority and age."""
+"""Claiming: projects by recent use, experiments by priority and age."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MANY = {"sweep": {"hosts": [1]}, "repetitions": 6}
 
 @pytest.fixture
 def crowd() -> Experiment:
-    """Of the default project, before everybody else's."""
+    """An experiment of the default project, first in the queue."""
     return factories.experiment(**MANY)
 
 
 @pytest.fixture
 def guests(crowd: Experiment) -> Experiment:
-    """The first of another project, behind all of the crowd."""
+    """An experiment of another project, after the crowd."""
     return factories.experiment(project=Project.objects.create(slug="guests", name="Guests"), **MANY)
 
 
@@ -34,7 +34,7 @@ def used(project: Project, machine_s: float, days_ago: int = 0) -> None:
 
 
 def served(count: int, held_s: float = 60.0) -> list[int]:
-    """The experiments of the next trials, each of which holds the machine for so long."""
+    """Run the next trials for ``held_s`` each; return their experiments."""
     served = []
     for _ in range(count):
         trial = factories.analysing()
@@ -51,13 +51,13 @@ def test_two_projects_are_served_in_turn_however_long_the_queue_of_the_first(
     assert served(4) in ([crowd.pk, guests.pk] * 2, [crowd.pk, guests.pk, guests.pk, crowd.pk])
 
 
-def test_who_used_the_machine_lately_lets_others_catch_up(crowd: Experiment, guests: Experiment) -> None:
+def test_claim_prefers_the_project_with_less_recent_use(crowd: Experiment, guests: Experiment) -> None:
     used(crowd.project, 150)
     assert served(3) == [guests.pk] * 3
     assert served(1) == [crowd.pk]
 
 
-def test_what_was_used_days_ago_counts_for_less_than_what_was_used_today(crowd: Experiment, guests: Experiment) -> None:
+def test_what_was_used_days_ago_counts_for_less(crowd: Experiment, guests: Experiment) -> None:
     used(crowd.project, 1000, days_ago=4)
     used(guests.project, 100)
     assert served(1) == [crowd.pk]
@@ -74,7 +74,7 @@ def test_a_trial_that_still_runs_counts_as_used(crowd: Experiment, guests: Exper
     assert rows == [crowd.pk, guests.pk]
 
 
-def test_maintainers_say_which_experiment_of_their_project_goes_first(crowd: Experiment, guests: Experiment) -> None:
+def test_priority_orders_experiments_of_one_project(crowd: Experiment, guests: Experiment) -> None:
     urgent, later = factories.experiment(**MANY), factories.experiment(**MANY)
     urgent.prioritise(Priority.HIGH)
     crowd.prioritise(Priority.LOW)
@@ -136,9 +136,7 @@ def test_a_claim_asks_few_queries_however_many_experiments_wait(
         factories.claimed()
 
 
-def test_the_start_of_a_project_that_used_less_is_foretold_before_all_of_the_others(
-    crowd: Experiment, guests: Experiment
-) -> None:
+def test_outlooks_start_first_for_the_project_with_less_use(crowd: Experiment, guests: Experiment) -> None:
     served(2, held_s=10)  # one of each
     used(Project.objects.create(slug="idle", name="Idle"), 1e6)
     later = factories.experiment(project=guests.project, **MANY)

@@ -1,4 +1,4 @@
-"""Which trials statistics are made of: trials and their values are counted by one condition."""
+"""Counted trials and counted values share one condition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def experiment() -> Experiment:
-    """A warm-up, a control and two repetitions at each of two numbers of hosts; the first repetition was run again."""
+    """A warm-up, a control run and two repetitions at two sizes; the first was repeated."""
     experiment = factories.experiment(warmups=1, control=True, order="sequential")
     while experiment.trials.unfinished().exists():
         factories.finished()
@@ -31,18 +31,11 @@ def trials_of_counted_values(*kinds: Kind) -> set[int]:
     return set(Measurement.objects.counted(*kinds).values_list("trial_id", flat=True))
 
 
-def test_it_counts_values_and_trials_alike(experiment: Experiment) -> None:
+def test_counted_values_and_trials_agree(experiment: Experiment) -> None:
     trials = set(Trial.objects.counted().values_list("pk", flat=True))
     assert len(trials) == 4
     assert trials_of_counted_values() == trials
     assert {(t.kind, t.superseded) for t in Trial.objects.filter(pk__in=trials)} == {("measured", False)}
-
-
-def test_it_counts_no_trial_that_has_not_finished(experiment: Experiment) -> None:
-    again = experiment.trials.filter(attempt=2).get()
-    Trial.objects.filter(pk=again.pk).update(state="failed")
-    assert again.pk not in trials_of_counted_values()
-    assert not Trial.objects.counted().filter(pk=again.pk).exists()
 
 
 def test_it_counts_no_point_that_a_revision_dropped(experiment: Experiment) -> None:
@@ -51,7 +44,7 @@ def test_it_counts_no_point_that_a_revision_dropped(experiment: Experiment) -> N
     assert trials_of_counted_values() == set(Trial.objects.counted().values_list("pk", flat=True))
 
 
-def test_it_counts_other_kinds_where_they_are_asked_for(experiment: Experiment) -> None:
+def test_counted_returns_other_kinds_on_request(experiment: Experiment) -> None:
     controls = set(experiment.trials.filter(kind=Kind.CONTROL).values_list("pk", flat=True))
     assert len(controls) == 2
     assert trials_of_counted_values(Kind.CONTROL) == controls

@@ -1,4 +1,4 @@
-"""It reads from the arrays of trials what a row for each measurement says."""
+"""Values from arrays equal those of the rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from experiments.selectors.counted_values import counted_values, measured_metric
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
-METRICS = ("packets", "elapsed_s", "nobody.measures_this")
+METRICS = ("packets", "elapsed_s", "unknown.metric")
 
 
 @pytest.fixture
 def measured() -> Experiment:
-    """Trials with unequal sets of metrics, one of them with a flagged capture, one that failed, one that waits."""
+    """Trials with different metrics; one has a flagged capture, one waits."""
     experiment = factories.experiment()
     factories.finished()
     few = replace(factories.RESULT, measurements={"all": {"elapsed_s": 2.5}, "mpi": {}})
@@ -33,31 +33,31 @@ def by_rows(experiment: Experiment, scope: str) -> set[tuple[int, str, float]]:
 
 
 @pytest.mark.parametrize("scope", ["all", "mpi"])
-def test_it_says_what_the_measurements_say(measured: Experiment, scope: str) -> None:
+def test_counted_values_equal_the_measurements(measured: Experiment, scope: str) -> None:
     values = counted_values(measured, METRICS, scope)
-    told = {
+    stored = {
         (trial, metric, number)
         for trial, own in zip(values.trials, values.numbers.tolist(), strict=True)
         for metric, number in zip(METRICS, own, strict=True)
         if not np.isnan(number)
     }
-    assert told == by_rows(measured, scope)
-    assert told
+    assert stored == by_rows(measured, scope)
+    assert stored
 
 
 @pytest.mark.parametrize("scope", ["all", "mpi"])
-def test_it_says_of_given_trials_what_their_measurements_say(measured: Experiment, scope: str) -> None:
+def test_values_of_trials_equal_their_measurements(measured: Experiment, scope: str) -> None:
     for some in (measured.trials.all(), measured.trials.order_by("-pk")[:3], measured.trials.none()):
         keys = [trial.pk for trial in some]
         there, values = values_of_trials(keys, scope)
-        told = {
+        stored = {
             (trial, metric, number)
             for metric, numbers in values.items()
             for trial, number in zip(there, numbers.tolist(), strict=True)
             if not np.isnan(number)
         }
         rows = Measurement.objects.filter(trial__in=keys, scope=scope)
-        assert told == set(rows.values_list("trial_id", "metric", "value"))
+        assert stored == set(rows.values_list("trial_id", "metric", "value"))
         assert there == sorted(there)
 
 
@@ -71,7 +71,7 @@ def test_it_asks_nothing_without_metrics(measured: Experiment, django_assert_num
         assert counted_values(measured, (), "all").by_configuration() == {}
 
 
-def test_rows_leave_gaps_out_and_flagged_traffic_apart(measured: Experiment) -> None:
+def test_configuration_rows_exclude_gaps_and_flagged_traffic(measured: Experiment) -> None:
     rows = configuration_rows(measured, METRICS)
     assert sorted(value for row in rows for value in row.values.get("elapsed_s", ())) == [1.5, 2.5, 3.5]
     assert [value for row in rows for value in row.values.get("packets", ())] == [1200.0]

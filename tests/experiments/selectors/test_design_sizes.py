@@ -1,4 +1,4 @@
-"""How many configurations designs have: kept by whatever writes or removes configurations, and what the explorer counts by."""
+"""Design sizes: written by triggers, used by the explorer's counts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_they_go_and_come_back_with_their_experiment(db: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_none_is_lost_where_many_add_to_one_design_at_once() -> None:
+def test_design_sizes_survive_concurrent_inserts() -> None:
     experiment = submit()
 
     def add(number: int) -> None:

@@ -1,4 +1,4 @@
-"""A network model is fitted to clean trials: disturbed ones are excluded, whole links only where clean ones have their levels."""
+"""Network models exclude disturbed trials, and links if clean ones have their levels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def study() -> Experiment:
 
 
 def disturb(*trials: Trial) -> None:
-    """Let other load make these trials take three times as long."""
+    """Mark trials as disturbed and triple their times."""
     chosen = [trial.pk for trial in trials]
     Trial.objects.filter(pk__in=chosen).update(trust="degraded", conditions={"disturbances": ["other programs"]})
     Measurement.objects.filter(trial__in=chosen, metric="elapsed_s").update(value=3 * F("value"))
@@ -39,10 +39,9 @@ def test_a_disturbed_trial_of_each_link_changes_no_model(study: Experiment) -> N
     assert len(found.fits[0].fit.runs.elapsed) == len(before.runs.elapsed) - len(disturbed)
     assert max(found.fits[0].fit.runs.elapsed) < 1.05 * max(before.runs.elapsed)
     assert not {trial.pk for trial in disturbed} & set(foretell(study, LINK).evidence)
-    assert f"Other load slowed {len(disturbed)} of" in found.answer.sentence
 
 
-def test_a_disturbed_link_is_excluded_where_clean_ones_have_its_levels(study: Experiment) -> None:
+def test_a_disturbed_link_is_excluded_if_clean_ones_have_its_levels(study: Experiment) -> None:
     known = links(study)
     delays, rates = zip(*known.values(), strict=True)
     inner = next(row for row, (delay, rate) in known.items() if delays.count(delay) > 1 and rates.count(rate) > 1)
@@ -53,7 +52,6 @@ def test_a_disturbed_link_is_excluded_where_clean_ones_have_its_levels(study: Ex
     assert known[inner] not in {
         (p.parameters["link.delay"], p.parameters["link.bandwidth"]) for p in found.fits[0].points
     }
-    assert f"Other load slowed {inner.trials.count()} of" in found.answer.sentence
 
 
 def test_a_disturbed_link_with_a_level_of_its_own_counts_and_weakens_the_answer(study: Experiment) -> None:

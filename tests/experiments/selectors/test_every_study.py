@@ -1,4 +1,4 @@
-"""All rules on all published and quick studies: what is said of any of them passes the checks of answers and facts."""
+"""Answers and facts of all published and quick studies pass the checks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TYPICAL = {
     "retransmitted_bytes": 5e5,
     "context_switches_involuntary": 300.0,
 }
-"""Of a program that has a little of everything that a rule looks for."""
+"""Values that trigger many rules."""
 
 
 def said_of(experiment: Experiment) -> list[str]:
@@ -53,14 +53,16 @@ def said_of(experiment: Experiment) -> list[str]:
 
 
 @pytest.mark.parametrize("slug", PUBLISHED)
-def test_what_is_said_of_a_published_study_holds(db: None, empty_redis: object, slug: str) -> None:
+def test_conclusions_of_a_published_study_pass_the_checks(db: None, empty_redis: object, slug: str) -> None:
     PUBLISHED_STUDIES.restore()
     assert said_of(Experiment.objects.get(slug=slug)) == []
 
 
 @pytest.mark.parametrize("file", QUICK, ids=lambda file: file.stem)
 @pytest.mark.parametrize("scatter", [0.01, 0.3])
-def test_what_is_said_of_a_quick_study_holds(db: None, empty_redis: object, file: Path, scatter: float) -> None:
+def test_conclusions_of_a_quick_study_pass_the_checks(
+    db: None, empty_redis: object, file: Path, scatter: float
+) -> None:
     experiment = Experiment.submit(parse_yaml(file.read_text()), project=load_defaults())
     chance = random.Random(file.stem)
     while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):

@@ -1,4 +1,4 @@
-"""What pages and REST read, in a fixed number of queries."""
+"""Selectors of experiments, with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -84,12 +84,7 @@ def test_it_gives_no_repetitions_of_a_point_that_a_revision_dropped() -> None:
     assert selectors.repetitions_of(kept, ["elapsed_s"]) == {"elapsed_s": [(kept.pk, 1.5)]}
 
 
-def test_it_names_what_varies_hosts_first() -> None:
-    experiment = factories.experiment(parameters={}, sweep={"steps": [5, 10], "hosts": [1, 2]})
-    assert selectors.swept_parameters(selectors.configuration_rows(experiment, [])) == ["hosts", "steps"]
-
-
-def test_it_tells_what_waits_and_what_runs(django_assert_num_queries: Any) -> None:
+def test_waiting_and_running_trials(django_assert_num_queries: Any) -> None:
     first, second = factories.experiment(), factories.experiment()
     trial = factories.running()
     with django_assert_num_queries(3):

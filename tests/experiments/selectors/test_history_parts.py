@@ -1,4 +1,4 @@
-"""What configurations add to histories: written by whatever ends, replaces or removes trials, and enough to find the newest ones."""
+"""Parts of histories: written by triggers, and sufficient to find the newest trials."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -43,7 +43,7 @@ def counted_anew() -> list[tuple]:
 
 
 def at_days(experiment: Experiment, *days: int) -> list[int]:
-    """Let the trials of an experiment have ended on these days; return their keys."""
+    """Set the end days of an experiment's trials; return their keys."""
     keys = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
     for key, day in zip(keys, days, strict=True):
         Trial.objects.filter(pk=key).update(ended_at=FIRST + timedelta(days=day))
@@ -77,7 +77,7 @@ def test_they_follow_all_that_happens_to_trials(library, person):
     assert parts() == counted_anew()
 
 
-def test_the_newest_trials_are_found_however_they_lie_in_the_parts(library, person, monkeypatch):
+def test_with_value_finds_the_newest_trials_in_any_parts(library, person, monkeypatch):
     """More parts than trials are read, old trials in new parts and the other way round."""
     monkeypatch.setattr(history, "MOST_TRIALS", 2)  # of which one more is read
     first = measure(library, person, "First", LEVEL[:3])
@@ -105,7 +105,7 @@ def test_trials_of_others_are_not_read(library, person):
     assert newest(factories.person("stranger"), first) == []
 
 
-def test_trials_whose_end_nobody_knows_have_no_place_in_a_history(library, person):
+def test_histories_exclude_trials_without_an_end(library, person):
     """Imported ones may have none."""
     experiment = measure(library, person, "Imported", LEVEL[:8])
     unknown = experiment.trials.order_by("pk").first()

@@ -1,4 +1,4 @@
-"""Transfer and serialisation of every trial, from twins on an ideal network."""
+"""Transfer and serialisation efficiency from ideal-network runs."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_an_ideal_link_costs_nothing_and_keeps_frames_and_tcp() -> None:
 
 def test_every_measured_trial_has_both_efficiencies_and_so_have_points_and_summaries(library: Project) -> None:
     experiment = submitted(library)
-    told = {kind: [efficiencies(trial) for trial in experiment.trials.filter(kind=kind)] for kind in Kind}
-    assert told[Kind.MEASURED] == [pytest.approx([0.8, 0.5])] * 2
-    assert told[Kind.IDEAL] == [[]]
+    by_kind = {kind: [efficiencies(trial) for trial in experiment.trials.filter(kind=kind)] for kind in Kind}
+    assert by_kind[Kind.MEASURED] == [pytest.approx([0.8, 0.5])] * 2
+    assert by_kind[Kind.IDEAL] == [[]]
     (point,) = study_of(experiment, with_traffic=False).points
     assert point.values["mpi_transfer_efficiency"] == [0.5, 0.5]
     assert point.values["mpi_serialisation_efficiency"] == pytest.approx([0.8, 0.8])
@@ -74,11 +74,6 @@ def test_they_go_with_the_twin_and_come_back_with_the_next(library: Project) -> 
     assert TrialValues.wrong() == []
     experiment.trials.filter(pk=twin.pk).update(state=State.FAILED)
     committed()
-    assert [efficiencies(trial) for trial in trials] == [[], []]
-
-
-def test_there_is_nothing_without_a_twin(library: Project) -> None:
-    trials = submitted(library, ideal=False).trials.all()
     assert [efficiencies(trial) for trial in trials] == [[], []]
 
 

@@ -1,4 +1,4 @@
-"""Designs whose trials differ in their link alone: networks that are compared as wholes."""
+"""Designs over links alone: networks compared as wholes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINK = ("link.bandwidth", "link.delay", "link.loss")
 
 
 def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any] | None = None) -> Asked:
-    """Return what an experiment over these links asks; each configuration has three trials near its time."""
+    """Return the question of an experiment over these links, three trials each."""
     spec = {
         "name": "Networks",
         "workload": "pingpong",

@@ -1,4 +1,4 @@
-"""When what waits starts and ends: from how long such trials held their hosts, not from when the experiment began."""
+"""Queue forecast from the times that similar trials held their hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEEK = timedelta(days=7)
 
 
 def ended(*trials: Trial, held_s: float, ago: timedelta = WEEK) -> None:
-    """Let these trials have held their hosts for so long, and have ended so long ago."""
+    """Set how long these trials held their hosts, and how long ago they ended."""
     end = timezone.now() - ago
     Trial.objects.filter(pk__in=[trial.pk for trial in trials]).update(
         preparing_at=end - timedelta(seconds=held_s), ended_at=end
@@ -41,7 +41,7 @@ def test_it_expects_repetitions_added_a_week_later_to_last_as_long_as_those_befo
     assert expected.starts_in_s == pytest.approx(3, abs=1)
 
 
-def test_it_does_not_take_cancelled_trials_for_a_pace() -> None:
+def test_outlook_ignores_cancelled_trials() -> None:
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=4)
     ended(factories.finished(), held_s=5)
     experiment.trials.filter(state="queued").first().cancel()
@@ -65,7 +65,7 @@ def test_it_expects_a_new_experiment_to_last_as_long_as_the_same_configurations_
     assert outlook_of(again) == Outlook(0.0, pytest.approx(15), {})
 
 
-def test_it_promises_nothing_for_a_workload_that_never_ran_here() -> None:
+def test_outlook_has_no_time_for_an_unknown_workload() -> None:
     assert outlook_of(factories.experiment()) == Outlook(0.0, None, {})
 
 
@@ -89,7 +89,7 @@ def test_it_counts_the_trials_of_others_that_come_first() -> None:
     assert outlook_of(first) == Outlook(0.0, pytest.approx(5), {})
 
 
-def test_it_gives_no_time_for_a_cluster_that_is_off_and_holds_nobody_up() -> None:
+def test_outlook_has_no_time_for_a_disabled_cluster() -> None:
     off = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
     ended(factories.finished(), held_s=5)
     Cluster.objects.filter(slug="testbed").update(enabled=False)

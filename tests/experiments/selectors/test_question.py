@@ -1,4 +1,4 @@
-"""What the published studies answer, held against their papers' own conclusions: on the structured answer, not on the sentence."""
+"""Answers of published studies against their papers' conclusions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.specification import parse_yaml
 from tests.kept_rows import PUBLISHED_STUDIES
-from tests.words import plain
 
 LINK = "link.bandwidth"
 ASKED_BY = {
@@ -60,7 +59,6 @@ def test_it_says_what_delay_and_loss_cost_a_transfer(published: None) -> None:
     assert value(wan, "factor of loss", **four) == pytest.approx(1.997 / 0.703)
     assert value(wan, "factor of delay", **four) == pytest.approx(1.789 / 0.703)
     assert value(wan, "seconds per second of delay", **four) == pytest.approx((1.789 - 0.703) / 0.016, rel=0.03)
-    assert "loss matters more; together 7 times" in wan.sentence
 
 
 def test_it_says_what_each_link_runs_out_of(published: None) -> None:
@@ -76,14 +74,12 @@ def test_it_finds_the_best_step_of_a_tuned_cluster(published: None) -> None:
     assert value(tuning, "best step") == 7
     assert value(tuning, "share of peak") == pytest.approx(0.52, abs=0.005)
     assert value(tuning, "gain", step=8) == pytest.approx(7.45 / 14.53)
-    assert any("100 Mbit/s" in plain(cause.statement) for cause in tuning.causes)
 
 
 def test_it_says_how_much_faster_broadcast_is(published: None) -> None:
     staging = answered("york-staging")
     assert staging.strength == "printed"
     assert value(staging, "factor", hosts=10) == 4.4
-    assert "100" not in staging.sentence, "the publication estimates that one"
 
 
 @pytest.mark.parametrize("name", ASKED_BY)
@@ -96,6 +92,6 @@ def test_the_whole_design_asks_while_a_single_point_has_finished(db: None, name:
     trial.start_analysing()
     trial.finish(TrialResult({"all": {"elapsed_s": 2.0}}, {}, "good"))
 
-    told = answered(experiment.slug)
+    result = answered(experiment.slug)
 
-    assert (told.question, told.strength) == (ASKED_BY[name], "open")
+    assert (result.question, result.strength) == (ASKED_BY[name], "open")

@@ -1,12 +1,10 @@
-"""The repository's rows as the scaling library reads them, and the findings that come of it."""
+"""Studies from rows, and their diagnosis."""
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
 from experiments.library import load_defaults
@@ -14,8 +12,6 @@ from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from experiments.specification import parse
-from tests.kept_rows import PUBLISHED_STUDIES
-from tests.words import plain
 
 ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
 
@@ -69,7 +65,7 @@ def test_a_link_is_certified_by_every_counted_trial_that_uses_one(measured: Expe
 
 
 def test_it_finds_where_scaling_stops(measured: Experiment) -> None:
-    report = diagnosis_of(measured).report.get()
+    report = diagnosis_of(measured).study.report
     assert report.verdict.verdict == "limited"
     assert report.verdict.best_size == 2
 
@@ -83,21 +79,3 @@ def test_it_computes_findings_again_only_when_trials_changed(
     measured.trials.filter(repetition=4).update(superseded=True)
     with pytest.raises(pytest.fail.Exception):
         diagnosis_of(measured)
-
-
-def test_it_says_of_the_published_table_what_its_reader_must_conclude(
-    db: None, empty_redis: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    PUBLISHED_STUDIES.restore()
-    call_command("findings", "guster-2007-water", "--json")
-    printed = json.loads(capsys.readouterr().out)
-    statements = plain(" ".join([printed["answer"]["sentence"], *(each["statement"] for each in printed["findings"])]))
-    for said in (
-        "Stop at 4 hosts",
-        "12 hosts take 1.32 times as long",
-        "falls by 2.8 times from 2 to 12 hosts",
-        "Packets rise 2.5 times from 4 to 6 hosts",
-        "Mean packet size is 600 to 736 B",
-        "packet intensity and inter-arrival time disagree by 2.1 %",
-    ):
-        assert said in statements

@@ -1,4 +1,4 @@
-"""Experiments with twins on an ideal network, as a worker would have stored them."""
+"""Experiments with ideal-network runs, stored as a worker does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPEC: Final[dict[str, Any]] = {
 
 
 def submitted(project: Project, ideal_s: float = 5.0, *, ideal: bool = True) -> Experiment:
-    """Two trials of 10 s whose busiest rank computes 4 s, and their twin."""
+    """Return an experiment of two 10 s trials (4 s computing) and an ideal-network run."""
     experiment = Experiment.submit(parse({**SPEC, "ideal": ideal}), project=project)
     while (trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")) is not None:
         trial.start_running(command=["mpirun"], conditions={})
@@ -33,7 +33,7 @@ def submitted(project: Project, ideal_s: float = 5.0, *, ideal: bool = True) -> 
 
 
 def committed() -> None:
-    """What the database does at the end of a transaction, which that of a test never has."""
+    """Run deferred triggers, as a commit does."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")

@@ -1,10 +1,9 @@
-"""Files in a bucket: sent, held, read in parts and removed, by a real server."""
+"""Files in a bucket of a real server."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ def test_files_of_one_trial_never_overwrite_each_other(bucket: store.Bucket) -> 
     assert {store.place_within(file.path, 7) for file in (first, second)} == {"stdout.txt"}
 
 
-def test_what_is_not_there_is_said_to_be_gone(bucket: store.Bucket) -> None:
+def test_a_missing_file_raises_file_not_found(bucket: store.Bucket) -> None:
     file = sent(bucket, "a", b"x")
     bucket.remove(file.path)
     bucket.remove(file.path)
@@ -110,7 +109,7 @@ def test_files_are_listed_in_the_order_of_the_bytes_of_their_paths(bucket: store
     assert paths == sorted(paths) == sorted(paths, key=str.encode)
 
 
-def test_wrong_keys_a_missing_bucket_and_no_server_are_told(
+def test_wrong_keys_a_missing_bucket_and_no_server_raise(
     bucket: store.Bucket, s3_server: S3Server, settings: Any
 ) -> None:
     wrong = (
@@ -128,7 +127,7 @@ def test_wrong_keys_a_missing_bucket_and_no_server_are_told(
             pass
 
 
-def test_only_the_first_of_many_questions_waits_for_a_bucket_that_is_away_and_it_is_asked_again(
+def test_requests_fail_fast_after_the_first_failure(
     bucket: store.Bucket, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, client, asked = sent(bucket, "a", b"x"), bucket._storage._client, []
@@ -147,31 +146,3 @@ def test_only_the_first_of_many_questions_waits_for_a_bucket_that_is_away_and_it
         bucket.size(file.path)
     bucket._storage._away_until = 0.0  # some seconds later
     assert bucket.size(file.path) == 1
-
-
-def test_memory_stays_bounded_while_a_large_file_is_sent_and_read(bucket: store.Bucket) -> None:
-    """Four times the length takes no more memory."""
-    file = Path(settings.VAR) / "large"
-
-    def peak(size: int) -> int:
-        with file.open("wb") as stream:
-            stream.truncate(size)
-        most, done = 0, threading.Event()
-
-        def watch() -> None:
-            nonlocal most
-            while not done.wait(0.005):
-                most = max(most, int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
-
-        watcher = threading.Thread(target=watch)
-        before = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-        watcher.start()
-        path = f"{bucket.place_of(7)}/large"
-        bucket.put(file, path)
-        assert sum(map(len, bucket.pieces(path))) == size
-        done.set()
-        watcher.join()
-        return most - before
-
-    peak(16 << 20)
-    assert peak(128 << 20) < 64 << 20

@@ -1,4 +1,4 @@
-"""Copies of files of a bucket: never more than fit, and none that somebody holds is removed."""
+"""The cache of a bucket: size limit and locks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_longest_unused_goes_first(cache: Cache) -> None:
     assert names(cache) == {"a", "c"}
 
 
-def test_what_somebody_holds_stays_and_who_finds_no_room_is_told(cache: Cache) -> None:
+def test_copies_in_use_stay_and_a_full_cache_raises(cache: Cache) -> None:
     with cache.held(kept("a"), pieces(kept("a"))) as first, cache.held(kept("b"), pieces(kept("b"))):
         with pytest.raises(StoreAway, match="no room for c"):
             held(cache, "c")

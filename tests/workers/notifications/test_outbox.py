@@ -96,7 +96,7 @@ def test_an_experiment_without_a_result_says_so(
     wants(person, ended=True)
     run(experiment, failing=4)
     outbox.work()
-    assert [mail.body.splitlines()[0] for mail in mails] == ["It ended, and no trial of it gave a result."]
+    assert [mail.body.splitlines()[0] for mail in mails] == ["It ended without a result."]
 
 
 def test_an_event_is_gone_with_the_transaction_of_its_trial(experiment: Experiment) -> None:

@@ -62,7 +62,7 @@ def everything(experiment: Experiment) -> dict[str, Any]:
     return {
         "trials": trials,
         "answer": told.answer.to_dict(),
-        "findings": told.report.get().to_dict(),
+        "findings": told.study.report.to_dict(),
         "summaries": list(summaries.values_list("metric", "scope", "median", "samples")),
         "specification": experiment.specification,
         "uid": experiment.uid,

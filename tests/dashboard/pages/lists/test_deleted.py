@@ -178,7 +178,7 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     assert all(file.exists() for file in files)
     assert retention.forget_deleted() == 1
     assert [file for file in (*files, other) if file.exists()] == [other]
-    with pytest.raises(NotBroughtBack, match="forgotten"):
+    with pytest.raises(NotBroughtBack, match="removed"):
         deletion.bring_back(kept)
 
 
@@ -199,11 +199,11 @@ def test_a_large_one_is_deleted_on_the_command_line(
     assert f"script/manage delete {measured.slug}" in text_of(page.get(DELETE, {"of": f"e:{measured.slug}"}))
     before, said = everything(measured), StringIO()
     call_command("delete", measured.slug, stdout=said)
-    assert "is deleted, with 6 trials; --undo brings it back until" in said.getvalue()
+    assert "is deleted, with 6 trials; --undo restores it until" in said.getvalue()
     with pytest.raises(CommandError, match="No experiment is called"):
         call_command("delete", measured.slug)
     call_command("delete", measured.slug, undo=True, stdout=said)
-    assert f"{measured.slug} is back, with 6 trials." in said.getvalue()
+    assert f"{measured.slug} is restored, with 6 trials." in said.getvalue()
     connection.check_constraints()
     assert everything(measured) == before
     with pytest.raises(CommandError, match="No deleted experiment"):

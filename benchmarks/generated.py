@@ -1,20 +1,15 @@
-"""``manage.py seed_repository``: a repository of generated trials, to see what pages cost when there is much in it.
-
-Everything it makes lies in one project whose name says that it is generated; ``--remove`` takes all of it away again.
-"""
+"""Generated trials, to measure what pages cost with a large repository. All are in one project, written by PostgreSQL's COPY."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
-from argparse import ArgumentParser
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
-from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
 from analysis.catalogue import METRICS
@@ -32,31 +27,6 @@ _SEED: Final = 2007
 _FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _BATCH: Final = 5000
 _LONGEST_VACUUM_S: Final = 60
-_WITH_TRIGGERS: Final = ("experiments_trial", "experiments_measurement")
-
-
-class Command(BaseCommand):
-    """Generates trials with PostgreSQL's COPY."""
-
-    help = "Fill the repository with trials marked as generated, or remove them again."
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--trials", type=int, default=1000, help="how many (a multiple of 60 is exact)")
-        parser.add_argument(
-            "--measurements", type=int, default=MEASUREMENTS, help="of each trial; few are written soon"
-        )
-        parser.add_argument("--remove", action="store_true", help="remove everything that was generated")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["remove"]:
-            self.stdout.write(f"Removed {remove()} generated trials.")
-            return
-        if not 1 <= options["trials"] <= 10_000_000:
-            raise CommandError("--trials must be 1 to 10 000 000")
-        if not 1 <= options["measurements"] <= MEASUREMENTS:
-            raise CommandError(f"--measurements must be 1 to {MEASUREMENTS}")
-        made = generate(options["trials"], options["measurements"])
-        self.stdout.write(f"Generated {made} trials in the project {PROJECT}.")
 
 
 def generate(trials: int, measurements: int = MEASUREMENTS) -> int:
@@ -99,72 +69,17 @@ def _vacuum() -> None:
             cursor.execute("VACUUM experiments_summary")
 
 
-_REMOVALS: Final = (
-    """
-    DELETE FROM experiments_trialvalues WHERE trial_id IN (
-        SELECT t.id FROM experiments_trial t JOIN experiments_experiment e ON e.id = t.experiment_id WHERE e.project_id = %s)
-    """,
-    """
-    DELETE FROM experiments_measurement WHERE trial_id IN (
-        SELECT t.id FROM experiments_trial t JOIN experiments_experiment e ON e.id = t.experiment_id WHERE e.project_id = %s)
-    """,
-    """
-    DELETE FROM experiments_summary WHERE configuration_id IN (
-        SELECT c.id FROM experiments_configuration c JOIN experiments_experiment e ON e.id = c.experiment_id
-        WHERE e.project_id = %s)
-    """,
-    """
-    DELETE FROM experiments_historypart WHERE experiment_id IN (SELECT id FROM experiments_experiment WHERE project_id = %s)
-    """,
-    """
-    DELETE FROM experiments_expectedchange WHERE trial_id IN (
-        SELECT t.id FROM experiments_trial t JOIN experiments_experiment e ON e.id = t.experiment_id WHERE e.project_id = %s)
-    """,
-    """
-    DELETE FROM experiments_trial WHERE experiment_id IN (SELECT id FROM experiments_experiment WHERE project_id = %s)
-    """,
-)
-
-
-def remove() -> int:
-    """Remove every generated row; return how many trials that were."""
-    project = Project.objects.filter(slug=PROJECT).first()
-    if project is None:
-        return 0
-    with transaction.atomic(), connection.cursor() as cursor:
-        stop_triggers(cursor)
-        for statement in _REMOVALS:
-            cursor.execute(statement, [project.pk])
-        removed: int = cursor.rowcount
-        start_triggers(cursor)
-        Experiment.objects.filter(project=project).delete()
-        project.delete()
-        Environment.objects.filter(facts__generated__isnull=False, trials=None).delete()
-    return removed
-
-
 def stop_triggers(cursor: Any) -> None:
-    """Leave out what works row by row: summaries, which one query makes for all, and (where we may) six million foreign keys."""
-    cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
-    if cursor.fetchone()[0]:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-    else:
-        for table in _WITH_TRIGGERS:
-            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    """Turn off what works row by row: summaries, which one query makes for all, and foreign keys. The role is a superuser."""
+    cursor.execute("SET LOCAL session_replication_role = replica")
 
 
 def start_triggers(cursor: Any) -> None:
-    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with pending checks cannot be altered
-    cursor.execute("SELECT current_setting('session_replication_role')")
-    if cursor.fetchone()[0] == "replica":
-        cursor.execute("SET LOCAL session_replication_role = origin")
-    else:
-        for table in _WITH_TRIGGERS:
-            cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+    cursor.execute("SET LOCAL session_replication_role = origin")
 
 
 def _environment(release: str) -> Environment:
-    return Environment.store({"generated": "yes, by seed_repository", "kernel": {"release": release}})
+    return Environment.store({"generated": "yes, by benchmarks", "kernel": {"release": release}})
 
 
 def _experiments(project: Project, count: int) -> list[Experiment]:
