@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
-from experiments.common.quantities import BANDWIDTH, CLOCK, POWER, Dimension
+from experiments.common.quantities import BANDWIDTH, CLOCK, POWER
 from experiments.errors import FieldError, InvalidSpec
 from experiments.specification.parameters import sentence
+from experiments.workloads.fields import reader
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
-
-
-def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        return dimension.parse(value) if isinstance(value, str) else value
-
-    return convert
 
 
 Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
@@ -29,53 +23,35 @@ Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 class StatedFacts(BaseModel):
     """Everything that can be stated; all of it may be unknown. Amounts are in ``currency``; nothing is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    hosts: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        title="Hosts",
-        description="Of the whole cluster. The virtual test-bed is one: the machine that it is on.",
-    )
-    cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host", description="Physical cores.")
-    clock_hz: Annotated[Positive, BeforeValidator(_quantity(CLOCK))] | None = Field(
-        None, title="Clock", description="With its unit: 1.756 GHz."
-    )
-    operations_per_cycle: Positive | None = Field(
-        None,
-        title="Operations per cycle",
-        description="Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA.",
-    )
-    price: Positive | None = Field(None, title="Price", description="Of the whole cluster.")
-    currency: str | None = Field(None, title="Currency", description="A sign or a short word: $, EUR.")
-    watts: Annotated[Positive, BeforeValidator(_quantity(POWER))] | None = Field(
-        None, title="Power", description="Of the whole cluster under load: 900 W."
-    )
-    years_of_use: Positive | None = Field(
-        None, title="Years of use", description="The price is spread evenly over them."
-    )
-    price_per_host_hour: Positive | None = Field(
-        None, title="Price of a host-hour", description="Rent; it takes precedence over the price."
-    )
-    price_per_kwh: Positive | None = Field(None, title="Price of a kWh", description="Of electrical energy.")
-    link_bandwidth_bps: Annotated[Positive, BeforeValidator(_quantity(BANDWIDTH))] | None = Field(
-        None, title="Bandwidth", description="Of a host's link, with its unit: 10 Gbit/s."
-    )
+    hosts: int | None = Field(None, ge=1, le=1_000_000, title="Hosts")
+    """Of the whole cluster. The virtual test-bed is one: the machine that it is on."""
+    cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host")
+    """Physical cores."""
+    clock_hz: Annotated[Positive, BeforeValidator(reader(CLOCK))] | None = Field(None, title="Clock")
+    """With its unit: 1.756 GHz."""
+    operations_per_cycle: Positive | None = Field(None, title="Operations per cycle")
+    """Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA."""
+    price: Positive | None = Field(None, title="Price")
+    """Of the whole cluster."""
+    currency: str | None = Field(None, title="Currency")
+    """A sign or a short word: $, EUR."""
+    watts: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Power")
+    """Of the whole cluster under load: 900 W."""
+    years_of_use: Positive | None = Field(None, title="Years of use")
+    """The price is spread evenly over them."""
+    price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
+    """Rent; it takes precedence over the price."""
+    price_per_kwh: Positive | None = Field(None, title="Price of a kWh")
+    """Of electrical energy."""
+    link_bandwidth_bps: Annotated[Positive, BeforeValidator(reader(BANDWIDTH))] | None = Field(None, title="Bandwidth")
+    """Of a host's link, with its unit: 10 Gbit/s."""
 
-    mtu: int | None = Field(
-        None,
-        ge=68,
-        le=65_536,
-        title="MTU",
-        description="Of the hosts' interfaces, in bytes; a test of the cluster finds it.",
-    )
-    offloads: str | None = Field(
-        None,
-        max_length=80,
-        title="Offloads",
-        description="What joins packets on the hosts' cards: tso, gso, gro, lro or off; a test of the cluster finds it.",
-    )
+    mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
+    """Of the hosts' interfaces, in bytes; a test of the cluster finds it."""
+    offloads: str | None = Field(None, max_length=80, title="Offloads")
+    """What joins packets on the hosts' cards: tso, gso, gro, lro or off; a test of the cluster finds it."""
 
     @field_validator("currency")
     @classmethod

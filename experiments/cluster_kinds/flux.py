@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
-from experiments.cluster_kinds.settings import Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import Name, Word, stated
 
 
-class _Asked(Settings):
-    """What is asked of Flux."""
-
-    queue: Name | None = stated(None, "Queue", "Empty: Flux' default.", "Queue")
-    bank: Name | None = stated(None, "Bank", "As of flux batch.", "Queue")
-    requires: Word | None = stated(None, "Requires", "Properties that nodes must have, as of flux batch.", "Queue")
-
-
-class FluxSettings(SchedulerSettings, _Asked):
+class FluxSettings(SchedulerSettings):
     """Nodes that Flux allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: Flux' default."""
+    bank: Name | None = stated(None, "Bank", "Queue")
+    """As of flux batch."""
+    requires: Word | None = stated(None, "Requires", "Queue")
+    """Properties that nodes must have, as of flux batch."""
 
 
 class Flux(SchedulerKind):

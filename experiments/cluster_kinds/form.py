@@ -116,7 +116,9 @@ def _expanded(word: str) -> list[str]:
 
 
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
-    for name, info in model.model_fields.items():
+    own_first = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
+    for name in own_first:
+        info = model.model_fields[name]
         kind = _without_none(info.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _settings(kind, f"{prefix}{name}.")

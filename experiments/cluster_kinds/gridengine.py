@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.scheduler import LoginSettings, SchedulerKind
-from experiments.cluster_kinds.settings import Name, Settings, stated
+from experiments.cluster_kinds.settings import Name, stated
 
 
-class _Asked(Settings):
-    """What is asked of Grid Engine."""
-
-    parallel_environment: Name = stated(
-        ...,
-        "Parallel environment",
-        "One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them.",
-        "Queue",
-    )
-    queue: Name | None = stated(None, "Queue", "Empty: any.", "Queue")
-    project: Name | None = stated(None, "Project", "As of qsub -P.", "Queue")
-
-
-class GridengineSettings(LoginSettings, _Asked):
+class GridengineSettings(LoginSettings):
     """Nodes that Grid Engine allots."""
+
+    parallel_environment: Name = stated(..., "Parallel environment", "Queue")
+    """One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them."""
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: any."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of qsub -P."""
 
 
 class Gridengine(SchedulerKind):

@@ -9,12 +9,8 @@ from experiments.cluster_kinds.settings import NoSettings, stated
 class LocalSettings(NoSettings):
     """`confined` False: programs of trials run as the worker and see what it sees, where a machine allows nothing else."""
 
-    confined: bool = stated(
-        True,
-        "Confine programs",
-        "Programs of trials see neither this installation nor other trials. Switch it off only where the machine allows no namespaces.",
-        "Trials",
-    )
+    confined: bool = stated(True, "Confine programs", "Trials")
+    """Programs of trials see neither this installation nor other trials. Switch it off only where the machine allows no namespaces."""
 
 
 class Local(MachineKind):

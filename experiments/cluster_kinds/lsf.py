@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.scheduler import LoginSettings, SchedulerKind
-from experiments.cluster_kinds.settings import Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import Name, Word, stated
 
 
-class _Asked(Settings):
-    """What is asked of LSF."""
-
-    queue: Name | None = stated(None, "Queue", "Empty: LSF's default.", "Queue")
-    project: Name | None = stated(None, "Project", "As of bsub -P.", "Queue")
-    resources: Word | None = stated(
-        None, "Resources", "What nodes must have, as of bsub -R: select[mem>64000].", "Queue"
-    )
-
-
-class LsfSettings(LoginSettings, _Asked):
+class LsfSettings(LoginSettings):
     """Nodes that LSF allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: LSF's default."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of bsub -P."""
+    resources: Word | None = stated(None, "Resources", "Queue")
+    """What nodes must have, as of bsub -R: select[mem>64000]."""
 
 
 class Lsf(SchedulerKind):

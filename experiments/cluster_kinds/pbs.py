@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.scheduler import LoginSettings, SchedulerKind
-from experiments.cluster_kinds.settings import Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import Name, Word, stated
 
 
-class _Asked(Settings):
-    """What is asked of PBS."""
-
-    queue: Name | None = stated(None, "Queue", "Empty: PBS' default.", "Queue")
-    account: Name | None = stated(None, "Account", "As of qsub -A.", "Queue")
-    attach: Word = stated(
-        "/opt/pbs/bin/pbs_attach", "Attach", "The nodes' command that takes a login into the job.", "Queue"
-    )
-    select: Word | None = stated(
-        None, "Of every node", "What a chunk of select must have beside its processors: mem=64gb:mpiprocs=32.", "Queue"
-    )
-
-
-class PbsSettings(LoginSettings, _Asked):
+class PbsSettings(LoginSettings):
     """Nodes that PBS allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: PBS' default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of qsub -A."""
+    attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
+    """The nodes' command that takes a login into the job."""
+    select: Word | None = stated(None, "Of every node", "Queue")
+    """What a chunk of select must have beside its processors: mem=64gb:mpiprocs=32."""
 
 
 class Pbs(SchedulerKind):

@@ -5,65 +5,37 @@ from __future__ import annotations
 from typing import Literal
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
 
 
-class _Host(Settings):
-    """Which of the hosts is logged in to."""
+class SchedulerLogin(Login):
+    """Login to the host on which the scheduler's commands run."""
 
-    host: Name = stated(
-        ...,
-        "Login host",
-        "Where the scheduler's commands run. Empty: on the worker's machine, which then needs no login.",
-        "Login",
-    )
+    host: Name = stated(..., "Login host", "Login")
+    """Where the scheduler's commands run. Empty: on the worker's machine, which then needs no login."""
 
 
-class SchedulerLogin(Login, _Host):
-    """Where the scheduler's commands are run."""
-
-
-class _Asked(Settings):
-    """What is asked of every scheduler."""
-
-    time_limit: Word | None = stated(None, "Time limit", "Of one job, as the scheduler writes it.", "Queue")
-    options: tuple[Word, ...] = stated((), "Further options", "More words for the command that submits.", "Queue")
-    pending_limit_s: float = stated(
-        86400.0, "Longest wait for nodes", "In seconds; a trial fails after it.", "Queue", gt=0, allow_inf_nan=False
-    )
-    allocation: Literal["per size", "per experiment"] = stated(
-        "per size",
-        "Allocation",
-        "What one job holds its nodes for: trials of the same number of hosts that follow each other, or all trials of an experiment "
-        "on the nodes of its largest, so that a long queue is paid once.",
-        "Queue",
-    )
-
-
-class SchedulerSettings(HostSettings, _Asked):
+class SchedulerSettings(HostSettings):
     """Nodes that a scheduler allots. Without `login` its commands run on the worker's machine."""
 
+    time_limit: Word | None = stated(None, "Time limit", "Queue")
+    """Of one job, as the scheduler writes it."""
+    options: tuple[Word, ...] = stated((), "Further options", "Queue")
+    """More words for the command that submits."""
+    pending_limit_s: float = stated(86400.0, "Longest wait for nodes", "Queue", gt=0, allow_inf_nan=False)
+    """In seconds; a trial fails after it."""
+    allocation: Literal["per size", "per experiment"] = stated("per size", "Allocation", "Queue")
+    """One job holds its nodes for successive trials of equal size, or for a whole experiment, which waits in the queue once."""
     login: SchedulerLogin | None = None
 
 
 class LoginSettings(SchedulerSettings):
     """Of schedulers whose jobs nobody joins from outside: their nodes are reached with ssh, as long as the job holds them."""
 
-    slots_per_host: int = stated(
-        1,
-        "Slots of a host",
-        "How many of the scheduler's slots are one whole host: its cores, as a rule.",
-        "Queue",
-        ge=1,
-        le=100_000,
-    )
-    agent: tuple[Word, ...] | None = stated(
-        None,
-        "Between hosts",
-        "Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing.",
-        "Login",
-        min_length=1,
-    )
+    slots_per_host: int = stated(1, "Slots of a host", "Queue", ge=1, le=100_000)
+    """How many of the scheduler's slots are one whole host: its cores, as a rule."""
+    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
+    """Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing."""
 
     @property
     def between_hosts(self) -> tuple[str, ...]:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
-from experiments.cluster_kinds.settings import Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import Name, Word, stated
 
 
-class _Asked(Settings):
-    """What is asked of Slurm."""
-
-    partition: Name | None = stated(None, "Partition", "Empty: Slurm's default.", "Queue")
-    account: Name | None = stated(None, "Account", "As of sbatch.", "Queue")
-    qos: Name | None = stated(None, "Quality of service", "As of sbatch.", "Queue")
-    constraint: Word | None = stated(None, "Constraint", "Features that nodes must have, as of sbatch.", "Queue")
-    reservation: Name | None = stated(None, "Reservation", "As of sbatch.", "Queue")
-    time_limit: Word | None = stated(None, "Time limit", "Of one job, which runs many trials: 1-00:00:00.", "Queue")
-    options: tuple[Word, ...] = stated((), "Further options", "More words for sbatch.", "Queue")
-
-
-class SlurmSettings(SchedulerSettings, _Asked):
+class SlurmSettings(SchedulerSettings):
     """Nodes that Slurm allots."""
+
+    partition: Name | None = stated(None, "Partition", "Queue")
+    """Empty: Slurm's default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of sbatch."""
+    qos: Name | None = stated(None, "Quality of service", "Queue")
+    """As of sbatch."""
+    constraint: Word | None = stated(None, "Constraint", "Queue")
+    """Features that nodes must have, as of sbatch."""
+    reservation: Name | None = stated(None, "Reservation", "Queue")
+    """As of sbatch."""
 
 
 class Slurm(SchedulerKind):

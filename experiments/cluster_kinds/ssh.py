@@ -8,31 +8,16 @@ from pydantic import field_validator
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
 
 
-class _Listed(Settings):
-    """Which hosts there are."""
-
-    hosts: tuple[Name, ...] = stated(
-        ...,
-        "Hosts",
-        "One name or address a line, or a range such as n[01-04]; they are taken in this order.",
-        "Hosts",
-        min_length=1,
-    )
-
-
-class SshSettings(HostSettings, Login, _Listed):
+class SshSettings(HostSettings, Login):
     """Hosts that are reached with ssh; `agent` is how they reach each other."""
 
-    agent: tuple[Word, ...] | None = stated(
-        None,
-        "Between hosts",
-        "Command by which a host reaches another. Empty: ssh with the same user and port.",
-        "Login",
-        min_length=1,
-    )
+    hosts: tuple[Name, ...] = stated(..., "Hosts", "Hosts", min_length=1)
+    """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
+    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
+    """Command by which a host reaches another. Empty: ssh with the same user and port."""
 
     @field_validator("hosts")
     @classmethod

@@ -43,7 +43,7 @@ def plan_launch(
     workload: str, parameters: Mapping[str, Any], cluster: str = "", *, is_ideal: bool = False
 ) -> LaunchPlan:
     """Return what a configuration launches on a cluster; ``is_ideal``: over a network that costs nothing."""
-    definition = workloads.get(workload, parameters).on(cluster)
+    definition = workloads.get(workload, parameters, cluster)
     own, ranks = workload_parameters(workload, parameters), ranks_of(parameters)
     link, threads = link_of(parameters), definition.threads(own)
     return LaunchPlan(

@@ -65,7 +65,7 @@ Count = Annotated[int, BeforeValidator(refuse_bool)]
 class Part(BaseModel):
     """Base of every part of a specification: unknown fields are errors, values are final."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 def _rates(value: Any) -> Any:
@@ -93,37 +93,32 @@ class Link(Part):
     ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu``, ``queue`` and ``tcp_buffer`` in bytes.
     """
 
-    bandwidth: Bandwidth | None = Field(
-        1e9, description="Rate of every host's port, of the wide-area link with two sites; empty: unlimited."
-    )
-    delay: Delay = Field(0.0, description="One-way delay.")
-    jitter: Delay = Field(0.0, description="Variation of the delay: half of its range, or its standard deviation.")
-    loss: Loss = Field(0.0, description="Share of packets lost at random.")
-    mtu: Annotated[Bytes, Field(ge=576, le=9216)] = Field(1500, description="Largest IP datagram.")
-    distribution: Literal["uniform", "normal"] = Field("uniform", description="Distribution of the jitter.")
-    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = Field(
-        1.0, description="Mean number of packets lost in a row; 1: each by itself."
-    )
-    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = Field(
-        None, description="Longest queue in front of the limited rate; empty: so long that it never drops."
-    )
-    topology: Literal["one site", "two sites", "star"] = Field(
-        "one site",
-        description="All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions.",
-    )
-    rates: Rates = Field(
-        "",
-        description="Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts.",
-    )
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = Field(
-        None, description="TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."
-    )
-    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = Field(
-        None, description="Largest TCP send and receive buffer of a socket; empty: as the machine has it."
-    )
-    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = Field(
-        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is available."
-    )
+    bandwidth: Bandwidth | None = 1e9
+    """Rate of every host's port, of the wide-area link with two sites; empty: unlimited."""
+    delay: Delay = 0.0
+    """One-way delay."""
+    jitter: Delay = 0.0
+    """Variation of the delay: half of its range, or its standard deviation."""
+    loss: Loss = 0.0
+    """Share of packets lost at random."""
+    mtu: Annotated[Bytes, Field(ge=576, le=9216)] = 1500
+    """Largest IP datagram."""
+    distribution: Literal["uniform", "normal"] = "uniform"
+    """Distribution of the jitter."""
+    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = 1.0
+    """Mean number of packets lost in a row; 1: each by itself."""
+    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = None
+    """Longest queue in front of the limited rate; empty: so long that it never drops."""
+    topology: Literal["one site", "two sites", "star"] = "one site"
+    """All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions."""
+    rates: Rates = ""
+    """Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts."""
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = None
+    """TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."""
+    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = None
+    """Largest TCP send and receive buffer of a socket; empty: as the machine has it."""
+    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = "auto"
+    """What makes delay and loss; auto: netem where the kernel has it, else what is available."""
 
     def ideal(self) -> Link:
         """Return the same hosts on a network that costs nothing; frames and TCP stay as they are."""
@@ -179,8 +174,10 @@ class Capture(Part):
     """Whether and how the packets of a trial are recorded."""
 
     enabled: bool = True
-    snap_length: Count = Field(128, ge=96, le=262_144, description="Bytes kept of each packet; 128 hold all headers.")
-    keep: bool = Field(True, description="Keep the compressed capture file after analysis.")
+    snap_length: Count = Field(128, ge=96, le=262_144)
+    """Bytes kept of each packet; 128 hold all headers."""
+    keep: bool = True
+    """Keep the compressed capture file after analysis."""
 
 
 RANKS: Final = "ranks"

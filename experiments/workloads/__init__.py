@@ -74,23 +74,21 @@ def built_in() -> tuple[WorkloadDefinition, ...]:
     return tuple(_WORKLOADS.values())
 
 
-def get(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition:
-    """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it.
+def get(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition:
+    """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it on a cluster.
 
     Raise KeyError for an unknown one.
     """
-    workload = find(slug, parameters)
+    workload = find(slug, parameters, cluster)
     if workload is None:
         raise KeyError(slug)
     return workload
 
 
-def find(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition | None:
-    """Return the workload as ``get`` does; None for an unknown one, such as a published study's program that is not here."""
-    known = _WORKLOADS.get(slug)
-    if known is None:
-        known = next((workload for source in _SOURCES if (workload := source().get(slug)) is not None), None)
-    return None if known is None else known.bind(parameters or {})
+def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition | None:
+    """Return the workload as ``get`` does; None for an unknown one, such as the program of a published study."""
+    workload = next((source()[slug] for source in (lambda: _WORKLOADS, *_SOURCES) if slug in source()), None)
+    return None if workload is None else workload.bind(parameters or {}, cluster)
 
 
 def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:

@@ -25,47 +25,20 @@ _CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all 
 class ReadersParameters(Parameters):
     """How much is stored, how much each job reads, and how many jobs read at once."""
 
-    jobs: int = parameter(
-        10,
-        "Jobs",
-        "Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60.",
-        ge=1,
-        le=500,
-    )
-    events_per_job: int = parameter(
-        30,
-        "Events per job",
-        "Events that each job reads one after the other; about 3000 in the study.",
-        ge=1,
-        le=1_000_000,
-    )
-    events: int = parameter(
-        400,
-        "Events stored",
-        "Events in the database, held in memory; 50 000 in the study. Jobs start at different ones.",
-        ge=1,
-        le=1_000_000,
-    )
-    event_bytes: Bytes = parameter(40_000, "Event size", "40 KB in the study.", unit="B", ge=1, le=100_000_000)
-    page_bytes: Bytes = parameter(
-        8192,
-        "Page size",
-        "Bytes of one request and its answer; an event is read page by page.",
-        unit="B",
-        ge=64,
-        le=1_000_000,
-    )
-    work_s: Seconds = parameter(
-        0,
-        "Work per event",
-        "CPU time that a job computes on each event before it reads the next one.",
-        unit="s",
-        ge=0,
-        le=60,
-    )
-    sample_s: Seconds = parameter(
-        0.5, "Sampling interval", "How often processor use and throughput are taken.", unit="s", ge=0.1, le=60
-    )
+    jobs: int = parameter(10, "Jobs", ge=1, le=500)
+    """Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60."""
+    events_per_job: int = parameter(30, "Events per job", ge=1, le=1_000_000)
+    """Events that each job reads one after the other; about 3000 in the study."""
+    events: int = parameter(400, "Events stored", ge=1, le=1_000_000)
+    """Events in the database, held in memory; 50 000 in the study. Jobs start at different ones."""
+    event_bytes: Bytes = parameter(40_000, "Event size", unit="B", ge=1, le=100_000_000)
+    """40 KB in the study."""
+    page_bytes: Bytes = parameter(8192, "Page size", unit="B", ge=64, le=1_000_000)
+    """Bytes of one request and its answer; an event is read page by page."""
+    work_s: Seconds = parameter(0, "Work per event", unit="s", ge=0, le=60)
+    """CPU time that a job computes on each event before it reads the next one."""
+    sample_s: Seconds = parameter(0.5, "Sampling interval", unit="s", ge=0.1, le=60)
+    """How often processor use and throughput are taken."""
 
 
 _FIGURES: Final = figures_of("concurrent-readers", (

@@ -24,33 +24,16 @@ RESULT: Final = "staging.json"
 class StagingParameters(Parameters):
     """How the data set reaches the nodes, how large it is, and what is done with it."""
 
-    staging: Literal["pull", "multicast", "tree"] = parameter(
-        "pull",
-        "Staging",
-        "pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree.",
-    )
-    dataset_bytes: Bytes = parameter(
-        20_000_000,
-        "Data set",
-        "Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte.",
-        unit="B",
-        ge=10_000,
-        le=2_000_000_000,
-    )
-    searches: int = parameter(
-        3, "Searches per node", "Searches one after the other; the first waits for the data.", ge=1, le=10_000
-    )
-    work: Literal["blast", "read"] = parameter(
-        "blast", "Work", "blast: megablast of 20 queries; read: the whole data set is read through."
-    )
-    multicast_rate: float = parameter(
-        0.0,
-        "Multicast rate",
-        "Rate of uftp in bit/s; 0: as fast as the server's own link takes it.",
-        unit="bit/s",
-        ge=0,
-        le=1e12,
-    )
+    staging: Literal["pull", "multicast", "tree"] = parameter("pull", "Staging")
+    """pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree."""
+    dataset_bytes: Bytes = parameter(20_000_000, "Data set", unit="B", ge=10_000, le=2_000_000_000)
+    """Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte."""
+    searches: int = parameter(3, "Searches per node", ge=1, le=10_000)
+    """Searches one after the other; the first waits for the data."""
+    work: Literal["blast", "read"] = parameter("blast", "Work")
+    """blast: megablast of 20 queries; read: the whole data set is read through."""
+    multicast_rate: float = parameter(0.0, "Multicast rate", unit="bit/s", ge=0, le=1e12)
+    """Rate of uftp in bit/s; 0: as fast as the server's own link takes it."""
 
 
 _FIGURES: Final = figures_of("data-staging", (

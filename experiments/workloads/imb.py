@@ -61,32 +61,19 @@ _FIGURES: Final = (
 class ImbParameters(Parameters):
     """One benchmark of IMB-MPI1 and its message sizes."""
 
-    benchmark: Benchmark = parameter(
-        "PingPong", "Benchmark", "Operation to time; PingPong and PingPing use two ranks, the others all."
-    )
-    message_bytes: Bytes = parameter(
-        4 * 2**20, "Message size", "Size of a message; 4 MiB is 4 194 304 bytes.", unit="B", ge=0, le=MAX_MESSAGE_BYTES
-    )
-    all_sizes: bool = parameter(False, "All sizes", "Measure 0, 1, 2, 4 ... up to the message size too.")
-    repetitions: int = parameter(
-        100, "Repetitions", "Operations per message size; IMB itself does fewer for large ones.", ge=1, le=100_000
-    )
+    benchmark: Benchmark = parameter("PingPong", "Benchmark")
+    """Operation to time; PingPong and PingPing use two ranks, the others all."""
+    message_bytes: Bytes = parameter(4 * 2**20, "Message size", unit="B", ge=0, le=MAX_MESSAGE_BYTES)
+    """Size of a message; 4 MiB is 4 194 304 bytes."""
+    all_sizes: bool = parameter(False, "All sizes")
+    """Measure 0, 1, 2, 4 ... up to the message size too."""
+    repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
+    """Operations per message size; IMB itself does fewer for large ones."""
 
-    program: str = parameter(
-        "",
-        "Program",
-        "Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers.",
-        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
-        max_length=300,
-    )
-    libraries: str = parameter(
-        "",
-        "Libraries",
-        "Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. "
-        "For maintainers.",
-        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
-        max_length=300,
-    )
+    program: str = parameter("", "Program", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
+    """Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers."""
+    libraries: str = parameter("", "Libraries", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
+    """Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. For maintainers."""
 
 
 @dataclass(frozen=True, slots=True)

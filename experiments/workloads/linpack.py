@@ -67,34 +67,18 @@ _CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTI
 class LinpackParameters(Parameters):
     """The dials of HPL; names as in its input file."""
 
-    ns: int = parameter(
-        1000, "Problem size (Ns)", "Order of the matrix; it takes 8 Ns² bytes, shared by the ranks.", ge=1, le=1_000_000
-    )
-    nb: int = parameter(
-        80, "Block size (NB)", "Columns of a block: the grain of computing and of messages.", ge=1, le=4096
-    )
-    p: int = parameter(
-        0,
-        "Process rows (P)",
-        "Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q.",
-        ge=0,
-        le=65_536,
-    )
-    q: int = parameter(
-        0,
-        "Process columns (Q)",
-        "Columns of the process grid; 0: ranks / P. P x Q is the number of ranks.",
-        ge=0,
-        le=65_536,
-    )
-    bcast: int = parameter(
-        1,
-        "Panel broadcast (BCAST)",
-        "0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified.",
-        ge=0,
-        le=5,
-    )
-    depth: int = parameter(1, "Look-ahead depth (DEPTH)", "Panels that are factored ahead of the update.", ge=0, le=10)
+    ns: int = parameter(1000, "Problem size (Ns)", ge=1, le=1_000_000)
+    """Order of the matrix; it takes 8 Ns² bytes, shared by the ranks."""
+    nb: int = parameter(80, "Block size (NB)", ge=1, le=4096)
+    """Columns of a block: the grain of computing and of messages."""
+    p: int = parameter(0, "Process rows (P)", ge=0, le=65_536)
+    """Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q."""
+    q: int = parameter(0, "Process columns (Q)", ge=0, le=65_536)
+    """Columns of the process grid; 0: ranks / P. P x Q is the number of ranks."""
+    bcast: int = parameter(1, "Panel broadcast (BCAST)", ge=0, le=5)
+    """0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified."""
+    depth: int = parameter(1, "Look-ahead depth (DEPTH)", ge=0, le=10)
+    """Panels that are factored ahead of the update."""
 
 
 def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:

@@ -70,23 +70,16 @@ _FIGURES: Final = (
 class OsuParameters(Parameters):
     """One of the benchmarks and its message sizes."""
 
-    benchmark: Benchmark = parameter(
-        "latency", "Benchmark", "Operation to time; latency, bw and bibw use two ranks, the others all."
-    )
-    message_bytes: Bytes = parameter(
-        4 * 2**20, "Message size", "Size of a message; 4 MiB is 4 194 304 bytes.", unit="B", ge=1, le=MAX_MESSAGE_BYTES
-    )
-    all_sizes: bool = parameter(False, "All sizes", "Measure 1, 2, 4 ... up to the message size too.")
-    repetitions: int = parameter(
-        100, "Repetitions", "Operations, or windows of 64 messages, per message size.", ge=1, le=100_000
-    )
-    directory: str = parameter(
-        "",
-        "Directory",
-        "Where the programs lie on the hosts; empty: on their path. For maintainers.",
-        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
-        max_length=300,
-    )
+    benchmark: Benchmark = parameter("latency", "Benchmark")
+    """Operation to time; latency, bw and bibw use two ranks, the others all."""
+    message_bytes: Bytes = parameter(4 * 2**20, "Message size", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
+    """Size of a message; 4 MiB is 4 194 304 bytes."""
+    all_sizes: bool = parameter(False, "All sizes")
+    """Measure 1, 2, 4 ... up to the message size too."""
+    repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
+    """Operations, or windows of 64 messages, per message size."""
+    directory: str = parameter("", "Directory", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
+    """Where the programs lie on the hosts; empty: on their path. For maintainers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,31 +36,16 @@ _FIGURES: Final = (
 class PingPongParameters(Parameters):
     """Message sizes and how often they are sent."""
 
-    message_bytes: Bytes = parameter(
-        4 * 2**20,
-        "Message size",
-        "Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send.",
-        unit="B",
-        ge=0,
-        le=MAX_MESSAGE_BYTES,
-    )
-    all_sizes: bool = parameter(
-        False,
-        "All sizes",
-        "Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve.",
-    )
-    repetitions: int = parameter(20, "Repetitions", "Round trips per message size.", ge=1, le=100_000)
-    warmups: int = parameter(
-        2, "Warm-ups", "Round trips per size before the measured ones; the first opens the connection.", ge=0, le=1000
-    )
-    time_per_size: Seconds = parameter(
-        10.0,
-        "Time per size",
-        "No further repetition starts after this time; at least one is measured.",
-        unit="s",
-        gt=0,
-        le=3600,
-    )
+    message_bytes: Bytes = parameter(4 * 2**20, "Message size", unit="B", ge=0, le=MAX_MESSAGE_BYTES)
+    """Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send."""
+    all_sizes: bool = parameter(False, "All sizes")
+    """Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve."""
+    repetitions: int = parameter(20, "Repetitions", ge=1, le=100_000)
+    """Round trips per message size."""
+    warmups: int = parameter(2, "Warm-ups", ge=0, le=1000)
+    """Round trips per size before the measured ones; the first opens the connection."""
+    time_per_size: Seconds = parameter(10.0, "Time per size", unit="s", gt=0, le=3600)
+    """No further repetition starts after this time; at least one is measured."""
 
 
 def command(parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:

@@ -36,16 +36,10 @@ class RingParameters(Parameters):
         ge=0,
         le=MAX_MESSAGE_BYTES,
     )
-    steps: int = parameter(
-        2000,
-        "Steps",
-        "Times that every rank sends to its right neighbour and receives from its left one; none begins before the last.",
-        ge=1,
-        le=10_000_000,
-    )
-    warmups: int = parameter(
-        20, "Warm-ups", "Steps before the measured ones; they open the connections.", ge=0, le=100_000
-    )
+    steps: int = parameter(2000, "Steps", ge=1, le=10_000_000)
+    """Times that every rank sends to its right neighbour and receives from its left one; none begins before the last."""
+    warmups: int = parameter(20, "Warm-ups", ge=0, le=100_000)
+    """Steps before the measured ones; they open the connections."""
 
 
 def command(parameters: RingParameters, *, ranks: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeGuard
+from typing import Any
 
 from analysis.conclusions.observations.transfer import fit_transfer
 from analysis.numbers import SHARE
@@ -63,13 +63,10 @@ class PrintedTable:
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
-    """Return (bytes, s) out of a table's rows, ``time`` being the column that holds the time; rows without both as numbers are left out."""
-    both = ((row.get("bytes"), row.get(time)) for row in rows)
-    return [(int(size), took * factor) for size, took in both if _is_number(size) and _is_number(took)]
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Return (bytes, s) of the rows of a table that have both as numbers; ``time`` names the column of the time."""
+    pairs: list[tuple[Any, Any]] = [(row.get("bytes"), row.get(time)) for row in rows]
+    numbers = [pair for pair in pairs if all(isinstance(value, int | float) and math.isfinite(value) for value in pair)]
+    return [(int(size), took * factor) for size, took in numbers]
 
 
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
@@ -90,17 +87,11 @@ def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:
         fit = fit_transfer([n for n, _ in points], [t for _, t in points])
     except ValueError:
         return {}  # too few sizes, or times that do not grow with them: there is no such line
-    named: dict[str, Any] = {
-        "fit_latency_s": fit.latency_s,
-        "fit_latency_low_s": fit.latency_interval_s[0],
-        "fit_latency_high_s": fit.latency_interval_s[1],
-        "fit_bandwidth_Bps": fit.bandwidth_Bps,
-        "fit_bandwidth_low_Bps": fit.bandwidth_interval_Bps[0],
-        "fit_bandwidth_high_Bps": fit.bandwidth_interval_Bps[1],
-        "half_bandwidth_bytes": fit.half_bandwidth_bytes,
-        "half_bandwidth_low_bytes": fit.half_bandwidth_interval_bytes[0],
-        "half_bandwidth_high_bytes": fit.half_bandwidth_interval_bytes[1],
-        "fit_residual_share": fit.residual_share,
-    }
-    # An open end (the data allow any bandwidth above) is not a number: it is left out, never stored as infinity.
-    return {name: value for name, value in named.items() if value not in (float("inf"), float("-inf"))}
+    figures = {"fit_residual_share": fit.residual_share}
+    for stem, unit, value, (low, high) in (
+        ("fit_latency", "s", fit.latency_s, fit.latency_interval_s),
+        ("fit_bandwidth", "Bps", fit.bandwidth_Bps, fit.bandwidth_interval_Bps),
+        ("half_bandwidth", "bytes", fit.half_bandwidth_bytes, fit.half_bandwidth_interval_bytes),
+    ):
+        figures |= {f"{stem}_{unit}": value, f"{stem}_low_{unit}": low, f"{stem}_high_{unit}": high}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}  # an open end is not a number

@@ -144,9 +144,12 @@ _FIGURES: Final = figures_of("water", (
 class WaterParameters(Parameters):
     """Size and length of the simulation."""
 
-    molecules: int = parameter(512, "Molecules", "Water molecules in the box.", ge=64, le=262_144)
-    steps: int = parameter(300, "Steps", "Time steps of 1 fs; the study ran 10 000.", ge=1, le=10_000_000)
-    temperature: float = parameter(300.0, "Temperature", "Target of the thermostat.", unit="K", gt=0, le=2000)
+    molecules: int = parameter(512, "Molecules", ge=64, le=262_144)
+    """Water molecules in the box."""
+    steps: int = parameter(300, "Steps", ge=1, le=10_000_000)
+    """Time steps of 1 fs; the study ran 10 000."""
+    temperature: float = parameter(300.0, "Temperature", unit="K", gt=0, le=2000)
+    """Target of the thermostat."""
 
     @field_validator("molecules")
     @classmethod
