@@ -23,7 +23,7 @@ def whole(text: str) -> int:
 def arguments() -> argparse.Namespace:
     """Return the command line, checked; every rank reads the same one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bytes", required=True, type=whole, help="of every message")
+    parser.add_argument("--message-bytes", dest="bytes", required=True, type=whole, help="of every message")
     parser.add_argument("--steps", required=True, type=whole)
     parser.add_argument("--warmups", type=whole, default=20, help="steps before the measured ones")
     given = parser.parse_args()

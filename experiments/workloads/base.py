@@ -195,13 +195,3 @@ class WorkloadDefinition:
             return {}  # a program that calls its work longer than its launch measures another time
         seconds = elapsed_s - own
         return {"start_end_s": seconds, "start_end_share": seconds / elapsed_s if elapsed_s else 0.0}
-
-
-def at_least_two_ranks(why: str) -> Callable[..., None]:
-    """Return the ``check`` of a workload that needs two ranks."""
-
-    def check(parameters: Any, *, ranks: int) -> None:
-        if ranks < 2:
-            raise Mismatch("hosts", f"{why}; take two hosts")
-
-    return check

@@ -5,19 +5,16 @@ Rank 0 runs a private server in memory and fills it; the ranks on the other host
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import LoadTest, Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import LoadTest, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, Seconds, parameter
+from experiments.workloads.shipped import json_result, shipped
 
-PROGRAMS: Final = Path(__file__).parent.parent / "programs"
-FILES: Final = ("readers.py", "database.py", "places.py", "reading_job.py")
 RESULT: Final = "readers.json"
 _CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all processors of its machine."
 
@@ -56,39 +53,6 @@ _FIGURES: Final = figures_of("concurrent-readers", (
 ))  # fmt: skip
 
 
-def command(parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
-    # Not isolated (-I): the program imports the file that lies beside it.
-    return (
-        *("/usr/bin/python3", "-E", "-s", FILES[0]),
-        *("--jobs", str(parameters.jobs)),
-        *("--events", str(parameters.events)),
-        *("--events-per-job", str(parameters.events_per_job)),
-        *("--event-bytes", str(parameters.event_bytes)),
-        *("--page-bytes", str(parameters.page_bytes)),
-        *("--work-s", f"{parameters.work_s:g}"),
-        *("--sample-s", f"{parameters.sample_s:g}"),
-    )
-
-
-def files(parameters: ReadersParameters, *, ranks: int) -> Mapping[str, str]:
-    return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-
-def check(parameters: ReadersParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "the server takes one rank and the jobs need another; take two hosts")
-
-
-def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    if RESULT not in files:
-        raise OutputError(f"the readers wrote no {RESULT}: the run did not reach its end")
-    try:
-        result = json.loads(files[RESULT])
-        return _parsed(result)
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{RESULT} is not what the readers write: {type(error).__name__}: {error}") from None
-
-
 def estimate_s(parameters: ReadersParameters, *, ranks: int) -> float:
     stored, read = parameters.events * parameters.event_bytes, parameters.jobs * parameters.events_per_job
     # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much, and the
@@ -99,42 +63,6 @@ def estimate_s(parameters: ReadersParameters, *, ranks: int) -> float:
 
 def bottleneck_bytes(parameters: ReadersParameters, *, ranks: int) -> float:
     return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)
-
-
-CONCURRENT_READERS: Final = WorkloadDefinition(
-    slug="concurrent-readers",
-    title="Concurrent readers",
-    summary="One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides",
-    programs={
-        "/usr/bin/python3": "python3",
-        "/usr/lib/postgresql/*/bin/postgres": "postgresql",
-        "setpriv": "util-linux",
-    },
-    python_modules={"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"},
-    parameters_type=ReadersParameters,
-    decides="concurrent-readers.job_wall_s",
-    figures=_FIGURES,
-    outputs=(RESULT,),
-    ranks_alike=False,
-    load_test=LoadTest(
-        load="jobs",
-        wall="concurrent-readers.job_wall_s",
-        uses={
-            "client CPU": "concurrent-readers.client_cpu_max_share",
-            "server CPU": "concurrent-readers.server_cpu_max_share",
-        },
-        throughput="concurrent-readers.server_throughput_bps",
-        same_processors=("client CPU", "server CPU"),
-    ),
-    later_defaults={"work_s": 0.0},
-    command=command,
-    files=files,
-    check=check,
-    parse=parse,
-    estimate_s=estimate_s,
-    bottleneck_bytes=bottleneck_bytes,
-)
-"""A PostgreSQL server on the first host, n sequential readers on the others."""
 
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:
@@ -192,3 +120,43 @@ def _by_host(clients: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[dict[s
             for i, row in enumerate(longest)
         ]
         yield rows, ranks[0]["cores"]
+
+
+CONCURRENT_READERS: Final = WorkloadDefinition(
+    slug="concurrent-readers",
+    title="Concurrent readers",
+    summary="One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides",
+    programs={
+        "/usr/bin/python3": "python3",
+        "/usr/lib/postgresql/*/bin/postgres": "postgresql",
+        "setpriv": "util-linux",
+    },
+    python_modules={"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"},
+    parameters_type=ReadersParameters,
+    decides="concurrent-readers.job_wall_s",
+    figures=_FIGURES,
+    outputs=(RESULT,),
+    ranks_alike=False,
+    load_test=LoadTest(
+        load="jobs",
+        wall="concurrent-readers.job_wall_s",
+        uses={
+            "client CPU": "concurrent-readers.client_cpu_max_share",
+            "server CPU": "concurrent-readers.server_cpu_max_share",
+        },
+        throughput="concurrent-readers.server_throughput_bps",
+        same_processors=("client CPU", "server CPU"),
+    ),
+    later_defaults={"work_s": 0.0},
+    **shipped(
+        "the server takes one rank and the jobs need another",
+        "readers.py",
+        "database.py",
+        "places.py",
+        "reading_job.py",
+    ),
+    parse=json_result(RESULT, _parsed),
+    estimate_s=estimate_s,
+    bottleneck_bytes=bottleneck_bytes,
+)
+"""A PostgreSQL server on the first host, n sequential readers on the others."""

@@ -5,19 +5,16 @@ Rank 0 makes the data set and serves it; every other rank is a node that fetches
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, OwnTime, Parameters, Parsed, Phases, WorkloadDefinition, figures_of
+from experiments.workloads.base import OwnTime, Parameters, Parsed, Phases, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.shipped import json_result, shipped
 
-PROGRAMS: Final = Path(__file__).parent.parent / "programs"
-FILES: Final = ("staging.py", "places.py")
 RESULT: Final = "staging.json"
 
 
@@ -49,35 +46,6 @@ _FIGURES: Final = figures_of("data-staging", (
 ))  # fmt: skip
 
 
-def command(parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
-    # Not isolated (-I): the program imports the file that lies beside it.
-    return (
-        *("/usr/bin/python3", "-E", "-s", FILES[0]),
-        *("--staging", parameters.staging, "--work", parameters.work),
-        *("--dataset-bytes", str(parameters.dataset_bytes)),
-        *("--searches", str(parameters.searches)),
-        *("--multicast-rate", f"{parameters.multicast_rate:g}"),
-    )
-
-
-def files(parameters: StagingParameters, *, ranks: int) -> Mapping[str, str]:
-    return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-
-def check(parameters: StagingParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "the server takes one rank and every node another; take two hosts")
-
-
-def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    if RESULT not in files:
-        raise OutputError(f"the program wrote no {RESULT}: the run did not reach its end")
-    try:
-        return _parsed(json.loads(files[RESULT]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
-
-
 def estimate_s(parameters: StagingParameters, *, ranks: int) -> float:
     # 20 MB/s to make the database, 200 MB/s to stage it; a search takes 20 ms and 50 MB/s of one core of two that the nodes share.
     search = 0.02 + parameters.dataset_bytes / 5e7
@@ -89,6 +57,38 @@ def bottleneck_bytes(parameters: StagingParameters, *, ranks: int) -> float:
     # A tree's root sends to some nodes and they to others; a multicast is sent once.
     copies = {"pull": ranks - 1, "multicast": 1, "tree": min(2, ranks - 1)}[parameters.staging]
     return float(parameters.dataset_bytes * copies)
+
+
+def _parsed(result: Mapping[str, Any]) -> Parsed:
+    nodes = result["nodes"]
+    later = [seconds for node in nodes for seconds in node["searches_s"][1:]]
+    if any(not count for node in nodes for count in node["found"]):
+        raise OutputError("a search found none of its queries in the data set")
+    staging_s, run_s = max(node["staged_s"] for node in nodes), max(node["ended_s"] for node in nodes)
+    values = {
+        "first_search_s": fmean(node["staged_s"] + node["searches_s"][0] for node in nodes),
+        "aggregate_bandwidth_Bps": result["dataset_bytes"] * len(nodes) / staging_s,
+        "staging_s": staging_s,
+        "staging_mean_s": fmean(node["staged_s"] for node in nodes),
+        "run_s": run_s,
+        "nodes": len(nodes),
+        "utilisation": sum(sum(node["searches_s"]) for node in nodes) / (len(nodes) * run_s),
+        "staged_bytes": result["dataset_bytes"],
+    }
+    if later:
+        values["later_search_s"] = fmean(later)
+    rows = [
+        {
+            "rank": node["rank"],
+            "host": node["host"],
+            "staged_s": node["staged_s"],
+            "first_search_s": node["searches_s"][0],
+            "later_searches_s": fmean(node["searches_s"][1:]) if node["searches_s"][1:] else None,
+            "ended_s": node["ended_s"],
+        }
+        for node in nodes
+    ]
+    return Parsed({f"data-staging.{name}": value for name, value in values.items()}, {"Nodes": rows})
 
 
 DATA_STAGING: Final = WorkloadDefinition(
@@ -122,43 +122,9 @@ DATA_STAGING: Final = WorkloadDefinition(
         printed_faster="data-staging.speedup",
         printed_more_percent="data-staging.aggregate_bandwidth_gain_percent",
     ),
-    command=command,
-    files=files,
-    check=check,
-    parse=parse,
+    **shipped("the server takes one rank and every node another", "staging.py", "places.py"),
+    parse=json_result(RESULT, _parsed),
     estimate_s=estimate_s,
     bottleneck_bytes=bottleneck_bytes,
 )
 """Pull, multicast or broadcast of a data set to all nodes, and BLAST searches on it."""
-
-
-def _parsed(result: Mapping[str, Any]) -> Parsed:
-    nodes = result["nodes"]
-    later = [seconds for node in nodes for seconds in node["searches_s"][1:]]
-    if any(not count for node in nodes for count in node["found"]):
-        raise OutputError("a search found none of its queries in the data set")
-    staging_s, run_s = max(node["staged_s"] for node in nodes), max(node["ended_s"] for node in nodes)
-    values = {
-        "first_search_s": fmean(node["staged_s"] + node["searches_s"][0] for node in nodes),
-        "aggregate_bandwidth_Bps": result["dataset_bytes"] * len(nodes) / staging_s,
-        "staging_s": staging_s,
-        "staging_mean_s": fmean(node["staged_s"] for node in nodes),
-        "run_s": run_s,
-        "nodes": len(nodes),
-        "utilisation": sum(sum(node["searches_s"]) for node in nodes) / (len(nodes) * run_s),
-        "staged_bytes": result["dataset_bytes"],
-    }
-    if later:
-        values["later_search_s"] = fmean(later)
-    rows = [
-        {
-            "rank": node["rank"],
-            "host": node["host"],
-            "staged_s": node["staged_s"],
-            "first_search_s": node["searches_s"][0],
-            "later_searches_s": fmean(node["searches_s"][1:]) if node["searches_s"][1:] else None,
-            "ended_s": node["ended_s"],
-        }
-        for node in nodes
-    ]
-    return Parsed({f"data-staging.{name}": value for name, value in values.items()}, {"Nodes": rows})

@@ -79,7 +79,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     }
     tables = {
         "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
-        "HPL results": [run.row() for run in linpack.runs(text)],
+        "HPL results": linpack.runs(text),
     }
     ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
     return Parsed(figures, tables, ran_with)

@@ -22,16 +22,17 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     texts = (files.get(linpack.OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
     text, runs = next(((text, rows) for text in texts if (rows := linpack.runs(text))), ("", []))
     best = linpack.best_run(runs)
-    figures = {"hpl.gflops": best.gflops}
-    if best.time_s > 0:  # the table prints hundredths of a second: 0.00 is no time
-        figures["hpl.time_s"] = best.time_s
-    if best.residual is not None:
-        figures["hpl.residual"] = best.residual
+    figures = {"hpl.gflops": best["gflops"]}
+    if best["time_s"] > 0:  # the table prints hundredths of a second: 0.00 is no time
+        figures["hpl.time_s"] = best["time_s"]
+    if best["residual"] is not None:
+        figures["hpl.residual"] = best["residual"]
     summary = linpack.summary(text)
     if len(runs) == 1 and "HPL_Tflops" in summary:  # the same two numbers with more digits
         figures["hpl.gflops"] = scaled(summary["HPL_Tflops"], "1e3")
         figures["hpl.time_s"] = float(summary["HPL_time"])
-    return Parsed(figures, {"HPL results": [run.row() for run in runs]}, best.ran_with)
+    ran_with = {"ns": best["N"], "nb": best["NB"], "p": best["P"], "q": best["Q"], "ranks": best["P"] * best["Q"]}
+    return Parsed(figures, {"HPL results": runs}, ran_with)
 
 
 HPL: Final = linpack.challenge(

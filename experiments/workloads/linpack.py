@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from experiments.errors import OutputError
@@ -138,59 +137,22 @@ def challenge(**fields: Any) -> WorkloadDefinition:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LinpackRun:
-    """One line of HPL's table: ``time_s`` and ``gflops`` as printed, ``residual`` the scaled one, if it was checked."""
-
-    variant: str
-    n: int
-    nb: int
-    p: int
-    q: int
-    time_s: float
-    gflops: float
-    residual: float | None
-    passed: bool | None
-
-    @property
-    def ran_with(self) -> dict[str, int]:
-        """Its parameters, and the ranks that its grid holds."""
-        return {"ns": self.n, "nb": self.nb, "p": self.p, "q": self.q, "ranks": self.p * self.q}
-
-    def row(self) -> dict[str, Any]:
-        """Return the line for readers, columns as HPL names them."""
-        return {
-            "T/V": self.variant,
-            "N": self.n,
-            "NB": self.nb,
-            "P": self.p,
-            "Q": self.q,
-            "time_s": self.time_s,
-            "gflops": self.gflops,
-            "residual": self.residual,
-            "check": None if self.passed is None else "PASSED" if self.passed else "FAILED",
-        }
-
-
-def runs(text: str) -> list[LinpackRun]:
-    """Return all results in an HPL.out or hpccoutf.txt, in their order."""
+def runs(text: str) -> list[dict[str, Any]]:
+    """Return the results in an HPL.out or hpccoutf.txt: columns as HPL names them, with the scaled residual and its check."""
     lines = list(_ROW.finditer(text))
-    bounds = [*(line.start() for line in lines), len(text)]
+    ends = [*(line.start() for line in lines), len(text)][1:]
     rows = []
-    for line, end in zip(lines, bounds[1:], strict=True):
+    for line, end in zip(lines, ends, strict=True):
         check = _CHECK.search(text, line.end(), end)
         rows.append(
-            LinpackRun(
-                variant=line[1],
-                n=int(line[2]),
-                nb=int(line[3]),
-                p=int(line[4]),
-                q=int(line[5]),
-                time_s=float(line[6]),
-                gflops=float(line[7]),
-                residual=None if check is None else float(check[1]),
-                passed=None if check is None else check[2] == "PASSED",
-            )
+            {
+                "T/V": line[1],
+                **{name: int(line[number]) for number, name in enumerate(("N", "NB", "P", "Q"), 2)},
+                "time_s": float(line[6]),
+                "gflops": float(line[7]),
+                "residual": None if check is None else float(check[1]),
+                "check": None if check is None else check[2],
+            }
         )
     return rows
 
@@ -201,11 +163,11 @@ def summary(text: str) -> dict[str, str]:
     return dict(_ENTRY.findall(section[1])) if section else {}
 
 
-def best_run(candidates: list[LinpackRun]) -> LinpackRun:
-    """Return the fastest result whose residual check did not fail. Raise OutputError when there is none."""
-    good = [run for run in candidates if run.passed is not False]
+def best_run(candidates: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the fastest result whose residual check did not fail. Raise OutputError if there is none."""
     if not candidates:
         raise OutputError("HPL printed no result: the run did not reach its end")
+    good = [run for run in candidates if run["check"] != "FAILED"]
     if not good:
-        raise OutputError(f"HPL's residual check failed: the scaled residual is {candidates[0].residual}")
-    return max(good, key=lambda run: run.gflops)
+        raise OutputError(f"HPL's residual check failed: the scaled residual is {candidates[0]['residual']}")
+    return max(good, key=lambda run: float(run["gflops"]))

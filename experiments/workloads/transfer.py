@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -54,12 +55,50 @@ class PrintedTable:
         name = next((n for n in names if n in self.columns), None)
         return None if name is None else [row[self.columns.index(name)] for row in self.cells]
 
+    @property
+    def largest(self) -> int:
+        """The index of the row of the largest message."""
+        sizes = [int(size) for size in self.column("bytes") or range(len(self.cells))]
+        return sizes.index(max(sizes))
+
+    def at_largest(self, *names: str) -> float | None:
+        """Return the time (s) that is printed in µs for the largest message, by the first of ``names`` that the table has."""
+        times = self.column(*names)
+        return None if times is None else scaled(times[self.largest], "1e-6")
+
+    def curve(self, slug: str, time: str) -> dict[str, float]:
+        """Return the figures of the curve of sizes, if the table has both columns."""
+        sizes, times = self.column("bytes"), self.column(time)
+        if sizes is None or times is None:
+            return {}
+        return describe_curve(slug, [int(size) for size in sizes], [scaled(cell, "1e-6") for cell in times])
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the table as the page shows it, numbers as printed."""
         return [
             {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
             for row in self.cells
         ]
+
+
+def printed_tables(
+    output: str,
+    heading: re.Pattern[str],
+    columns: re.Pattern[str],
+    row: re.Pattern[str],
+    names: Callable[[re.Match[str], str], Iterable[str]],
+) -> Iterator[tuple[re.Match[str], PrintedTable]]:
+    """Yield the heading and the table of every block; ``names`` gives its columns from the heading and the printed heads."""
+    headings = list(heading.finditer(output))
+    ends = [*(match.start() for match in headings), len(output)][1:]
+    for match, end in zip(headings, ends, strict=True):
+        header = columns.search(output, match.end(), end)
+        if header is None:
+            continue
+        cells = tuple(tuple(line.split()) for line in row.findall(output[match.end() : end]))
+        named = tuple(names(match, header[1]))
+        if cells and all(len(line) == len(named) for line in cells):
+            yield match, PrintedTable(named, cells)
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:

@@ -58,8 +58,8 @@ def test_it_refuses_one_rank():
 def test_it_writes_its_command():
     parameters = StagingParameters(staging="multicast", dataset_bytes="568 MB", searches=5, multicast_rate=95e6)
     assert " ".join(STAGING.command(parameters, ranks=3)) == (
-        "/usr/bin/python3 -E -s staging.py --staging multicast --work blast --dataset-bytes 568000000 --searches 5"
-        " --multicast-rate 9.5e+07"
+        "/usr/bin/python3 -E -s staging.py --staging multicast --dataset-bytes 568000000 --searches 5"
+        " --work blast --multicast-rate 9.5e+07"
     )
 
 

@@ -8,7 +8,7 @@ from experiments import workloads
 from experiments.errors import OutputError
 from experiments.specification.design import configuration_hash
 from experiments.workloads import Mismatch, get
-from experiments.workloads.imb import ImbParameters, megabyte_bytes, sections
+from experiments.workloads.imb import ImbParameters
 
 from .samples import sample
 
@@ -44,10 +44,6 @@ def test_it_gives_the_figures_of_the_largest_message_of_a_ping_pong():
     assert figures["imb.fit_latency_s"] == pytest.approx(18e-6, rel=0.2)
 
 
-def test_it_heads_a_ping_pong_with_what_its_megabyte_is():
-    assert list(IMB.parse(PINGPONG, {}).tables) == ["PingPong, 2 processes (1 MB = 1 000 000 bytes)"]
-
-
 def test_it_takes_collectives_on_most_processes():
     parsed = IMB.parse(COLLECTIVES, {})
     assert list(parsed.tables) == [
@@ -57,15 +53,6 @@ def test_it_takes_collectives_on_most_processes():
         "Allreduce, 4 processes",
     ]
     assert parsed.figures == {"imb.time_s": 371.57e-6, "imb.time_min_s": 370.03e-6, "imb.time_max_s": 373.03e-6}
-
-
-def test_it_finds_the_size_of_a_megabyte_in_the_numbers():
-    (section,) = sections(PINGPONG)
-    columns = ([row[name] for row in section.rows()] for name in ("bytes", "t_usec", "Mbytes_per_s"))
-    assert megabyte_bytes(*columns) == 1_000_000
-    assert megabyte_bytes([4194304], [45794.49], [87.35]) == 1_048_576
-    with pytest.raises(ValueError, match="no message has a rate"):
-        megabyte_bytes([0], [12.0], [0.0])
 
 
 def test_it_refuses_a_table_that_breaks_off():

@@ -20,7 +20,7 @@ def test_it_writes_its_command_as_an_argument_list():
     parameters = RingParameters(message_bytes="16 KiB", steps=100, warmups=3)
     assert RING.command(parameters, ranks=2) == (
         *("/usr/bin/python3", "-I", "ring.py"),
-        *("--bytes", "16384", "--steps", "100", "--warmups", "3"),
+        *("--message-bytes", "16384", "--steps", "100", "--warmups", "3"),
     )
     assert list(RING.files(parameters, ranks=2)) == ["ring.py"]
 
