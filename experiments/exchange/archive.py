@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -123,7 +124,7 @@ class Archive:
         if MANIFEST not in sizes:
             raise BadBundle(f"It has no {MANIFEST}: it is not a bundle of Rankwire.")
         hashes: dict[str, str] = {}
-        for line in self._content(MANIFEST, JSON_BYTES).decode(errors="replace").splitlines():
+        for line in self.content(MANIFEST).decode(errors="replace").splitlines():
             digest, _, name = line.partition("  ")
             if len(digest) != 64 or not name or name in hashes:
                 raise BadBundle(f"{MANIFEST} has a line that is none: {line[:100]!r}.")
@@ -151,23 +152,15 @@ class Archive:
         if digest.hexdigest() != self.hashes[name]:
             raise BadBundle(f"{name} was changed after the bundle was made: its hash is another one.")
 
-    def _content(self, name: str, limit: int) -> bytes:
-        if self._container.sizes[name] > limit:
-            raise BadBundle(f"{name} is longer than the {limit >> 20} MiB that are read of such a file.")
-        return b"".join(pieces_of(self._container, name))
-
-    def content(self, name: str, limit: int = JSON_BYTES) -> bytes:
-        """Return a whole file. Raise BadBundle where it is missing, too long or changed."""
-        if name in self.hashes and self._container.sizes[name] > limit:
-            raise BadBundle(f"{name} is longer than the {limit >> 20} MiB that are read of such a file.")
-        return b"".join(self.pieces(name))
+    def content(self, name: str) -> bytes:
+        """Return a whole file. Raise BadBundle if it is missing, too long or changed."""
+        if self._container.sizes.get(name, 0) > JSON_BYTES:
+            raise BadBundle(f"{name} is longer than the {JSON_BYTES >> 20} MiB that are read of such a file.")
+        return b"".join(self.pieces(name) if name != MANIFEST else pieces_of(self._container, name))
 
     def json(self, name: str) -> Any:
-        """Return what a JSON file holds; numbers that are none are refused."""
-        try:
-            return json.loads(self.content(name), parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
+        """Return the content of a JSON file. Raise BadBundle."""
+        return parsed_json(self.content(name), name)
 
     def unpack(self, name: str, target: Path) -> None:
         """Write a file of the bundle to a new place."""
@@ -177,23 +170,32 @@ class Archive:
                 stream.write(piece)
 
 
+def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of an open file in pieces of bounded size."""
+    return iter(lambda: stream.read(_PIECE), b"")
+
+
 def pieces_of(container: Container, name: str) -> Iterator[bytes]:
-    """Yield the content of a file of a container, no more than its list says. Raise BadBundle where it cannot be read."""
+    """Yield the content of a file of a container, no more than its list says. Raise BadBundle if it cannot be read."""
     left = container.sizes[name]
     try:
         with container.open(name) as stream:
-            while piece := stream.read(_PIECE):
+            for piece in in_pieces(stream):
                 left -= len(piece)
                 if left < 0:
                     raise BadBundle(f"{name} is longer than the archive says.")
                 yield piece
     # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None
-    except Exception as error:
-        if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
-            raise
-        raise BadBundle(f"{name} cannot be read: {error}.") from None
+
+
+def parsed_json(text: str | bytes, name: str) -> Any:
+    """Return the value of a JSON text without NaN and infinities. Raise BadBundle that begins with ``name``."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
 
 
 def _refuse(constant: str) -> Any:

@@ -223,22 +223,21 @@ def _citation(experiment: Experiment) -> str:
 
 
 def _readme(told: Description) -> str:
-    lines = [f"# {told.title}", "", told.about, ""]
-    for each in told.experiments:
-        lines += [f"- `{each['directory']}`: {each['name']}. To repeat it: `{each['repeat']}`"]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Cite as: {told.citation}",
-            "",
-            f"Licence: {told.licence}",
-            "",
-            f"`sha256sum -c {MANIFEST}` tells whether every file is as it was written, `{METADATA}` describes all of them",
-            "(https://w3id.org/ro/crate), and `script/manage import FILE` brings them into another Rankwire.",
-            "",
-        ]
-    )
+    listed = [f"- `{each['directory']}`: {each['name']}. To repeat it: `{each['repeat']}`" for each in told.experiments]
+    experiments = "\n".join(listed)
+    return f"""# {told.title}
+
+{told.about}
+
+{experiments}
+
+Cite as: {told.citation}
+
+Licence: {told.licence}
+
+`sha256sum -c {MANIFEST}` tells whether every file is as it was written, `{METADATA}` describes all of them
+(https://w3id.org/ro/crate), and `script/manage import FILE` brings them into another Rankwire.
+"""
 
 
 def _json(record: Any) -> bytes:

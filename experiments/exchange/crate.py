@@ -105,16 +105,14 @@ def _file(crate: ROCrate, written: Written) -> Any:
     suffix = "." + written.name.rpartition(".")[2]
     kind = _TYPES.get(suffix) or mimetypes.guess_type(written.name)[0] or "application/octet-stream"
     told = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
-    return crate.add_file(
-        dest_path=written.name, properties=told | ({"description": written.about} if written.about else {})
-    )
+    about = {"description": written.about} if written.about else {}
+    return crate.add_file(dest_path=written.name, properties=told | about)
 
 
 def _action(crate: ROCrate, run: Run, entities: Mapping[str, Any], program: Any) -> None:
+    times = {"startTime": run.started, "endTime": run.ended, "error": run.error}
     told = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
-    told |= {"startTime": run.started} if run.started else {}
-    told |= {"endTime": run.ended} if run.ended else {}
-    told |= {"error": run.error} if run.error else {}
+    told |= {name: value for name, value in times.items() if value}
     crate.add_action(
         program,
         identifier=f"#{run.uid}",

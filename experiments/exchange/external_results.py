@@ -24,6 +24,7 @@ from experiments import workloads
 from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
+from experiments.exchange.exporting import pieces_of
 from experiments.exchange.file_moves import files_with_rows, place_of
 from experiments.exchange.import_plan import ImportPlan
 from experiments.exchange.importers import read_report
@@ -49,7 +50,6 @@ _NO_CAPTURE: Final = "it was imported without a capture"
 _DESCRIPTION_BYTES: Final = 200_000
 _TABLE_BYTES: Final = 2_000_000
 _REPORT_BYTES: Final = 32_000_000
-_PIECE: Final = 1 << 20
 
 
 @dataclass(slots=True)
@@ -162,9 +162,8 @@ def _digest(text: str, described: Measured, directory: Path) -> str:
     for number, trial in enumerate(described.trials):
         for field_name, file in trial.places:
             try:
-                with plain_files.opened(directory / file) as stream:
-                    while piece := stream.read(_PIECE):
-                        digest.update(piece)
+                for piece in pieces_of(directory / file):
+                    digest.update(piece)
             except (NotPlain, OSError) as error:
                 why = error.strerror if isinstance(error, OSError) else error
                 raise InvalidSpec([FieldError(f"trials.{number}.{field_name}", f"{file}: {why}")]) from None
@@ -343,7 +342,7 @@ def _place_files(
             target = waiting / file.rpartition("/")[2]
             target.parent.mkdir(parents=True, exist_ok=True)
             with plain_files.opened(directory / file) as source, target.open("xb") as copy:
-                shutil.copyfileobj(source, copy, _PIECE)
+                shutil.copyfileobj(source, copy)
             rows.append(_moved(trial, kinds.get(field_name, Artifact.Kind.OTHER), target, final))
         if result.capture is not None:
             write_analysis(waiting / ANALYSIS_NAME, {**result.capture.to_dict(), "legacy_2011": None})

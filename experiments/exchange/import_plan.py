@@ -20,11 +20,19 @@ from django.utils.text import slugify
 from analysis.numbers import plural
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.exchange.archive import Archive
+from experiments.exchange.archive import JSON_BYTES, Archive, in_pieces
 from experiments.exchange.bundle import CONTENTS
 from experiments.exchange.file_moves import files_with_rows, place_of
-from experiments.exchange.incoming import checked, digest_of, experiment_of, trials_of
-from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord
+from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
+from experiments.exchange.records import (
+    TRIAL_FIELDS,
+    ClusterRecord,
+    Contents,
+    ExperimentRecord,
+    FileRecord,
+    TrialRecord,
+    checked,
+)
 from experiments.models import (
     Artifact,
     Cluster,
@@ -41,12 +49,6 @@ from experiments.selectors.diagnosis import forget_diagnosis
 
 _UNPACKED_BYTES: Final = 1 << 30
 """What a compressed analysis, profile or trace may become when a page reads it."""
-_PIECE: Final = 1 << 20
-_AS_IT_IS: Final = (
-    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
-    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
-    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
-)
 
 
 @dataclass(slots=True)
@@ -111,7 +113,7 @@ def import_bundle(
     """
     with Archive.opened(place) as archive:
         archive.verify()
-        contents = checked(Contents, archive.json(CONTENTS), CONTENTS)
+        contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
         bundle = _Bundle(archive, contents, digest_of(place), name or place.name)
         brought = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
         records = [experiment_of(archive, directory) for directory in contents.experiments]
@@ -315,7 +317,7 @@ def _trial(
         configuration_id=configurations[record.configuration],
         cluster=clusters[record.cluster] if record.cluster is not None else None,
         environment=_environment(archive, record),
-        **{name: storable(getattr(record, name)) for name in _AS_IT_IS},
+        **{name: storable(getattr(record, name)) for name in TRIAL_FIELDS},
     )
     Measurement.objects.bulk_create(
         Measurement(trial=row, scope=scope, metric=metric, value=value)
@@ -330,7 +332,7 @@ def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
         return None
     facts = archive.json(f"environments/{record.environment}.json")
     if not isinstance(facts, dict):
-        raise BadBundle(f"environments/{record.environment}.json is not as it should be.")
+        raise BadBundle(f"environments/{record.environment}.json {BAD}.")
     return Environment.store(storable(facts))
 
 
@@ -360,13 +362,13 @@ def _require_readable(target: Path, name: str, file: FileRecord) -> None:
     size, last = 0, b""
     try:
         with target.open("rb") as stream, zstandard.ZstdDecompressor().stream_reader(stream) as reader:
-            while piece := reader.read(_PIECE):
+            for piece in in_pieces(reader):
                 size += len(piece)
                 if size > _UNPACKED_BYTES:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
-                if size <= 64 * _PIECE:
+                if size <= JSON_BYTES:
                     last += piece
-        if file.kind == "analysis" and (size > 64 * _PIECE or not isinstance(json.loads(last), dict)):
+        if file.kind == "analysis" and (size > JSON_BYTES or not isinstance(json.loads(last), dict)):
             raise BadBundle(f"{name} is no analysis of a capture.")
     except (zstandard.ZstdError, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None

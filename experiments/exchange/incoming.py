@@ -5,48 +5,32 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from experiments import cluster_kinds
 from experiments.common import plain_files
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
-from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, trial_uid
+from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, checked, trial_uid
 from experiments.library.studies import PublishedStudy
 from experiments.specification import design
 from experiments.specification.validation import restore
 
-_PIECE: Final = 1 << 20
-_R = TypeVar("_R", bound=BaseModel)
+BAD: Final = "is not as it should be"
 
 
 def digest_of(place: Path) -> str:
-    """The hash of the archive, or of the list of a directory."""
-    digest = hashlib.sha256()
+    """Return the hash of the archive, or of the list of a directory."""
     with plain_files.opened(place / MANIFEST if place.is_dir() else place) as stream:
-        while piece := stream.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def checked(kind: type[_R], data: Any, name: str) -> _R:
-    """Return the record that the file ``name`` holds. Raise BadBundle with the field that is not as it should be."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadBundle(f"{name} is not as it should be: {where or 'as a whole'}: {first['msg']}.") from None
-    except RecursionError:
-        raise BadBundle(f"{name} is nested too deeply.") from None
+        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
     """Return the experiment in a directory of a bundle. Raise BadBundle."""
     name = f"{directory}/experiment.json"
-    record = checked(ExperimentRecord, archive.json(name), name)
+    record = checked(ExperimentRecord, archive.json(name), f"{name} {BAD}")
     known = {cluster.slug for cluster in record.clusters}
     if record.cluster is not None and record.cluster not in known:
         raise BadBundle(f"{name} does not say what the cluster {record.cluster} is.")
@@ -63,14 +47,14 @@ def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
 def _require_specification(record: ExperimentRecord, name: str) -> None:
     """Lists of experiments read specifications too: one that is none would take them away from everybody."""
     if record.published:
-        checked(PublishedStudy, record.specification, f"{name}: the specification")
+        checked(PublishedStudy, record.specification, f"{name}: the specification {BAD}")
         return
     try:
         restore(record.specification)
     except InvalidSpec as error:
         first = error.errors[0]
         where = first.path or "as a whole"
-        raise BadBundle(f"{name}: the specification is not as it should be: {where}: {first.message}.") from None
+        raise BadBundle(f"{name}: the specification {BAD}: {where}: {first.message}.") from None
 
 
 def _require_points(record: ExperimentRecord, name: str) -> None:
@@ -82,11 +66,11 @@ def _require_points(record: ExperimentRecord, name: str) -> None:
             design.link_of(link)
         except (ValueError, TypeError, ArithmeticError) as error:  # pydantic's are ValueErrors
             told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise BadBundle(f"{name} is not as it should be: configurations.{number}: its link: {told}.") from None
+            raise BadBundle(f"{name} {BAD}: configurations.{number}: its link: {told}.") from None
     lists = {key for point in points for key, value in point.items() if isinstance(value, list | dict)}
     for key in sorted(lists):
         if len({repr(point.get(key)) for point in points}) > 1:
-            raise BadBundle(f"{name} is not as it should be: a list cannot be swept over, as the parameter {key!r} is.")
+            raise BadBundle(f"{name} {BAD}: a list cannot be swept over, as the parameter {key!r} is.")
 
 
 def _link(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +82,7 @@ def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str,
     configurations, clusters = {c.hash for c in record.configurations}, {c.slug for c in record.clusters}
     for directory in record.trials:
         name = f"{directory}/trial.json"
-        trial = checked(TrialRecord, archive.json(name), name)
+        trial = checked(TrialRecord, archive.json(name), f"{name} {BAD}")
         identity = trial_uid(record.uid, trial.configuration, trial.kind, trial.repetition, trial.attempt)
         if trial.uid != identity:
             raise BadBundle(f"{name} is a trial of another experiment.")

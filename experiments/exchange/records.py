@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 
+from experiments.errors import BadBundle
 from experiments.exchange import record_schemas
 
 FORMAT: Final = "rankwire-bundle/1"
@@ -19,9 +20,15 @@ _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-_Object = dict[str, Any]
+_R = TypeVar("_R", bound=BaseModel)
 Captures = Literal["none", "headers", "all"]
 CAPTURES: Final[tuple[Captures, ...]] = ("none", "headers", "all")
+TRIAL_FIELDS: Final = (
+    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
+    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
+    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
+)
+"""Fields of a trial that its record has under the same name."""
 OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
 
 
@@ -152,3 +159,15 @@ class TrialRecord(_Record):
 def trial_uid(experiment: uuid.UUID, configuration: str, kind: str, repetition: int, attempt: int) -> uuid.UUID:
     """Return the identity of a trial: the same in every installation that its experiment goes to."""
     return uuid.uuid5(experiment, f"{configuration}/{kind}/{repetition}/{attempt}")
+
+
+def checked(kind: type[_R], data: Any, refusal: str) -> _R:
+    """Return the record in ``data``. Raise BadBundle that begins with ``refusal`` and names the field."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadBundle(f"{refusal}: {where or 'as a whole'}: {first['msg']}.") from None
+    except RecursionError:
+        raise BadBundle(f"{refusal}: it is nested too deeply.") from None

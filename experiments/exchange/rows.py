@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from experiments import store
 from experiments.exchange.records import (
     OVER,
+    TRIAL_FIELDS,
     ClusterRecord,
     ConfigurationRecord,
     ExperimentRecord,
@@ -22,12 +23,6 @@ from experiments.exchange.records import (
 from experiments.models import Artifact, Cluster, Experiment, Trial
 
 _AT_ONCE: Final = 100
-_SAME: Final = (
-    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
-    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
-    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
-)
-"""Fields of a trial that a record has under the same name."""
 
 
 def over(trials: QuerySet[Trial]) -> QuerySet[Trial]:
@@ -104,7 +99,7 @@ def trial_record(
     trial: Trial, measured: dict[str, dict[str, float]], environment: str | None, files: list[FileRecord]
 ) -> TrialRecord:
     """Return what a bundle says of a trial; ``environment`` is the hash of its facts as the bundle has them."""
-    same: dict[str, Any] = {name: getattr(trial, name) for name in _SAME}
+    same: dict[str, Any] = {name: getattr(trial, name) for name in TRIAL_FIELDS}
     return TrialRecord(
         uid=uid_of(trial),
         configuration=trial.configuration.hash,

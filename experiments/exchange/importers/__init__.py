@@ -6,10 +6,10 @@ reader gives goes the way of a description that somebody wrote (``experiments.ex
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, Protocol
 
 from experiments.errors import BadBundle
+from experiments.exchange.archive import parsed_json
 from experiments.exchange.importers import ramble, reframe, talp
 from experiments.exchange.importers.report import ForeignReport
 
@@ -26,20 +26,11 @@ _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 
 
 def read_report(text: str) -> ForeignReport:
-    """Return what a result file says. Raise BadBundle where it is none that is known here, or one of a version that is not."""
-    try:
-        data = json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise BadBundle(f"It is no JSON: line {error.lineno}, column {error.colno}: {error.msg}.") from None
-    except (ValueError, RecursionError) as error:
-        raise BadBundle(f"It is no JSON that can be read: {str(error)[:200]}.") from None
+    """Return the runs of a result file. Raise BadBundle if its format or version is not known here."""
+    data = parsed_json(text, "It")
     reader = next((each for each in _READERS if isinstance(data, dict) and each.recognises(data)), None)
     if reader is None:
         raise BadBundle(
             "It is no result file that is known here: neither a report of ReFrame, nor results of Ramble or Benchpark, nor of TALP."
         )
     return reader.read(data)
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number")

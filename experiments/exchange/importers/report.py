@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.common.storable import is_storable_text
-from experiments.errors import BadBundle
+from experiments.exchange import records
 
 RESERVED: Final = ("hosts", "ranks", "ranks_per_host")
 _LONGEST_TEXT: Final = 200
@@ -40,12 +40,7 @@ class ForeignReport:
 
 def checked(kind: type[_R], data: Any, tool: str) -> _R:
     """Return the record. Raise BadBundle with the path of what is not as ``tool`` writes it."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadBundle(f"It is not as {tool} writes it: {where or 'as a whole'}: {first['msg']}.") from None
+    return records.checked(kind, data, f"It is not as {tool} writes it")
 
 
 def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:

@@ -134,7 +134,7 @@ def test_ranks_with_threads_are_not_taken_for_such_without() -> None:
     [
         ('{"a": 1}', "no result file that is known here"),
         ("[1]", "no result file that is known here"),
-        ('{"a":\n nan}', "It is no JSON: line 2, column 2"),
+        ('{"a":\n nan}', "no JSON that can be read: Expecting value: line 2 column 2"),
         ('{"a": NaN}', "NaN is not a number"),
         ("[" * 100_000, "no JSON that can be read"),
         (
