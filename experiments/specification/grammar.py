@@ -77,10 +77,6 @@ _BARE: Final = re.compile(
     r"""\s*(?P<token>[^\s,()\[\]<>=!'"][^,()\[\]<>=!'"]*?)"""
     r"\s*(?=\Z|[,()\[\]<>=!]|(?<![\w.\-/])(?:and|or|not|in)(?![\w.\-/]))"
 )
-_PLAIN: Final = re.compile(
-    r"\s*(?P<name>[A-Za-z][\w.]*)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^\s,=][^,]*?)\s*(?=,|\Z)"
-)
-_JOINED: Final = re.compile(r"\s(?:and|or)\s")
 
 
 _ALLOWED: Final = "anything but names, values, + - * / // %, comparisons, in, and, or, not is not allowed"
@@ -129,32 +125,13 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Logic("and", tuple(parts))
 
     def _condition(self) -> Node:
-        start = self._at
-        try:
-            condition = self._either()
-            if not (_END.match(self._text, self._at) or _COMMA.match(self._text, self._at)):
-                self._fail()
-            self._check_names(condition)
-        except Unreadable:
-            self._at = start
-            plain = self._plain()
-            if plain is None:
-                raise
-            return plain
-        return condition
-
-    def _check_names(self, condition: Node) -> None:
+        condition = self._either()
+        if not (_END.match(self._text, self._at) or _COMMA.match(self._text, self._at)):
+            self._fail()
         for node, _ in walk(condition):
             if isinstance(node, Name) and node.name not in self._names.known and node.name not in self._compared:
                 raise Unreadable(_unknown(node.name, self._names))
-
-    def _plain(self) -> Node | None:
-        """A word with any characters but a comma, as the explorer's conditions always took it: ``input = f(x).lj``."""
-        match = _PLAIN.match(self._text, self._at)
-        if match is None or _JOINED.search(match["value"]) or not self._holds_any_word(match["name"]):
-            return None
-        self._at = match.end()
-        return self._comparison_of(Name(match["name"]), [(match["sign"], Constant(match["value"]))])
+        return condition
 
     def _either(self) -> Node:
         return self._logic("or", self._both)

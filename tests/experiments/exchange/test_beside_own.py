@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from experiments import metrics
-from experiments.errors import InvalidSpec
 from experiments.exchange.intake import take_in
 from experiments.library import load_defaults
 from experiments.models import Experiment, TrialResult
@@ -85,12 +84,3 @@ def test_a_capture_with_figures_of_a_program_that_nobody_here_knows_does_too(dir
     assert told == {"elapsed_s": 9.5, "packets": 10, "wire_bytes": 1600, "duration_s": 9, "connections": 1}
     assert theirs.is_imported
     assert against_own(theirs, "wire_bytes", 3200) == ([1600, 3200], "B")
-
-
-def test_a_capture_of_a_table_is_refused_at_its_line_where_it_is_none(directory: Path) -> None:
-    (directory / "wire.pcapng").write_bytes(b"no packets at all, but some letters")
-    (directory / "measured.yaml").write_text("name: Weather\nworkload: wrf\ncluster: Hawk\n")
-    (directory / "measured.csv").write_text("hosts,capture,elapsed_s [s]\n2,,9.5\n4,wire.pcapng,5\n")
-    with pytest.raises(InvalidSpec, match=r"line 3, column capture: .*neither pcap nor pcapng"):
-        take_in(directory / "measured.csv", project=load_defaults())
-    assert not Experiment.objects.filter(workload="wrf").exists()

@@ -17,7 +17,6 @@ from experiments.files import read_analysis
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial, Usage
 from experiments.reparse import candidates
-from experiments.selectors.diagnosis import diagnosis_of
 from tests.analysis.capture_files import Frame, pcap, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.experiments.workloads.samples import sample
@@ -91,13 +90,6 @@ def test_it_is_marked_and_never_run(described: Path) -> None:
     assert not candidates().exists(), "its outputs are not read again"
 
 
-def test_the_same_again_is_here_already(described: Path) -> None:
-    bring_in_measured(described, project=load_defaults())
-    again = bring_in_measured(described, project=load_defaults())
-    assert again.words == "Ping-pong on Hawk: it is here already."
-    assert Trial.objects.count() == 3
-
-
 def test_a_dry_run_reads_all_and_stores_nothing(described: Path) -> None:
     output = StringIO()
     call_command("import", str(described), dry_run=True, stdout=output)
@@ -107,12 +99,6 @@ def test_a_dry_run_reads_all_and_stores_nothing(described: Path) -> None:
     with pytest.raises(CommandError, match=r"trials\.0\.output") as caught:
         call_command("import", str(described), dry_run=True)
     assert caught.value.returncode == 2
-
-
-def test_the_command_creates_it(described: Path) -> None:
-    output = StringIO()
-    call_command("import", str(described), stdout=output)
-    assert "/experiments/ping-pong-on-hawk/" in output.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -166,21 +152,3 @@ def test_a_figure_that_contradicts_its_output_is_refused(described: Path) -> Non
     )
     with pytest.raises(InvalidSpec, match="the output says"):
         bring_in_measured(described, project=load_defaults())
-
-
-def test_a_program_that_nobody_here_knows_may_bring_figures(tmp_path: Path, db: None) -> None:
-    place = written(
-        tmp_path,
-        """
-        name: Weather
-        workload: wrf
-        cluster: Elsewhere
-        trials:
-          - {parameters: {hosts: 2, grid: fine}, figures: {elapsed_s: 2}}
-          - {parameters: {hosts: 4, grid: fine}, figures: {elapsed_s: 1}}
-        """,
-    )
-    bring_in_measured(place, project=load_defaults())
-    experiment = Experiment.objects.get()
-    assert experiment.specification["sweep"] == {"hosts": [2, 4]}
-    assert diagnosis_of(experiment).answer.sentence

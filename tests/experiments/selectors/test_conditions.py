@@ -151,7 +151,7 @@ ROWS = [
         ("former != Fast Ethernet", [3]),
         (" , hosts = 2 ,, ranks = 4,", [0]),
         ("elapsed_s > 1e0, elapsed_s <= +2.5", [1]),
-        ("staging = f(x)", []),
+        ("staging = 'f(x)'", []),
     ],
 )
 def test_it_finds_what_is_meant(text: str, places: list[int]) -> None:

@@ -56,11 +56,6 @@ def test_it_filters_by_ranks_and_by_quantities_of_the_link_and_the_workload() ->
     assert points(spec, "message_bytes", "time_per_size") == [(2**18, 0.5), (2**20, 0.5)]
 
 
-def test_it_makes_one_configuration_without_a_sweep() -> None:
-    plan = expand(specification(sweep={}, repetitions=1))
-    assert (len(plan.configurations), len(plan.trials)) == (1, 1)
-
-
 def test_it_writes_every_parameter_in_base_units_defaults_included() -> None:
     spec = specification(sweep={"link.delay": ["2 ms"]}, link={"bandwidth": "300 Mbit/s", "jitter": "1 ms"})
     assert dict(expand(spec).configurations[0].parameters) == {

@@ -100,10 +100,6 @@ VALUES = {
 }
 
 
-def test_every_parameter_has_values_here() -> None:
-    assert set(VALUES) == set(LINK_PARAMETERS)
-
-
 @pytest.mark.parametrize("name", LINK_PARAMETERS)
 def test_every_parameter_of_the_link_can_be_swept(name: str) -> None:
     constants = {} if name == "link.delay" else {"delay": "1 ms"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.concurrent_readers import ReadersParameters
 
 from .mpirun import run
@@ -56,11 +56,6 @@ def test_it_refuses_what_is_not_a_result(text):
 def test_it_calls_a_run_that_wrote_nothing_unfinished():
     with pytest.raises(OutputError, match="did not reach its end"):
         READERS.parse("", {})
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two hosts"):
-        READERS.check(ReadersParameters(), ranks=1)
 
 
 def test_it_writes_its_command():

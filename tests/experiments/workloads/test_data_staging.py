@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.data_staging import StagingParameters
 
 from .mpirun import run
@@ -48,11 +48,6 @@ def test_it_refuses_a_search_that_found_nothing():
 def test_it_refuses_what_is_not_a_result(text):
     with pytest.raises(OutputError, match=r"staging\.json"):
         STAGING.parse("", {"staging.json": text})
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two hosts"):
-        STAGING.check(StagingParameters(), ranks=1)
 
 
 def test_it_writes_its_command():

@@ -7,7 +7,7 @@ import pytest
 from experiments import workloads
 from experiments.errors import OutputError
 from experiments.specification.design import configuration_hash
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.imb import ImbParameters
 
 from .samples import sample
@@ -69,11 +69,6 @@ def test_it_writes_its_command_with_the_lengths_in_a_file():
     assert lengths == ["0", *(str(2**n) for n in range(13))]
     assert "-msglen" not in IMB.command(ImbParameters(benchmark="Barrier"), ranks=4)
     assert IMB.command(ImbParameters(), ranks=4)[-1] == "2", "a ping-pong has two ranks, the others wait"
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two ranks"):
-        IMB.check(ImbParameters(), ranks=1)
 
 
 def test_it_runs_the_binary_that_it_is_pointed_at_and_asks_no_path_for_it(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.pingpong import PingPongParameters, message_sizes
 
 from .mpirun import run
@@ -68,11 +68,6 @@ def test_it_reads_its_table_as_printed():
 def test_it_refuses_a_run_without_a_table():
     with pytest.raises(OutputError, match="no transfer time"):
         PINGPONG.parse("# Rankwire ping-pong\n", {})
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two ranks"):
-        PINGPONG.check(PingPongParameters(), ranks=1)
 
 
 def test_it_measures_one_size_in_a_real_run(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.ring import RingParameters
 
 from .mpirun import run
@@ -42,11 +42,6 @@ def test_messages_without_bytes_have_no_bandwidth():
 def test_it_refuses_a_run_without_a_table():
     with pytest.raises(OutputError, match="no loop time"):
         RING.parse("# Rankwire ring, 4 ranks on n1\n", {})
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two ranks"):
-        RING.check(RingParameters(), ranks=1)
 
 
 def test_it_knows_what_its_fullest_port_carries():
