@@ -44,12 +44,10 @@ def choices() -> list[tuple[str, str]]:
 
 def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
     """Return why ``kind`` cannot make ``link``: a sentence that names what is asked of it and who can; [] where it can."""
-    wanted = [part for part in asked_parts(link) if part not in kind.emulates]
-    if not wanted:
-        return []
-    return [
-        f"Only {_able(wanted)} can set these properties of a link; here the network is taken as it is: {', '.join(wanted)}."
-    ]
+    parts = [part for part in asked_parts(link) if part not in kind.emulates]
+    listed = ", ".join(parts)
+    words = f"Only {_able(parts)} can set these properties of a link; here the network is taken as it is: {listed}."
+    return [words] if parts else []
 
 
 def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> dict[str, str]:

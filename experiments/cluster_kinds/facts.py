@@ -10,8 +10,7 @@ from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
 from experiments.common.quantities import BANDWIDTH, CLOCK, POWER
-from experiments.errors import FieldError, InvalidSpec
-from experiments.specification.parameters import sentence
+from experiments.specification.parameters import refusal
 from experiments.workloads.fields import reader
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
@@ -75,7 +74,7 @@ def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
     try:
         return StatedFacts.model_validate(given).model_dump(exclude_none=True)
     except ValidationError as error:
-        raise InvalidSpec(FieldError(str(e["loc"][0]), sentence(e)) for e in error.errors()) from None
+        raise refusal(error) from None
 
 
 def written(name: str, value: Any) -> str:

@@ -41,35 +41,32 @@ def hosts(names: Iterable[str]) -> frozenset[str]:
 
 
 def addresses_of(*names: str) -> frozenset[str]:
-    """The IP addresses of hosts; none of a name that is known to ssh alone, or to nobody at the moment.
+    """Return the IP addresses of hosts; none of a name that only ssh knows, or that cannot be resolved now.
 
-    All are asked for at once and for ``LOOK_UP_LIMIT_S`` at most: who claims a trial holds its row meanwhile, and a page waits.
+    All are looked up at once and for ``LOOK_UP_LIMIT_S`` at most: the claim of a trial holds its row meanwhile, and a page waits.
     """
     spelled = {_one_spelling(name) for name in names}
-    asked = [
-        threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if not _is_remembered(name)
-    ]
+    threads = [threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if _is_stale(name)]
     deadline = time.monotonic() + LOOK_UP_LIMIT_S
-    for thread in asked:
+    for thread in threads:
         thread.start()
-    for thread in asked:
+    for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0.0))
-    for name in spelled:
-        if not _is_remembered(name):  # what it says later counts from then on
-            _remembered[name] = (time.monotonic(), frozenset())
+    for name in filter(_is_stale, spelled):  # an answer that arrives later counts from then on
+        _remembered[name] = (time.monotonic(), frozenset())
     return frozenset().union(*(_remembered[name][1] for name in spelled))
 
 
-def _is_remembered(name: str) -> bool:
-    return name in _remembered and time.monotonic() - _remembered[name][0] < REMEMBERED_S
+def _is_stale(name: str) -> bool:
+    return time.monotonic() - _remembered.get(name, (float("-inf"),))[0] >= REMEMBERED_S
 
 
 def _look_up(name: str) -> None:
     try:
-        told = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        told = []
-    _remembered[name] = (time.monotonic(), frozenset(_plain(str(address[0])) for *_, address in told))
+        answers = []
+    _remembered[name] = (time.monotonic(), frozenset(_plain(str(address[0])) for *_, address in answers))
 
 
 def _named(host: str) -> str:

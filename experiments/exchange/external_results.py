@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.text import slugify
 
 import analysis
@@ -25,7 +24,7 @@ from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.exporting import pieces_of
-from experiments.exchange.file_moves import files_with_rows, place_of
+from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.import_plan import ImportPlan
 from experiments.exchange.importers import read_report
 from experiments.exchange.measured import Measured, MeasuredTrial, checked, ranks_of, read_measured
@@ -231,8 +230,7 @@ def _origin(described: Measured, place: Path, digest: str, owner: Any) -> dict[s
         "source": described.source,
         "licence": described.licence,
         "sha256": digest,
-        "imported_at": timezone.now().isoformat(),
-        "imported_by": owner.get_username() if owner is not None else "the command line",
+        **imported_by(owner),
     }
 
 
@@ -245,7 +243,9 @@ def _store(
     project: Project,
     owner: Any,
 ) -> Experiment:
-    cluster = _cluster(described.cluster)
+    # Real hosts, of which nothing else is known.
+    slug = f"{slugify(described.cluster)[:60] or 'cluster'}-elsewhere"
+    cluster = cluster_elsewhere(slug, described.cluster, "ssh", {})
     specification = _specification(described, points, cluster)
     digest = configuration_hash(described.workload, specification)
     experiment = Experiment.objects.create(
@@ -313,21 +313,8 @@ def _store_trial(
         not_available={name: why for name, why in read.not_available.items() if name not in read.figures},
         tables=storable(dict(read.tables)),
     )
-    Measurement.objects.bulk_create(
-        Measurement(trial=row, scope=scope, metric=metric, value=value)
-        for scope, values in (("all", read.figures), ("mpi", read.of_mpi))
-        for metric, value in values.items()
-    )
-
-
-def _cluster(name: str) -> Cluster:
-    """The row that stands for a cluster that nothing here can reach: real hosts, of which nothing else is known."""
-    slug = f"{slugify(name)[:60] or 'cluster'}-elsewhere"
-    told = {"name": storable(name), "kind": "ssh", "enabled": False, "elsewhere": True}
-    row, _ = Cluster.objects.get_or_create(slug=slug, defaults=told)
-    if not row.elsewhere:
-        raise BadBundle(f"A cluster of this installation is called {slug}: give the other one another name.")
-    return row
+    measured = {"all": read.figures, "mpi": read.of_mpi}
+    Measurement.objects.bulk_create(Measurement.rows(row.pk, measured)[0])
 
 
 def _place_files(

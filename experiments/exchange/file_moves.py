@@ -1,19 +1,23 @@
-"""Files of imported trials: unpacked beside the directories of trials, given to the store as the last step before the commit."""
+"""Rows and files of imported trials: files are unpacked beside the directories of trials and moved just before the commit."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from experiments import store
 from experiments.common import plain_files
-from experiments.models import Trial
+from experiments.common.storable import storable
+from experiments.errors import BadBundle
+from experiments.models import Cluster, Trial
 
 
 @contextmanager
@@ -41,3 +45,18 @@ def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
     """Where files of a new trial wait for their move, and where they will be in the store."""
     place = store.current().place_of(trial.pk)
     return scratch / PurePosixPath(place).relative_to(store.TRIALS), place
+
+
+def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any]) -> Cluster:
+    """Return the row of a cluster that nothing here can reach. Raise BadBundle if one of this installation has its name."""
+    described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
+    row, _ = Cluster.objects.get_or_create(slug=slug, defaults={**described, "enabled": False, "elsewhere": True})
+    if not row.elsewhere:
+        raise BadBundle(f"A cluster of this installation is called {slug}: rename one of the two first.")
+    return row
+
+
+def imported_by(owner: Any) -> dict[str, str]:
+    """Return when and by whom an import is made, as the origin of its experiments says it."""
+    name = owner.get_username() if owner is not None else "the command line"
+    return {"imported_at": timezone.now().isoformat(), "imported_by": name}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import zstandard
-from django.utils import timezone
 from django.utils.text import slugify
 
 from analysis.numbers import plural
@@ -22,7 +21,7 @@ from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import JSON_BYTES, Archive, in_pieces
 from experiments.exchange.bundle import CONTENTS
-from experiments.exchange.file_moves import files_with_rows, place_of
+from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
 from experiments.exchange.records import (
     TRIAL_FIELDS,
@@ -238,8 +237,7 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
         "licence": contents.licence,
         "captures": contents.captures,
         "anonymised": contents.anonymised,
-        "imported_at": timezone.now().isoformat(),
-        "imported_by": owner.get_username() if owner is not None else "the command line",
+        **imported_by(owner),
         "file": bundle.name,
         "sha256": bundle.sha256,
         **({"before": record.origin} if record.origin else {}),
@@ -253,19 +251,7 @@ def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
     else:
         known = f"{contents.installation.uid.hex[:8]}"
         slug, name = f"{record.slug[:70]}-{known}", f"{record.name} of {contents.installation.name}"
-    row, made = Cluster.objects.get_or_create(
-        slug=slug,
-        defaults={
-            "name": storable(name)[:120],
-            "kind": record.kind,
-            "facts": storable(record.facts),
-            "enabled": False,
-            "elsewhere": True,
-        },
-    )
-    if not made and not row.elsewhere:
-        raise BadBundle(f"A cluster of this installation is called {slug}, as that of the bundle is: rename it first.")
-    return row
+    return cluster_elsewhere(slug, name, record.kind, record.facts)
 
 
 def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
@@ -319,11 +305,7 @@ def _trial(
         environment=_environment(archive, record),
         **{name: storable(getattr(record, name)) for name in TRIAL_FIELDS},
     )
-    Measurement.objects.bulk_create(
-        Measurement(trial=row, scope=scope, metric=metric, value=value)
-        for scope, values in record.measurements.items()
-        for metric, value in values.items()
-    )
+    Measurement.objects.bulk_create(Measurement.rows(row.pk, {**record.measurements})[0])  # type: ignore[dict-item]
     return row
 
 

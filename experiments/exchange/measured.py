@@ -16,7 +16,7 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
 from experiments.exchange.table import Table, read_table
 from experiments.metrics import is_metric
-from experiments.specification.parameters import canonical, known_parameters, sentence
+from experiments.specification.parameters import canonical, known_parameters, refusal
 from experiments.specification.yaml_lines import YamlDocument
 
 MOST_TRIALS: Final = 2000
@@ -155,9 +155,7 @@ def _validated(data: dict[str, Any]) -> Measured:
     try:
         return Measured.model_validate(data)
     except ValidationError as error:
-        raise InvalidSpec(
-            FieldError(".".join(map(str, each["loc"])), sentence(each)) for each in error.errors()
-        ) from None
+        raise refusal(error) from None
 
 
 def _wrong_figures(described: Measured) -> list[FieldError]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import io
 import json
 import os
 import random
-import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -124,10 +123,16 @@ def digest(paths: list[Path]) -> str:
     sha256 = hashlib.sha256()
     for path in sorted(paths):
         sha256.update(path.name.encode())
-        with path.open("rb") as stream:
-            while chunk := stream.read(CHUNK_BYTES):
-                sha256.update(chunk)
+        for chunk in chunks(path):
+            sha256.update(chunk)
     return sha256.hexdigest()
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file in pieces of bounded size."""
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            yield chunk
 
 
 # Staging. Each method has the server's side, a context around the nodes' staging, and the node's side.
@@ -136,24 +141,21 @@ def digest(paths: list[Path]) -> str:
 @contextlib.contextmanager
 def serve_pull(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A file server: one thread per node, the kernel sends the files."""
-    listener = socket.create_server((address(), 0), backlog=world.size)
 
-    def answer(connection: socket.socket) -> None:
-        with connection:
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
             for path in files:
                 with path.open("rb") as stream:
-                    connection.sendfile(stream)
+                    self.request.sendfile(stream)
 
-    def accept() -> None:
-        with contextlib.suppress(OSError):  # the listener is closed at the end
-            while True:
-                connection, _ = listener.accept()
-                threading.Thread(target=answer, args=(connection,), daemon=True).start()
+    class Server(socketserver.ThreadingTCPServer):
+        request_queue_size = world.size
+        daemon_threads = True
 
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    with listener:
-        yield {"address": listener.getsockname()}
+    with Server((address(), 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"address": server.server_address}
+        server.shutdown()
 
 
 def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, begin: Any) -> None:
@@ -161,21 +163,11 @@ def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, beg
     with socket.create_connection(tuple(offer["address"])) as connection, connection.makefile("rb") as stream:
         for name, size in offer["files"]:
             with (directory / name).open("wb") as target:
-                shutil.copyfileobj(_Limited(stream, size), target, CHUNK_BYTES)
-
-
-class _Limited(io.RawIOBase):
-    """The next ``size`` bytes of a stream, as a file."""
-
-    def __init__(self, stream: Any, size: int) -> None:
-        self.stream, self.left = stream, size
-
-    def read(self, size: int = -1) -> bytes:
-        part: bytes = self.stream.read(self.left if size < 0 else min(size, self.left))
-        if self.left and not part:
-            raise SystemExit(f"the file server closed with {self.left} bytes to come")
-        self.left -= len(part)
-        return part
+                while target.tell() < size:
+                    part = stream.read(min(CHUNK_BYTES, size - target.tell()))
+                    if not part:
+                        raise SystemExit(f"the file server closed with {size - target.tell()} bytes to come")
+                    target.write(part)
 
 
 @contextlib.contextmanager
@@ -208,7 +200,7 @@ def fetch_multicast(world: MPI.Intracomm, offer: dict[str, Any], directory: Path
     try:
         _wait_until_listening(receiver)
         begin()
-        while not all(_has(directory / name, size) for name, size in offer["files"]):
+        while not all((directory / name).exists() for name, _ in offer["files"]):
             if receiver.poll() is not None:
                 raise SystemExit(f"uftpd ended with status {receiver.returncode}")
             time.sleep(POLL_S)
@@ -223,19 +215,12 @@ def _uftp_name(rank: int) -> str:
 
 def _wait_until_listening(receiver: subprocess.Popen[bytes]) -> None:
     """The server announces itself a few times only, so every node must listen before it begins."""
-    wanted = f":{UFTP_PORT:04X} "
+    port = f":{UFTP_PORT:04X} "
     deadline = time.monotonic() + 10
-    while not any(wanted in line for line in Path("/proc/self/net/udp").read_text().splitlines()):
+    while not any(port in line for line in Path("/proc/self/net/udp").read_text().splitlines()):
         if receiver.poll() is not None or time.monotonic() > deadline:
             raise SystemExit("uftpd does not listen; does something else use its port?")
         time.sleep(POLL_S)
-
-
-def _has(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except OSError:
-        return False
 
 
 @contextlib.contextmanager
@@ -244,9 +229,8 @@ def serve_tree(world: MPI.Intracomm, files: list[Path], given: argparse.Namespac
 
     def send() -> None:
         for path in files:
-            with path.open("rb") as stream:
-                while chunk := stream.read(CHUNK_BYTES):
-                    world.Bcast([bytearray(chunk), MPI.BYTE], root=SERVER)
+            for chunk in chunks(path):
+                world.Bcast([bytearray(chunk), MPI.BYTE], root=SERVER)
 
     yield {"begin": send}
 
@@ -274,7 +258,7 @@ STAGING = {
 def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
     """Search once; return what was found: queries with a perfect match, or bytes read."""
     if given.work == "read":
-        return sum(len(chunk) for path in directory.glob("data.*") for chunk in _chunks(path))
+        return sum(len(chunk) for path in directory.glob("data.*") for chunk in chunks(path))
     command = ["blastn", "-task", "megablast", "-db", str(directory / "data"), "-query", str(query)]
     command += ["-outfmt", "6 qseqid pident length", "-max_target_seqs", "5", "-num_threads", "1"]
     blastn = subprocess.run(command, capture_output=True, text=True)
@@ -282,12 +266,6 @@ def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
         raise SystemExit(f"blastn failed: {blastn.stderr.strip()}")
     rows = [line.split() for line in blastn.stdout.splitlines()]
     return len({name for name, share, length in rows if float(share) == 100.0 and int(length) == QUERY_LETTERS})
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            yield chunk
 
 
 # The two roles

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, field_validator
 from analysis import sensitivity
 from experiments.common.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.errors import FieldError, InvalidSpec
-from experiments.specification.parameters import Bandwidth, Delay, Link, Loss, Part, sentence
+from experiments.specification.parameters import Bandwidth, Delay, Link, Loss, Part, refusal
 
 KIND: Final = "network"
 _SWEPT: Final = ("link.delay", "link.bandwidth", "link.loss")
@@ -89,6 +89,4 @@ def _read(path: str, model: type[_P], value: Any) -> _P:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidSpec(
-            FieldError(".".join([path, *map(str, each["loc"])]), sentence(each)) for each in error.errors()
-        ) from None
+        raise refusal(error, path) from None

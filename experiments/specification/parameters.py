@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -12,9 +12,12 @@ from pydantic.fields import FieldInfo
 from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
+from experiments.errors import FieldError, InvalidSpec
 
 MAX_HOSTS: Final = 4096
 MAX_RANKS: Final = 65_536
+MOST_ERRORS: Final = 100
+"""Reported at once: in YAML each of them looks for its line."""
 
 
 def refuse_bool(value: Any) -> Any:
@@ -31,32 +34,23 @@ def _bytes(value: Any) -> Any:
     return int(size) if size.is_integer() else size
 
 
-def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        return None if value is None else dimension.parse(value) if isinstance(value, str | int | float) else value
-
-    return convert
-
-
 def _text(dimension: Dimension) -> Any:
     return Annotated[str, Field(pattern=dimension.pattern, max_length=60)]
 
 
-def _written(dimension: Dimension) -> Any:
-    """What people may write for a quantity, as JSON schemas say it: a number in the base unit, or text with a unit."""
-    return float | _text(dimension)
+def _quantity(dimension: Dimension) -> BeforeValidator:
+    """Read a number in the base unit, or text with a unit; JSON schemas show both."""
+
+    def convert(value: Any) -> Any:
+        return dimension.parse(value) if isinstance(value, str | int | float) else value
+
+    return BeforeValidator(convert, json_schema_input_type=float | _text(dimension))
 
 
-Bandwidth = Annotated[
-    float, BeforeValidator(_quantity(BANDWIDTH), json_schema_input_type=_written(BANDWIDTH)), Field(gt=0, le=1e12)
-]
-Delay = Annotated[
-    float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION)), Field(ge=0, le=10)
-]
-Duration = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION))]
-Loss = Annotated[
-    float, BeforeValidator(_quantity(FRACTION), json_schema_input_type=_written(FRACTION)), Field(ge=0, lt=1)
-]
+Bandwidth = Annotated[float, _quantity(BANDWIDTH), Field(gt=0, le=1e12)]
+Delay = Annotated[float, _quantity(DURATION), Field(ge=0, le=10)]
+Duration = Annotated[float, _quantity(DURATION)]
+Loss = Annotated[float, _quantity(FRACTION), Field(ge=0, lt=1)]
 Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | _text(SIZE))]
 Count = Annotated[int, BeforeValidator(refuse_bool)]
 """A whole number. pydantic alone would read ``repetitions: yes`` as 1."""
@@ -82,8 +76,8 @@ def _rates(value: Any) -> Any:
     return "; ".join(BANDWIDTH.format(rate) for rate in rates)
 
 
-_WrittenRate = float | Annotated[str, Field(pattern=BANDWIDTH.pattern, max_length=60)]
-Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_WrittenRate])]
+_RATE: Any = float | _text(BANDWIDTH)
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_RATE])]
 """Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
 
 
@@ -331,3 +325,10 @@ def _given(value: Any) -> str:
     """Return what was written, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def refusal(error: ValidationError, *path: str) -> InvalidSpec:
+    """Return pydantic's errors in the words of this product, each at its field below ``path``, 100 at most."""
+    return InvalidSpec(
+        FieldError(".".join(map(str, (*path, *each["loc"]))), sentence(each)) for each in error.errors()[:MOST_ERRORS]
+    )

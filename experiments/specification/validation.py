@@ -21,19 +21,18 @@ from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
     LINK_PARAMETERS,
+    MOST_ERRORS,
     Capture,
     Link,
     canonical,
     is_text,
-    sentence,
+    refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
 MAX_TRIALS: Final = 10_000
-MOST_ERRORS: Final = 100
-"""That are told at once: nobody reads more, and in YAML each of them looks for its line."""
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
@@ -46,7 +45,7 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     try:
         spec = ExperimentSpec.model_validate(network_study.expanded(data))
     except ValidationError as error:
-        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
+        raise refusal(error) from None
     # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
     errors = list(islice(_check(spec), MOST_ERRORS))
     errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
@@ -64,7 +63,7 @@ def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
     try:
         return ExperimentSpec.model_validate(stored)
     except ValidationError as error:
-        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
+        raise refusal(error) from None
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
@@ -91,10 +90,6 @@ def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[Fie
             for word, value in zip(document.words(path), values, strict=True):
                 if isinstance(value, int | float) and str(value) != word:
                     yield FieldError(path, f"YAML takes {word} for the number {value}; write '{word}' with quotes")
-
-
-def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location)
 
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:

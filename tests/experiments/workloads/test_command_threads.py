@@ -31,11 +31,6 @@ def test_it_tells_the_program_how_many_threads_it_has():
     assert [job.environment["OMP_NUM_THREADS"] for job in jobs()] == ["1", "4"]
 
 
-def test_a_rank_has_one_thread_unless_somebody_says_otherwise():
-    (job,) = jobs(parameters={"program": ["solver"]}, sweep={"hosts": [2]})
-    assert (job.threads, job.environment) == (1, {"OMP_NUM_THREADS": "1"})
-
-
 def test_a_placeholder_of_that_name_is_what_the_program_is_told_and_has():
     (job,) = jobs(parameters=OWN, sweep={"hosts": [2]})
     assert (job.program, job.threads) == (("solver", "8"), 8)
