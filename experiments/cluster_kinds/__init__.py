@@ -9,13 +9,9 @@ from collections.abc import Collection
 from typing import Final
 
 from experiments.cluster_kinds.base import ClusterKind
-from experiments.cluster_kinds.flux import Flux
-from experiments.cluster_kinds.gridengine import Gridengine
 from experiments.cluster_kinds.links import AskedLink, asked_parts, part_of, written_parts
 from experiments.cluster_kinds.local import Local
-from experiments.cluster_kinds.lsf import Lsf
-from experiments.cluster_kinds.pbs import Pbs
-from experiments.cluster_kinds.slurm import Slurm
+from experiments.cluster_kinds.scheduler import Flux, Gridengine, Lsf, Pbs, Slurm
 from experiments.cluster_kinds.ssh import Ssh
 from experiments.cluster_kinds.testbed import Testbed
 from experiments.specification.parameters import LINK_PARAMETERS, Link

@@ -38,7 +38,7 @@ class ClusterKind(ABC):
     """What holds for all clusters of one kind. Without state: what belongs to a single cluster is handed over."""
 
     name: ClassVar[str]
-    """As it is stored, in at most 10 characters, and as the modules of the kind and of its launcher are called."""
+    """As it is stored, in at most 10 characters; the module of its launcher has the same name."""
     title: ClassVar[str]
     """For people."""
     summary: ClassVar[str] = ""

@@ -62,3 +62,114 @@ class SchedulerKind(ClusterKind):
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
         return str(cluster.facts.get("hosts", "as allocated"))
+
+
+class SlurmSettings(SchedulerSettings):
+    """Nodes that Slurm allots."""
+
+    partition: Name | None = stated(None, "Partition", "Queue")
+    """Empty: Slurm's default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of sbatch."""
+    qos: Name | None = stated(None, "Quality of service", "Queue")
+    """As of sbatch."""
+    constraint: Word | None = stated(None, "Constraint", "Queue")
+    """Features that nodes must have, as of sbatch."""
+    reservation: Name | None = stated(None, "Reservation", "Queue")
+    """As of sbatch."""
+
+
+class Slurm(SchedulerKind):
+    """Steps of the job reach its nodes."""
+
+    name = "slurm"
+    title = "Slurm"
+    summary = "Jobs through a login node"
+    noun = "Slurm"
+    settings_type = SlurmSettings
+
+
+class PbsSettings(LoginSettings):
+    """Nodes that PBS allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: PBS' default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of qsub -A."""
+    attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
+    """The nodes' command that takes a login into the job."""
+    select: Word | None = stated(None, "Of every node", "Queue")
+    """What a chunk of select must have beside its processors: mem=64gb:mpiprocs=32."""
+
+
+class Pbs(SchedulerKind):
+    """Logins reach the nodes of a job."""
+
+    name = "pbs"
+    title = "PBS"
+    summary = "OpenPBS and PBS Professional"
+    noun = "PBS"
+    settings_type = PbsSettings
+
+
+class LsfSettings(LoginSettings):
+    """Nodes that LSF allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: LSF's default."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of bsub -P."""
+    resources: Word | None = stated(None, "Resources", "Queue")
+    """What nodes must have, as of bsub -R: select[mem>64000]."""
+
+
+class Lsf(SchedulerKind):
+    """Logins reach the nodes of a job."""
+
+    name = "lsf"
+    title = "LSF"
+    summary = "IBM Spectrum LSF"
+    noun = "LSF"
+    settings_type = LsfSettings
+
+
+class FluxSettings(SchedulerSettings):
+    """Nodes that Flux allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: Flux' default."""
+    bank: Name | None = stated(None, "Bank", "Queue")
+    """As of flux batch."""
+    requires: Word | None = stated(None, "Requires", "Queue")
+    """Properties that nodes must have, as of flux batch."""
+
+
+class Flux(SchedulerKind):
+    """Commands of Flux reach the nodes of a job."""
+
+    name = "flux"
+    title = "Flux"
+    summary = "Flux Framework"
+    noun = "Flux"
+    settings_type = FluxSettings
+
+
+class GridengineSettings(LoginSettings):
+    """Nodes that Grid Engine allots."""
+
+    parallel_environment: Name = stated(..., "Parallel environment", "Queue")
+    """One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them."""
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: any."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of qsub -P."""
+
+
+class Gridengine(SchedulerKind):
+    """Logins reach the nodes of a job."""
+
+    name = "gridengine"
+    title = "Grid Engine"
+    summary = "Sun's and its successors"
+    noun = "Grid Engine"
+    settings_type = GridengineSettings

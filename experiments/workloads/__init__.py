@@ -21,8 +21,8 @@ from experiments.workloads.command import COMMAND
 from experiments.workloads.concurrent_readers import CONCURRENT_READERS
 from experiments.workloads.data_staging import DATA_STAGING
 from experiments.workloads.hpcc import HPCC
-from experiments.workloads.hpl import HPL
 from experiments.workloads.imb import IMB
+from experiments.workloads.linpack import HPL
 from experiments.workloads.netpipe import NETPIPE
 from experiments.workloads.osu import OSU
 from experiments.workloads.pingpong import PINGPONG

@@ -1,4 +1,4 @@
-"""High-Performance Linpack through HPC Challenge: its parameters, its input file and its table of results.
+"""HPL, the Linpack benchmark of clusters, run through HPC Challenge; a plain HPL.out is read too.
 
 HPC Challenge runs all its tests whenever it runs; the program of Debian has no switch for one of them. HPL's own time is what its
 table says, the elapsed time of the trial holds the other tests too.
@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, WorkloadDefinition
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import parameter
+from experiments.workloads.transfer import scaled
 
 INPUT: Final = "hpccinf.txt"
 OUTPUT: Final = "hpccoutf.txt"
@@ -163,11 +164,45 @@ def summary(text: str) -> dict[str, str]:
     return dict(_ENTRY.findall(section[1])) if section else {}
 
 
-def best_run(candidates: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the fastest result whose residual check did not fail. Raise OutputError if there is none."""
-    if not candidates:
+_PLAIN_OUTPUT: Final = "HPL.out"
+_HPL_RESIDUAL: Final = "Scaled residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N); HPL accepts values below 16."
+_HPL_FIGURES: Final = figures_of("hpl", (
+    ("gflops", "HPL rate", "GFLOP/s", "higher", "Floating-point operations per second of HPL, as printed."),
+    ("time_s", "HPL time", "s", "lower", "HPL's own wall time of the solution."),
+    ("residual", "HPL residual", "1", "neutral", _HPL_RESIDUAL),
+))  # fmt: skip
+
+
+def _parse_hpl(output: str, files: Mapping[str, str]) -> Parsed:
+    texts = (files.get(OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
+    text, results = next(((text, rows) for text in texts if (rows := runs(text))), ("", []))
+    if not results:
         raise OutputError("HPL printed no result: the run did not reach its end")
-    good = [run for run in candidates if run["check"] != "FAILED"]
-    if not good:
-        raise OutputError(f"HPL's residual check failed: the scaled residual is {candidates[0]['residual']}")
-    return max(good, key=lambda run: float(run["gflops"]))
+    best = max((row for row in results if row["check"] != "FAILED"), key=lambda row: row["gflops"], default=None)
+    if best is None:
+        raise OutputError(f"HPL's residual check failed: the scaled residual is {results[0]['residual']}")
+    figures = {"hpl.gflops": best["gflops"]}
+    if best["time_s"] > 0:  # the table prints hundredths of a second: 0.00 is no time
+        figures["hpl.time_s"] = best["time_s"]
+    if best["residual"] is not None:
+        figures["hpl.residual"] = best["residual"]
+    challenge = summary(text)
+    if len(results) == 1 and "HPL_Tflops" in challenge:  # the same two numbers with more digits
+        figures["hpl.gflops"] = scaled(challenge["HPL_Tflops"], "1e3")
+        figures["hpl.time_s"] = float(challenge["HPL_time"])
+    ran_with = {"ns": best["N"], "nb": best["NB"], "p": best["P"], "q": best["Q"], "ranks": best["P"] * best["Q"]}
+    return Parsed(figures, {"HPL results": results}, ran_with)
+
+
+HPL: Final = challenge(
+    slug="hpl",
+    title="HPL",
+    summary="Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid",
+    figures=_HPL_FIGURES,
+    decides="hpl.gflops",
+    treatments=("nb", "p", "q"),
+    gflops="hpl.gflops",
+    outputs=(OUTPUT, _PLAIN_OUTPUT),
+    parse=_parse_hpl,
+)
+"""The solution of a dense linear system, Ns x Ns, on a P x Q grid of ranks."""
