@@ -1,6 +1,6 @@
-"""The registry of kinds of cluster. A new kind is one small file and one line here, and its launcher.
+"""Registry of the kinds of cluster.
 
-The launcher is the class in the module of ``workers.launchers`` that is called as the kind is.
+A new kind is one class and one line here, and a launcher in the module of ``workers.launchers`` that has its name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS: Final[dict[str, ClusterKind]] = {
 
 
 def registry() -> tuple[ClusterKind, ...]:
-    """Return all kinds in the order in which they are offered."""
+    """Return all kinds in the order of their offer."""
     return tuple(_KINDS.values())
 
 
@@ -34,12 +34,12 @@ def get(name: str) -> ClusterKind:
 
 
 def choices() -> list[tuple[str, str]]:
-    """Return what is stored of every kind and what people read."""
+    """Return the stored name and the title of every kind."""
     return [(kind.name, kind.title) for kind in registry()]
 
 
 def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
-    """Return why ``kind`` cannot make ``link``: a sentence that names what is asked of it and who can; [] where it can."""
+    """Return why ``kind`` cannot make ``link``, in a sentence; [] if it can."""
     parts = [part for part in asked_parts(link) if part not in kind.emulates]
     listed = ", ".join(parts)
     words = f"Only {_able(parts)} can set these properties of a link; here the network is taken as it is: {listed}."
@@ -47,7 +47,7 @@ def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
 
 
 def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> dict[str, str]:
-    """Return why ``kind`` cannot make what a specification writes of its link, by the field; {} where it can.
+    """Return why ``kind`` cannot make the written link, by field; {} if it can.
 
     ``swept`` are the names of all swept parameters.
     """
@@ -61,7 +61,7 @@ def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> d
 
 
 def refused_twins(kind: ClusterKind) -> str:
-    """Return why ``kind`` cannot run twins on an ideal network; empty where it can."""
+    """Return why ``kind`` has no ideal network; empty if it has one."""
     needed = ("bandwidth", "delay")
     if kind.emulates.issuperset(needed):
         return ""

@@ -1,4 +1,4 @@
-"""What one class says of a kind of cluster: its settings, limits and facts, what its hosts share, what network it makes. Pure."""
+"""Kinds of cluster: settings, limits, facts, shared resources and networks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN_CORES: Final = 64
 
 
 class StoredCluster(Protocol):
-    """What a kind reads of one cluster (experiments.models.Cluster). Its settings are as somebody wrote them, and may be wrong."""
+    """The part of `experiments.models.Cluster` that a kind reads."""
 
     @property
     def slug(self) -> str: ...
@@ -31,11 +31,11 @@ class StoredCluster(Protocol):
     @property
     def facts(self) -> Mapping[str, Any]: ...
     def told(self, condition: str, default: Any = None) -> Any:
-        """What the latest trial on the cluster that knows this condition was told; a query."""
+        """Return the condition as the latest trial recorded it; a query."""
 
 
 class ClusterKind(ABC):
-    """What holds for all clusters of one kind. Without state: what belongs to a single cluster is handed over."""
+    """Properties of all clusters of one kind. It has no state of a single cluster."""
 
     name: ClassVar[str]
     """As it is stored, in at most 10 characters; the module of its launcher has the same name."""
@@ -65,14 +65,14 @@ class ClusterKind(ABC):
     """The fastest link that its certificates can tell from a slower one; None where nothing is known of it."""
 
     def read_settings(self, given: Mapping[str, Any]) -> Settings:
-        """Return the settings of a cluster. Raise InvalidSettings with a sentence that names the fields."""
+        """Return the settings of a cluster. Raise InvalidSettings that names the fields."""
         if errors := self.errors_in(given):
             problems = "; ".join(f"{error.path or 'settings'}: {error.message}" for error in errors)
             raise InvalidSettings(f"The settings of this {self.name} cluster are wrong: {problems}.")
         return self.settings_type.model_validate(dict(given))
 
     def errors_in(self, given: Mapping[str, Any]) -> list[FieldError]:
-        """Return what is wrong with the settings of a cluster, each error at its field; [] where nothing is."""
+        """Return the errors in the settings of a cluster, each at its field."""
         try:
             self.settings_type.model_validate(dict(given))
         except ValidationError as error:
@@ -80,7 +80,7 @@ class ClusterKind(ABC):
         return []
 
     def _at_its_field(self, error: Any) -> FieldError:
-        """An error of an entry of a list is one of the list: a form shows no numbers of entries."""
+        """Report an error of a list entry at the list: a form shows no entry numbers."""
         path = ".".join(str(part) for part in error["loc"] if not isinstance(part, int))
         if error["type"] == "too_short":
             return FieldError(path, "needs at least one")
@@ -92,37 +92,40 @@ class ClusterKind(ABC):
         return FieldError(path, sentence(error))
 
     def link_in_words(self, link: Link) -> str:
-        """Return what the hosts of a trial are joined by."""
+        """Return a description of the network between the hosts of a trial."""
         return link.describe() if self.emulates else "the network as it is"
 
     @abstractmethod
     def most_hosts(self, cluster: StoredCluster) -> int | None:
-        """Return how many hosts a trial can have; None where only the scheduler knows."""
+        """Return the most hosts of a trial; None if only the scheduler knows."""
 
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """Return how many hosts a suggestion may ask for; None where nothing is known."""
+        """Return the most hosts of a suggestion; None if that is not known."""
         return self.most_hosts(cluster)
 
     def cores_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """Return how many ranks of one host a suggestion may ask for: its cores; None where nothing is known."""
+        """Return the most ranks per host of a suggestion: its cores; None if not known."""
         cores = cluster.told("cores", cluster.facts.get("cores_per_host"))
         return cores if isinstance(cores, int) else None
 
     def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
-        """Return how many ranks a trial on so many hosts may have: more than any use, and fewer than what stops a host. May query."""
+        """Return the most ranks of a trial on so many hosts. May query.
+
+        It is more than any use needs, and fewer than what stops a host.
+        """
         return hosts * max(LEAST_RANKS, RANKS_PER_CORE * (self.cores_to_suggest(cluster) or UNKNOWN_CORES))
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
-        """Return what the list of clusters says of the number of hosts."""
+        """Return the number of hosts as the list of clusters shows it."""
         return str(self.most_hosts(cluster))
 
     def resources(self, cluster: StoredCluster) -> frozenset[str]:
-        """Return what a trial must have for itself: the cluster as a whole, unless its hosts are known."""
+        """Return the exclusive resources of a trial: the cluster, or its known hosts."""
         return frozenset({f"cluster:{cluster.slug}"})
 
 
 class MachineKind(ClusterKind):
-    """Hosts on the machine of the worker: a trial takes all of it, since its processors serve every host."""
+    """Hosts on the machine of the worker: every host uses all of its processors."""
 
     on_this_machine = True
     hosts_share_cores = True

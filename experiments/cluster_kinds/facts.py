@@ -1,4 +1,4 @@
-"""What people state about a cluster, typed and with its limits: clock, cores, operations per cycle, price, watts. Pure."""
+"""Stated facts of a cluster: clock, cores, operations per cycle, price, watts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 
 
 class StatedFacts(BaseModel):
-    """Everything that can be stated; all of it may be unknown. Amounts are in ``currency``; nothing is converted."""
+    """Facts that can be stated; amounts are in ``currency``, nothing is converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -66,7 +66,7 @@ def fields() -> Mapping[str, FieldInfo]:
 
 
 def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts in base units out of what a form sends; an empty text is unknown.
+    """Return the facts of a form in base units; an empty text is unknown.
 
     Raise InvalidSpec with every error at its field.
     """
@@ -78,7 +78,7 @@ def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def written(name: str, value: Any) -> str:
-    """Return a stored fact as people write it: ``1.756 GHz``, ``8``."""
+    """Return a stored fact as users write it: ``1.756 GHz``, ``8``."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         dimension = _DIMENSIONS.get(name)
         return dimension.format(value) if dimension else f"{value:.15g}"
@@ -86,7 +86,7 @@ def written(name: str, value: Any) -> str:
 
 
 def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
-    """Return stored facts as typed ones; what is no positive number is not known."""
+    """Return stored facts as typed ones; all but positive numbers are unknown."""
 
     def number(*names: str) -> float | None:
         for name in names:

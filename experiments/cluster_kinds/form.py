@@ -1,4 +1,4 @@
-"""The settings of a kind of cluster as people write them in a form: one text a field, its errors at the field. Pure."""
+"""Form of the settings of a kind of cluster: one text and its errors a field."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of the form. ``path`` is its place in the settings, with a dot for those of a part: ``login.host``."""
+    """One field of the form; ``path`` has a dot for a part's field: ``login.host``."""
 
     path: str
     title: str
@@ -55,7 +55,10 @@ def form_of(kind: ClusterKind) -> list[Setting]:
 
 
 def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings to store out of what a form sends; an empty text leaves the usual. Raise InvalidSpec, errors at fields."""
+    """Return the settings to store from the texts of a form; empty texts are defaults.
+
+    Raise InvalidSpec with errors at their fields.
+    """
     given: dict[str, Any] = {}
     errors: list[FieldError] = []
     for setting in form_of(kind):
@@ -80,7 +83,7 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
 
 
 def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return stored settings as a form shows them; what is not set is left out."""
+    """Return stored settings as a form shows them, without those that are not set."""
     texts = {}
     for setting in form_of(kind):
         value: Any = settings
@@ -92,7 +95,10 @@ def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def host_names(text: str) -> list[str]:
-    """Return the hosts of a text, names between spaces, commas or lines; ``n[01-04,7]`` is five. Raise ValueError."""
+    """Return the hosts of a text: names between spaces, commas or lines.
+
+    ``n[01-04,7]`` is five. Raise ValueError.
+    """
     names: list[str] = []
     for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
         names += _expanded(word)

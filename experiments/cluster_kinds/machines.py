@@ -1,4 +1,4 @@
-"""Which machine is which: what a trial leases, so that one machine is never taken under two names.
+"""Identity of machines: trials lease one machine once, whatever its names are.
 
 This machine is known by the identity that its kernel draws at boot: containers share it, as they share the processors.
 Another machine is known by the name in the settings and by the addresses that the name has here.
@@ -27,12 +27,15 @@ _remembered: dict[str, tuple[float, frozenset[str]]] = {}
 
 
 def this_machine() -> frozenset[str]:
-    """What a trial on this machine leases: its identity, and the name under which another worker may reach it with ssh."""
+    """Return the leases of a trial on this machine: its identity and its ssh name."""
     return frozenset({f"machine:{_boot_id()}", _named(socket.gethostname())})
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
-    """What a trial on these ssh hosts leases: names and addresses, and this machine where one of them means it."""
+    """Return the leases of a trial on ssh hosts: names and addresses.
+
+    They include this machine if one of the hosts is this machine.
+    """
     names = list(names)
     addresses = addresses_of(*names)
     loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}
@@ -41,7 +44,7 @@ def hosts(names: Iterable[str]) -> frozenset[str]:
 
 
 def addresses_of(*names: str) -> frozenset[str]:
-    """Return the IP addresses of hosts; none of a name that only ssh knows, or that cannot be resolved now.
+    """Return the IP addresses of hosts; none of a name that cannot be resolved now.
 
     All are looked up at once and for ``LOOK_UP_LIMIT_S`` at most: the claim of a trial holds its row meanwhile, and a page waits.
     """
@@ -78,7 +81,6 @@ def _one_spelling(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Without the interface of a link-local address: fe80::1%eth0."""
     return address.partition("%")[0]
 
 

@@ -1,4 +1,4 @@
-"""How fast the network cards of a trial's hosts are, out of the description of its environment. Pure."""
+"""Speed of the network cards of a trial's hosts, from its environment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _NO_CARDS: Final = frozenset({"veth", "bridge", "tun", "dummy"})
 
 
 def port_speed_bps(environment: Mapping[str, Any]) -> float | None:
-    """Return the slowest of the hosts' ports in bit/s, as ethtool told it of each; None where one of them is not known.
+    """Return the slowest of the hosts' ports in bit/s; None if one is not known.
 
-    ``other_hosts`` of an environment holds only what is different on other hosts than the first.
+    ``other_hosts`` of an environment holds only what differs from the first host.
     """
     first = environment.get("interface") or {}
     others = [host.get("interface") or {} for host in (environment.get("other_hosts") or {}).values()]
@@ -23,6 +23,6 @@ def port_speed_bps(environment: Mapping[str, Any]) -> float | None:
 
 
 def _speed_bps(interface: Mapping[str, Any]) -> float | None:
-    """ethtool's words: ``10000Mb/s``; ``Unknown!`` of most virtual cards."""
+    """Return the speed that ethtool reports: ``10000Mb/s``, or ``Unknown!``."""
     match = re.fullmatch(r"(\d+)Mb/s", str(interface.get("speed")))
     return 1e6 * int(match[1]) if match and interface.get("driver") not in _NO_CARDS else None

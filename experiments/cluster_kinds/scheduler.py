@@ -1,4 +1,4 @@
-"""What kinds of cluster whose hosts a batch system allots have in common: where its commands run, and what a job may take."""
+"""Kinds of cluster whose hosts a batch system allots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SchedulerLogin(Login):
 
 
 class SchedulerSettings(HostSettings):
-    """Nodes that a scheduler allots. Without `login` its commands run on the worker's machine."""
+    """Settings of allotted nodes; without `login` the worker's machine submits."""
 
     time_limit: Word | None = stated(None, "Time limit", "Queue")
     """Of one job, as the scheduler writes it."""
@@ -30,7 +30,7 @@ class SchedulerSettings(HostSettings):
 
 
 class LoginSettings(SchedulerSettings):
-    """Of schedulers whose jobs nobody joins from outside: their nodes are reached with ssh, as long as the job holds them."""
+    """Settings of schedulers whose nodes are reached with ssh."""
 
     slots_per_host: int = stated(1, "Slots of a host", "Queue", ge=1, le=100_000)
     """How many of the scheduler's slots are one whole host: its cores, as a rule."""
@@ -39,21 +39,21 @@ class LoginSettings(SchedulerSettings):
 
     @property
     def between_hosts(self) -> tuple[str, ...]:
-        """How a node is reached from the login host and from other nodes."""
+        """Return the command that reaches a node from the login host and other nodes."""
         return self.agent or ("ssh", "-x", "-o", "BatchMode=yes")
 
 
 class SchedulerKind(ClusterKind):
-    """As many nodes as the scheduler gives; a trial leases the cluster only: nobody else is let on its nodes meanwhile."""
+    """As many nodes as the scheduler gives; it lets no other job on them."""
 
     allots = True
 
     def most_hosts(self, cluster: StoredCluster) -> int | None:
-        """A person may ask for more than is known, since partitions grow."""
+        """Return None: partitions grow, so users may ask for more than is known."""
         return None
 
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """What is stated and what the scheduler last told a trial here of the same queue, whichever is less."""
+        """Return the stated hosts or those that the scheduler last reported, the fewer."""
         queue = cluster.told("partition", {})
         asked = cluster.settings.get("partition", cluster.settings.get("queue"))
         same = asked in (None, queue.get("name"))
@@ -80,7 +80,7 @@ class SlurmSettings(SchedulerSettings):
 
 
 class Slurm(SchedulerKind):
-    """Steps of the job reach its nodes."""
+    """Nodes that steps of the job reach."""
 
     name = "slurm"
     title = "Slurm"
@@ -103,7 +103,7 @@ class PbsSettings(LoginSettings):
 
 
 class Pbs(SchedulerKind):
-    """Logins reach the nodes of a job."""
+    """Nodes that logins reach."""
 
     name = "pbs"
     title = "PBS"
@@ -124,7 +124,7 @@ class LsfSettings(LoginSettings):
 
 
 class Lsf(SchedulerKind):
-    """Logins reach the nodes of a job."""
+    """Nodes that logins reach."""
 
     name = "lsf"
     title = "LSF"
@@ -145,7 +145,7 @@ class FluxSettings(SchedulerSettings):
 
 
 class Flux(SchedulerKind):
-    """Commands of Flux reach the nodes of a job."""
+    """Nodes that commands of Flux reach."""
 
     name = "flux"
     title = "Flux"
@@ -166,7 +166,7 @@ class GridengineSettings(LoginSettings):
 
 
 class Gridengine(SchedulerKind):
-    """Logins reach the nodes of a job."""
+    """Nodes that logins reach: Sun's, Univa's, Altair's, Son of and Open Grid Engine."""
 
     name = "gridengine"
     title = "Grid Engine"

@@ -1,4 +1,4 @@
-"""What settings of clusters (Cluster.settings) have in common, validated once. docs/administrator.md explains them. Pure."""
+"""Common settings of clusters; docs/administrator.md explains them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Word = Annotated[str, Field(min_length=1)]
 
 
 def stated(default: Any, title: str, group: str, **more: Any) -> Any:
-    """Return a setting with its label and its heading in the form; the docstring below it is its help."""
+    """Return a setting with its label and heading; its docstring is its help text."""
     return Field(default, title=title, json_schema_extra={"group": group}, **more)
 
 
 class Settings(BaseModel):
-    """Unknown fields are errors, values are final."""
+    """Base of all settings: unknown fields are errors, values are final."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class NoSettings(Settings):
-    """Of kinds that need none; what stands there is not read."""
+    """Settings of kinds that need none: stored ones are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Login(Settings):
-    """How a host is reached with ssh."""
+    """Login to a host with ssh."""
 
     user: Name | None = stated(None, "User", "Login")
     """An ordinary account; it needs no password and no root rights."""
@@ -55,7 +55,7 @@ class Login(Settings):
     """Lets the first host use the worker's agent to reach the others."""
 
     def ssh(self, host: str) -> list[str]:
-        """The command in front of what is to be run on the host. Never asks, and notices a dead host in 15 s."""
+        """Return the words in front of a command on the host; ssh never asks."""
         options = ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"]
         if self.key is not None:
             options.append("IdentitiesOnly=yes")
@@ -72,7 +72,7 @@ class Login(Settings):
 
 
 class HostSettings(Settings):
-    """What clusters of real hosts share."""
+    """Settings of all clusters of real hosts."""
 
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """That of the launch command. Chosen by hand it holds for all programs, which must be built for it."""

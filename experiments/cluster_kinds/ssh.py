@@ -12,7 +12,7 @@ from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, 
 
 
 class SshSettings(HostSettings, Login):
-    """Hosts that are reached with ssh; `agent` is how they reach each other."""
+    """Settings of hosts that are reached with ssh."""
 
     hosts: tuple[Name, ...] = stated(..., "Hosts", "Hosts", min_length=1)
     """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
@@ -28,7 +28,7 @@ class SshSettings(HostSettings, Login):
 
     @property
     def between_hosts(self) -> tuple[str, ...]:
-        """How a host reaches another: as the hosts' own ssh is set up, with our user and port."""
+        """Return the command by which a host reaches another, with our user and port."""
         if self.agent is not None:
             return self.agent
         port = ("-p", str(self.port)) if self.port is not None else ()
@@ -49,5 +49,5 @@ class Ssh(ClusterKind):
         return len(cluster.settings.get("hosts", []))
 
     def resources(self, cluster: StoredCluster) -> frozenset[str]:
-        """Every host of the list, as whatever trial names it; of an empty list the cluster, which can run nothing."""
+        """Return every host of the list; the cluster itself if the list is empty."""
         return machines.hosts(cluster.settings.get("hosts", [])) or super().resources(cluster)

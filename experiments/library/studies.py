@@ -1,7 +1,7 @@
-"""The format of published studies: tables as they were printed, with their source, conditions and notes on inconsistencies.
+"""Format of published studies: printed tables with source, conditions and notes.
 
-A study is one JSON file. Each of its tables has constants, rows of parameters and values in base units, and what the values are
-called in print. Rows of several tables that have the same parameters are one point. Pure: no Django.
+A study is one JSON file. Each of its tables has constants, rows of parameters and values in base units, and the printed names of
+the values. Rows of several tables that have the same parameters are one point.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Part(BaseModel):
 
 
 class Source(_Part):
-    """Where it was published and how it was measured."""
+    """Publication of a study, and the conditions of its measurements."""
 
     title: str
     authors: str
@@ -34,7 +34,7 @@ class Source(_Part):
 
 
 class Row(_Part):
-    """One printed line: ``conditions`` are what stands beside the numbers, in words."""
+    """One printed line; ``conditions`` are printed beside the numbers, in words."""
 
     parameters: dict[str, Any]
     values: dict[str, float]
@@ -42,7 +42,7 @@ class Row(_Part):
 
 
 class Table(_Part):
-    """One printed table; ``printed_as`` tells the columns' printed names by metric."""
+    """One printed table; ``printed_as`` holds the printed names of columns by metric."""
 
     name: str
     constants: dict[str, Any]
@@ -62,17 +62,17 @@ class Point:
 
     @property
     def hosts(self) -> int:
-        """Number of hosts; 0 where it is not printed."""
+        """Number of hosts; 0 if it is not printed."""
         return int(self.parameters.get("hosts", 0))
 
     @property
     def ranks(self) -> int:
-        """Number of ranks; 0 where it is not printed."""
+        """Number of ranks; 0 if it is not printed."""
         return self.hosts * int(self.parameters.get("ranks_per_host", 1))
 
 
 class PublishedStudy(_Part):
-    """A publication's tables. ``notes`` are about their quality, ``statements`` are what it says besides."""
+    """Tables of a publication, notes on their quality, and its other statements."""
 
     slug: str
     name: str
@@ -85,7 +85,10 @@ class PublishedStudy(_Part):
     tables: list[Table]
 
     def points(self) -> list[Point]:
-        """Return all points in the order of print. Raise ValueError when two rows print the same metric for one point."""
+        """Return all points in the order of print.
+
+        Raise ValueError if two rows print the same metric for one point.
+        """
         by_hash: dict[str, Point] = {}
         for table in self.tables:
             for row in table.rows:

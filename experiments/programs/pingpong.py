@@ -1,7 +1,7 @@
-"""Ping-pong between ranks 0 and 1: time per message size, as the Intel MPI Benchmarks define it.
+"""Ping-pong between ranks 0 and 1: time per message size, as IMB defines it.
 
 t[usec] is half of a round trip and Mbytes/s is size / t with 1 MB = 1 000 000 bytes. Further ranks wait asleep. The program runs with
-the system's Python and mpi4py, on hosts that have nothing of Rankwire's, so it is one file and imports nothing else.
+the system's Python and mpi4py, on hosts without Rankwire, so it is one file and imports nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def serve(world: MPI.Intracomm, buffer: bytearray, size: int) -> None:
 
 
 def measure(world: MPI.Intracomm, buffer: bytearray, size: int, given: argparse.Namespace) -> list[float]:
-    """Return the half round trips of one size in seconds, warm-ups left out; at least one."""
+    """Return the half round trips of one size in seconds without warm-ups."""
     part = [memoryview(buffer)[:size], size, MPI.BYTE]
     halves: list[float] = []
     started = time.monotonic()
@@ -79,7 +79,7 @@ def row(size: int, halves: list[float]) -> str:
 
 
 def wait(world: MPI.Intracomm) -> None:
-    """Wait for all ranks without using the processor: a polling bystander would steal time from those that measure."""
+    """Wait for all ranks asleep: a polling rank would disturb the measurement."""
     everybody = world.Ibarrier()
     while not everybody.Test():
         time.sleep(0.02)

@@ -1,7 +1,7 @@
-"""Concurrent readers of one database server: rank 0 serves, the ranks of the other hosts run the reading jobs.
+"""Concurrent readers of one database server on rank 0.
 
-Runs with the system's Python, mpi4py and psycopg2; ``database.py`` and ``reading_job.py`` lie beside it. Prints a line per sample of the
-server while the jobs read, and writes everything to readers.json.
+The ranks of the other hosts run the reading jobs. Runs with the system's Python, mpi4py and psycopg2; needs ``database.py`` and
+``reading_job.py`` in its directory. Prints a line per sample of the server while the jobs read, and writes everything to readers.json.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ def arguments() -> argparse.Namespace:
 
 
 def receive(world: MPI.Intracomm, source: int) -> Any:
-    """Receive one object. Asleep while it waits: a polling rank would use the processor that is being measured."""
+    """Receive one object asleep: a polling rank would use the measured processor."""
     while not world.iprobe(source=source):
         time.sleep(POLL_S)
     return world.recv(source=source)
 
 
 def client_ranks(hosts: list[str]) -> list[int]:
-    """Return the ranks that run jobs: all on other hosts than the server's, or, on one host alone, all but the server."""
+    """Return the ranks that run jobs: those on other hosts than the server's.
+
+    On one host these are all ranks but the server.
+    """
     away = [rank for rank, host in enumerate(hosts) if host != hosts[SERVER]]
     return away or list(range(1, len(hosts)))
 
@@ -82,7 +85,7 @@ class CpuSampler:
 
 
 def sent_bytes(loopback: bool) -> int:
-    """Return the bytes that this host's interfaces have sent; those of loopback alone, or of all others."""
+    """Return the bytes that this host has sent over loopback, or over the others."""
     total = 0
     for line in Path("/proc/self/net/dev").read_text().splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -92,14 +95,14 @@ def sent_bytes(loopback: bool) -> int:
 
 
 def machine_busy_s() -> tuple[float, float]:
-    """Return busy and all seconds of the processors of the machine underneath since it started."""
+    """Return busy and all seconds of the machine's processors since it started."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     return (sum(ticks) - ticks[3] - ticks[4]) * tick_s, sum(ticks) * tick_s
 
 
 def serve(world: MPI.Intracomm, given: argparse.Namespace, clients: list[int]) -> dict[str, Any]:
-    """Run the server and its clock; return everything that was measured on all ranks."""
+    """Run the server and its clock; return everything that all ranks measured."""
     pages = given.events * given.pages_per_event
     started = time.monotonic()
     with Database(pages=pages, page_bytes=given.page_bytes, clients=given.jobs) as database:
@@ -126,7 +129,10 @@ def serve(world: MPI.Intracomm, given: argparse.Namespace, clients: list[int]) -
 def watch(
     world: MPI.Intracomm, given: argparse.Namespace, clients: list[int], database: Database
 ) -> tuple[CpuSampler, dict[int, Any]]:
-    """Start the jobs, sample the server until all have reported; return the samples and the reports by rank."""
+    """Start the jobs and sample the server until all have reported.
+
+    Return the samples and the reports by rank.
+    """
     loopback = world.size - 1 == len(clients) and len({*given.hosts}) == 1
     sampler = CpuSampler(given.sample_s)
     sampler.start(database.cpu_s(), sent_bytes(loopback))
@@ -150,7 +156,7 @@ def watch(
 
 
 def phase(name: str, began: float, cpu_s: tuple[float, float], before: tuple[float, float]) -> dict[str, Any]:
-    """Return what the server used from ``began`` until now."""
+    """Return the server's use from ``began`` until now."""
     return {
         "phase": name,
         "wall_s": time.monotonic() - began,
@@ -160,7 +166,7 @@ def phase(name: str, began: float, cpu_s: tuple[float, float], before: tuple[flo
 
 
 def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) -> None:
-    """Run the jobs ``numbers`` of this rank and send their reports to the server's rank."""
+    """Run the jobs ``numbers`` of this rank and send their reports to the server."""
     server = receive(world, SERVER)
     jobs = [start_job(given, number, server) for number in numbers]
     for job in jobs:
@@ -189,7 +195,7 @@ def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) ->
 
 
 def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int, dict[str, float]]:
-    """Return the reports of all jobs by process, and sample their CPU use until the last one has come."""
+    """Return the reports of all jobs by process; sample their CPU use meanwhile."""
     reports: dict[int, dict[str, float]] = {}
     with selectors.DefaultSelector() as reading:
         for job in jobs:
@@ -205,7 +211,7 @@ def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int,
 
 
 def start_job(given: argparse.Namespace, number: int, server: dict[str, Any]) -> subprocess.Popen[str]:
-    """Start one job; jobs begin at different events, so that they do not read the same page at once."""
+    """Start one job; jobs begin at different events, to read different pages."""
     pages_in_all = given.events * given.pages_per_event
     order = {
         "server": server,
@@ -229,7 +235,7 @@ def tell(job: subprocess.Popen[str], line: str) -> None:
 
 
 def expect(job: subprocess.Popen[str], beginning: str) -> str:
-    """Return the job's next line. Raise SystemExit when it has died or says something else."""
+    """Return the job's next line. Raise SystemExit if it has died or differs."""
     assert job.stdout is not None  # noqa: S101
     line = job.stdout.readline()
     if not line.startswith(beginning):
@@ -244,7 +250,7 @@ def _cpu_of(jobs: list[subprocess.Popen[str]]) -> tuple[float, float]:
 
 
 def main(world: MPI.Intracomm) -> None:
-    """Part the ranks, run, write the result."""
+    """Divide the ranks, run, write the result."""
     given = arguments()
     given.hosts = world.allgather(MPI.Get_processor_name())
     if world.size < 2:

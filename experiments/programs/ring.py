@@ -1,8 +1,8 @@
-"""Exchange in a ring: in every step each rank sends to its right neighbour and receives from its left one, then goes on.
+"""Ring exchange: each rank sends to its right and receives from its left.
 
-Nobody begins a step before the message of the last one arrived, so one message of each step waits for that of the step before: as
-many messages stand in a row as there are steps, and as many bytes. The program runs with the system's Python and mpi4py, on hosts
-that have nothing of Rankwire's, so it is one file and imports nothing else.
+No rank begins a step before the message of the last one arrived, so one message of each step waits for that of the step before: the
+critical path has as many messages as there are steps. The program runs with the system's Python and mpi4py, on hosts without
+Rankwire, so it is one file and imports nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
 
 
 def exchange(world: MPI.Intracomm, size: int, steps: int) -> None:
-    """Take so many steps. RuntimeError where a message is not the left neighbour's of that step."""
+    """Take ``steps`` steps. Raise RuntimeError for a message of another size."""
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     sent, received = bytearray(b"\x5a") * size, bytearray(size)
     status = MPI.Status()

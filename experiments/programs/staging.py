@@ -1,8 +1,8 @@
-"""A data set from one file server to many nodes, then searches on it: rank 0 serves, every other rank is a node.
+"""Data set from one file server to many nodes, then searches on it.
 
-Staging by pull (every node fetches from the server at once, over TCP), multicast (uftp to all nodes at once) or tree (MPI broadcast
-over a binary tree). Runs with the system's Python and mpi4py. ``places.py`` lies beside it; the data set lies in memory; the result is
-staging.json.
+Rank 0 serves, every other rank is a node. Staging is by pull (every node fetches from the server at once, over TCP), multicast (uftp
+to all nodes at once) or tree (MPI broadcast over a binary tree). Runs with the system's Python and mpi4py; needs ``places.py`` in its
+directory. The data set is in memory; the result is staging.json.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def receive(world: MPI.Intracomm, source: int) -> Any:
 
 
 def wait_for_all(world: MPI.Intracomm) -> None:
-    """Barrier, asleep."""
+    """Wait for all ranks, asleep."""
     everybody = world.Ibarrier()
     while not everybody.Test():
         time.sleep(POLL_S)
@@ -77,9 +77,9 @@ def wait_for_all(world: MPI.Intracomm) -> None:
 
 
 def make_database(directory: Path, dataset_bytes: int) -> list[Path]:
-    """Make a BLAST database of random sequences, ``dataset_bytes`` of packed letters; return its files.
+    """Make a BLAST database of random sequences; return its files.
 
-    Four letters are one byte there; the same sequences in every trial.
+    It has ``dataset_bytes`` of packed letters, four letters a byte; the sequences are the same in every trial.
     """
     random_bytes = random.Random(568).randbytes  # noqa: S311 (contents, no secret)
     sequences = max(1, round(4 * dataset_bytes / SEQUENCE_LETTERS))
@@ -106,7 +106,10 @@ def make_files(directory: Path, dataset_bytes: int) -> list[Path]:
 
 
 def make_query(rank: int, sequences: int) -> str:
-    """Return FASTA of pieces of the stored sequences: each must be found again, whole. Every node asks for others."""
+    """Return FASTA of pieces of the stored sequences, different for every node.
+
+    Each must be found again, whole.
+    """
     random_bytes, choose = random.Random(568).randbytes, random.Random(rank)  # noqa: S311
     wanted = set(choose.sample(range(sequences), min(QUERIES, sequences)))
     lines = []
@@ -140,7 +143,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def serve_pull(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """A file server: one thread per node, the kernel sends the files."""
+    """Serve files with one thread per node; the kernel sends them."""
 
     class Answer(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -172,7 +175,7 @@ def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, beg
 
 @contextlib.contextmanager
 def serve_multicast(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """uftp sends every packet once; nodes ask again for what they miss."""
+    """Send every packet once with uftp; nodes request what they miss."""
     rate = "-1" if not given.multicast_rate else str(max(1, round(given.multicast_rate / 1000)))
     command = [
         *("uftp", "-R", rate, "-r", "0.1:0.01:1.0", "-H", ",".join(_uftp_name(rank) for rank in range(1, world.size))),
@@ -214,7 +217,7 @@ def _uftp_name(rank: int) -> str:
 
 
 def _wait_until_listening(receiver: subprocess.Popen[bytes]) -> None:
-    """The server announces itself a few times only, so every node must listen before it begins."""
+    """Wait for uftpd: the server announces itself a few times only."""
     port = f":{UFTP_PORT:04X} "
     deadline = time.monotonic() + 10
     while not any(port in line for line in Path("/proc/self/net/udp").read_text().splitlines()):
@@ -225,7 +228,7 @@ def _wait_until_listening(receiver: subprocess.Popen[bytes]) -> None:
 
 @contextlib.contextmanager
 def serve_tree(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """MPI_Bcast of every file, chunk by chunk; nodes that have a part send it on to at most two others."""
+    """Broadcast every file in chunks; nodes pass parts on to at most two others."""
 
     def send() -> None:
         for path in files:
@@ -256,7 +259,7 @@ STAGING = {
 
 
 def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
-    """Search once; return what was found: queries with a perfect match, or bytes read."""
+    """Search once; return the perfect matches of queries, or the bytes read."""
     if given.work == "read":
         return sum(len(chunk) for path in directory.glob("data.*") for chunk in chunks(path))
     command = ["blastn", "-task", "megablast", "-db", str(directory / "data"), "-query", str(query)]
@@ -339,7 +342,7 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
 
 
 def main(world: MPI.Intracomm) -> None:
-    """Part the ranks."""
+    """Divide the ranks."""
     given = arguments()
     if world.size < 2:
         raise SystemExit("needs a rank for the server and one for a node")

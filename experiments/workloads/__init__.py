@@ -1,4 +1,4 @@
-"""The registry of workloads. A new workload is one small file and one line here."""
+"""Registry of workloads. A new workload is one small file and one line here."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
 
 
 def add_source(source: Callable[[], Mapping[str, WorkloadDefinition]]) -> None:
-    """Ask ``source`` for further workloads by name from now on; built-in ones go first."""
+    """Add a source of workloads by name; built-in ones take precedence."""
     _SOURCES.append(source)
 
 
 def registry() -> tuple[WorkloadDefinition, ...]:
-    """Return all workloads in the order of the picker: built-in ones, then those that users brought."""
+    """Return all workloads in the order of the picker, built-in ones first."""
     further = {slug: workload for source in _SOURCES for slug, workload in source().items()}
     return (*_WORKLOADS.values(), *(workload for slug, workload in further.items() if slug not in _WORKLOADS))
 
@@ -75,10 +75,7 @@ def built_in() -> tuple[WorkloadDefinition, ...]:
 
 
 def get(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition:
-    """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it on a cluster.
-
-    Raise KeyError for an unknown one.
-    """
+    """Return the workload as constants define it on a cluster. Raise KeyError."""
     workload = find(slug, parameters, cluster)
     if workload is None:
         raise KeyError(slug)
@@ -86,13 +83,16 @@ def get(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "
 
 
 def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition | None:
-    """Return the workload as ``get`` does; None for an unknown one, such as the program of a published study."""
+    """Return the workload as ``get`` does; None for an unknown one.
+
+    The programs of published studies may be unknown.
+    """
     workload = next((source()[slug] for source in (lambda: _WORKLOADS, *_SOURCES) if slug in source()), None)
     return None if workload is None else workload.bind(parameters or {}, cluster)
 
 
 def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:
-    """Return the Debian packages that this machine lacks for ``workload``, in alphabetical order."""
+    """Return the Debian packages that this machine lacks for ``workload``, sorted."""
     programs = {package for program, package in workload.programs.items() if not _is_installed(program)}
     modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
     return tuple(sorted(programs | modules))

@@ -1,4 +1,7 @@
-"""Definitions of workloads: typed parameters give argv and input files, output gives figures of merit. No process starts here."""
+"""Definitions of workloads: typed parameters give commands, outputs give figures.
+
+No process is started here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from experiments.errors import OutputError
 
 
 class Parameters(BaseModel):
-    """Base of a workload's typed parameters; `experiments.workloads.fields.parameter` makes their fields."""
+    """Base of typed parameters; `experiments.workloads.fields.parameter` makes fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -40,7 +43,7 @@ def figures_of(slug: str, rows: tuple[FigureRow, ...]) -> tuple[FigureOfMerit, .
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Results of an output: figures of merit by id, and tables for the trial page (name -> rows)."""
+    """Results of an output: figures of merit by id, and tables for the trial page."""
 
     figures: Mapping[str, float]
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -48,7 +51,10 @@ class Parsed:
     """Settings that the program itself prints: ``ranks``, and parameters by name, in base units."""
 
     def contradictions(self, asked: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-        """Yield (name, printed, requested) of settings that differ from ``asked``; 0 means a default that follows the ranks."""
+        """Yield (name, printed, requested) of settings that differ from ``asked``.
+
+        A requested 0 means a default that follows the ranks.
+        """
         for name, ran in self.ran_with.items():
             if asked.get(name) and asked[name] != ran:
                 yield name, ran, asked[name]
@@ -67,7 +73,7 @@ class LoadTest:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Figures of a run whose nodes load data in their first step and have it in later ones; times are in s."""
+    """Figures of a run whose nodes load data in their first step; times are in s."""
 
     nodes: str
     first: str
@@ -91,7 +97,7 @@ class OwnTime:
 
 
 class Mismatch(ValueError):
-    """Values that are each allowed but do not go together; ``parameter`` is the one to change."""
+    """Values that do not go together; ``parameter`` is the one to change."""
 
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
@@ -100,9 +106,10 @@ class Mismatch(ValueError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadDefinition:
-    """A program that can be measured: built in, from a Python module, registered, or inline in a specification.
+    """A program that can be measured.
 
-    Functions take the workload's typed parameters first and ``ranks``, the number of ranks, by name.
+    It is built in, from a Python module, registered, or inline in a specification. Functions take the workload's typed parameters first
+    and ``ranks``, the number of ranks, by name.
     """
 
     slug: str
@@ -174,12 +181,15 @@ class WorkloadDefinition:
         return self.variant(constants, cluster) or self
 
     def with_own_program(self) -> WorkloadDefinition:
-        """Return this workload with constants that name a program on the hosts, which only maintainers may give."""
+        """Return this workload with constants that name a program on the hosts.
+
+        Only maintainers may give them.
+        """
         own = replace(self, programs={}, restricted=True, brought=self.constants)
         return replace(self, variant=lambda given, _: own if any(map(given.get, own.constants)) else None)
 
     def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
-        """Parse, and compare the printed settings with ``asked``: parameters by name, and ``ranks``.
+        """Parse, and compare the printed settings with the requested ones.
 
         Raise OutputError if they differ, and as ``parse`` does.
         """
@@ -189,7 +199,7 @@ class WorkloadDefinition:
         return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
-        """Return the launch overhead of a run of ``elapsed_s`` by metric, if its output shows the program's own time."""
+        """Return the launch overhead by metric, if the output shows the own time."""
         own = figures.get(self.own_time.time) if self.own_time is not None else None
         if own is None or not 0 <= own <= elapsed_s:
             return {}  # a program that calls its work longer than its launch measures another time

@@ -1,8 +1,8 @@
-"""Any program as a workload: a definition holds the argv template, typed placeholders and the places of the results.
+"""Any program as a workload, from a definition.
 
-It is inline in a specification (the workload ``command``, which only the maintainers of a project may submit) or registered, in
-versions. The commands that run have a version, which is part of every configuration, so that a trial can be shown and repeated as it
-was. How the output is read has none: the latest definition reads the outputs of all versions.
+The definition is inline in a specification (the workload ``command``, which only the maintainers of a project may submit) or
+registered, in versions. The commands that run have a version, which is part of every configuration, so that a trial can be repeated
+as it was. Reading the output has none: the latest definition reads the outputs of all versions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _DISPATCH: Final = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}
 def _workload(
     run: CommandParameters, *, slug: str, output: CommandParameters, deciding: str = "", **more: Any
 ) -> WorkloadDefinition:
-    """Return the workload that runs ``run`` and reads its output as ``output`` says, with the further fields ``more``."""
+    """Return the workload that runs ``run`` and reads its output by ``output``.
+
+    ``more`` are further fields of it.
+    """
     extractors = tuple(map(Extractor.model_validate, output.extract))
     figures = tuple(extractor.figure(slug) for extractor in extractors)
     directed = next((figure.id for figure in figures if figure.direction != "neutral"), "elapsed_s")
@@ -127,7 +130,7 @@ def _first_line(pattern: str, output: str) -> str | None:
 
 
 def _dispatched(argv: tuple[str, ...], parts: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return one command for all ranks, which becomes the program of its rank: every launcher can start it."""
+    """Return one command for all ranks, which becomes the program of its rank."""
     if not parts:
         return argv
     branches = [f'[ "$rank" -ge {first} ] && exec {shlex.join(parts[first])}' for first in sorted(parts, reverse=True)]
@@ -135,7 +138,7 @@ def _dispatched(argv: tuple[str, ...], parts: Mapping[int, tuple[str, ...]]) -> 
 
 
 def _with_modules(argv: tuple[str, ...], modules: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command in a login shell, of which “module” is a function, if there are modules.
+    """Return the command in a login shell that loads the modules, if there are any.
 
     Profiles set PATH and more anew, so the environment is exported again after them, and modules extend it.
     """
@@ -190,9 +193,9 @@ def programs_from(definitions: Iterable[tuple[int, ProgramDefinition]]) -> dict[
 
 
 def _registered(versions: Mapping[int, ProgramDefinition]) -> WorkloadDefinition:
-    """Return a registered program in its latest version; the constant ``version`` selects another one.
+    """Return a registered program in its latest version.
 
-    Submitters may run it: a maintainer defined what is executed.
+    The constant ``version`` selects another one. Submitters may run it: a maintainer defined what is executed.
     """
     latest = versions[max(versions)]
 
@@ -224,7 +227,7 @@ def _registered(versions: Mapping[int, ProgramDefinition]) -> WorkloadDefinition
 
 
 def _parameters_of(definition: ProgramDefinition, version: int, versions: tuple[int, ...]) -> type[Parameters]:
-    """Return the parameters that users give: placeholders, threads, and the version of the program."""
+    """Return the parameters of users: placeholders, threads, and the version."""
 
     def known(number: int) -> int:
         if number not in versions:

@@ -1,6 +1,6 @@
-"""Many readers of one database server: the study of the MONARC collaboration (about 1999), with PostgreSQL.
+"""Concurrent readers of one database server: the study of MONARC (about 1999).
 
-Rank 0 runs a private server in memory and fills it; the ranks on the other hosts run the reading jobs.
+Rank 0 runs a private PostgreSQL in memory and fills it; the ranks on the other hosts run the reading jobs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all 
 
 
 class ReadersParameters(Parameters):
-    """How much is stored, how much each job reads, and how many jobs read at once."""
+    """Stored events, the reads of each job, and the number of simultaneous jobs."""
 
     jobs: int = parameter(10, "Jobs", ge=1, le=500)
     """Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60."""
@@ -100,13 +100,13 @@ def _parsed(result: Mapping[str, Any]) -> Parsed:
 
 
 def _largest(samples: Sequence[Mapping[str, float]]) -> float:
-    """Return the largest CPU use, in processors, of intervals that are long enough for the kernel's clock ticks."""
+    """Return the largest CPU use, in processors, of intervals longer than clock ticks."""
     whole = [row for row in samples if row["length_s"] >= 0.1] or samples
     return max((row["user_share"] + row["system_share"] for row in whole), default=0.0)
 
 
 def _by_host(clients: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[dict[str, float]], int]]:
-    """Yield the samples of each client host, ranks on the same host added up, and its number of processors."""
+    """Yield the samples of each client host, summed over ranks, and its processors."""
     for host in dict.fromkeys(client["host"] for client in clients):
         ranks = [client for client in clients if client["host"] == host]
         # Ranks sample at the same interval from the same start: rows of equal number are of the same moment.

@@ -1,4 +1,4 @@
-"""A data set from one server to many nodes, then searches on it: the study of the White Rose Grid e-Science Centre, with NCBI BLAST.
+"""Data staging and BLAST: the study of the White Rose Grid e-Science Centre.
 
 Rank 0 makes the data set and serves it; every other rank is a node that fetches it and searches.
 """
@@ -19,7 +19,7 @@ RESULT: Final = "staging.json"
 
 
 class StagingParameters(Parameters):
-    """How the data set reaches the nodes, how large it is, and what is done with it."""
+    """The way, size and use of the data set."""
 
     staging: Literal["pull", "multicast", "tree"] = parameter("pull", "Staging")
     """pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree."""

@@ -1,4 +1,4 @@
-"""The fields that define a command: program, placeholders, inputs, surroundings, and how its output is read.
+"""Fields that define a command: program, placeholders, inputs and outputs.
 
 A definition is inline in a specification (`CommandParameters`) or registered (`ProgramDefinition`). Values stay the plain data
 that were written, because parameters are stored and hashed.
@@ -42,7 +42,7 @@ _MODULE: Final = "^[A-Za-z0-9][A-Za-z0-9_.+/-]{0,199}$"
 
 
 def _refuse(refusal: str) -> Callable[[Callable[..., Any]], AfterValidator]:
-    """Make a validator of a predicate of a text, of each item of a list, or of each entry of a mapping."""
+    """Make a validator of a predicate of a text, a list item or a mapping entry."""
 
     def validator(is_good: Callable[..., Any]) -> AfterValidator:
         def check(value: Any) -> Any:
@@ -71,7 +71,10 @@ _FROM_JSON: Final = BeforeValidator(_from_json)
 
 
 class _AsWritten:
-    """Check plain data as ``kind``, and return them as they were written; no two rows of a list may share ``distinct``."""
+    """Check plain data as ``kind``, and return them as they were written.
+
+    No two rows of a list may share ``distinct``.
+    """
 
     def __init__(self, kind: Any, distinct: str = "") -> None:
         self.kind, self.distinct = kind, distinct
@@ -195,7 +198,7 @@ Parts = Annotated[_Rows, _AsWritten(Annotated[list[Part], Field(max_length=16)],
 
 
 class CommandParameters(Parameters):
-    """The definition of a command. Its placeholders become further parameters, which can be constant or swept."""
+    """Definition of a command; its placeholders become further parameters."""
 
     program: Argv = parameter([], "Program")
     """Program and arguments; {name} stands for a placeholder: ["moldy", "control", "--steps={steps}"]."""
@@ -225,11 +228,11 @@ class CommandParameters(Parameters):
     """Patterns of files that the program writes and that stay with the trial: *.log, run*/rates.csv."""
 
     def undefined(self) -> list[tuple[str, str]]:
-        """Return (field, name) of placeholders that argv items and paths use and that are not defined."""
+        """Return (field, name) of placeholders that are used and not defined."""
         return [(field, name) for field, name in self._used() if name not in {*self.placeholders, RANKS}]
 
     def unused(self) -> frozenset[str]:
-        """Return the placeholders without effect on the run; a deck on a cluster may still use them."""
+        """Return the placeholders without effect on the run; a deck may still use them."""
         in_texts = map(names_in_text, (*self.inputs.values(), *self.environment.values()))
         return frozenset(self.placeholders).difference((name for _, name in self._used()), *in_texts)
 
@@ -244,7 +247,7 @@ CONSTANTS: Final = tuple(name for name in CommandParameters.model_fields if name
 
 
 class OnCluster(BaseModel):
-    """What differs on one cluster."""
+    """Differences on one cluster."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -257,7 +260,7 @@ class OnCluster(BaseModel):
 
 
 class ProgramDefinition(CommandParameters):
-    """What a maintainer writes once: the fields of a command, a name, and what differs on a cluster."""
+    """Registered program: a command with a name and differences on clusters."""
 
     program: Argv = Field(title="Program", json_schema_extra={"minItems": 1})
     """Program and arguments of each rank."""

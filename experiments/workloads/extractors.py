@@ -1,4 +1,4 @@
-"""Figures of merit from any program's output: by regular expression, JSON pointer or CSV column."""
+"""Figures of merit from any output: by regular expression, JSON pointer or CSV."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]
 
 
 class Extractor(BaseModel):
-    """One figure of merit of a command, and where it stands in the output."""
+    """One figure of merit of a command, and its place in the output."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -91,7 +91,10 @@ class Extractor(BaseModel):
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, *texts: str) -> float | None:
-        """Return the figure in one or several texts; None if none holds it. Raise OutputError if it is not a good number."""
+        """Return the figure of texts; None if none holds it.
+
+        Raise OutputError if it is not a number within its limits.
+        """
         try:
             values = [self._number(printed) for text in texts for printed in self._printed(text)]
         except (ValueError, TypeError, csv.Error) as error:
@@ -140,7 +143,7 @@ class Extractor(BaseModel):
 
 
 def _resolve(text: str, pointer: str) -> Any:
-    """Return the value of a JSON pointer (RFC 6901); None if the text holds nothing there."""
+    """Return the value of a JSON pointer (RFC 6901); None if there is none."""
     value = json.loads(text) if text.strip() else None
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,4 @@
-"""Fields of workload parameters, and the types of quantities that users write into them."""
+"""Fields of workload parameters, and types of the quantities in them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from experiments.common.quantities import DURATION, SIZE, Dimension
 
 
 def parameter(default: Any, title: str, description: str | None = None, *, unit: str = "", **limits: Any) -> Any:
-    """Return the field of a parameter; ``limits`` are those of pydantic: ge, gt, le, lt, max_length, pattern.
+    """Return the field of a parameter; its docstring is its description.
 
-    The docstring below the field is its description, if none is given here.
+    ``limits`` are those of pydantic: ge, gt, le, lt, max_length, pattern.
     """
     return Field(default, title=title, description=description, json_schema_extra={"unit": unit}, **limits)
 
 
 def reader(dimension: Dimension) -> Callable[[Any], Any]:
-    """Return a function that turns text with a unit into a number in the base unit; it leaves other values alone."""
+    """Return a function that turns text with a unit into a number in the base unit.
+
+    It returns other values unchanged.
+    """
     return lambda value: dimension.parse(value) if isinstance(value, str) else value
 
 

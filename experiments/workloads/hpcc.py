@@ -1,4 +1,4 @@
-"""HPC Challenge: every figure of its summary, from HPL and STREAM to random access and ring bandwidth."""
+"""HPC Challenge: every figure of its summary, from HPL to ring bandwidth."""
 
 from __future__ import annotations
 

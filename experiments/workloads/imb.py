@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks (IMB-MPI1): point-to-point and collective operations, on sites that have them."""
+"""Intel MPI Benchmarks (IMB-MPI1): point-to-point and collective operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files that a run writes and a trial stores, and patterns of such names.
+"""Names of files that a run writes and a trial stores, and patterns of them.
 
 A name is a path in the working directory of the trial, its parts separated by slashes.
 """
@@ -29,7 +29,10 @@ def is_reserved(name: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether ``text`` is a shell pattern, part by part, that never leads out of the working directory."""
+    """Return whether ``text`` is a pattern of names in the working directory.
+
+    It is a shell pattern, part by part.
+    """
     return re.fullmatch(WRITTEN_PATTERN, text) is not None
 
 
@@ -39,7 +42,7 @@ def has_wildcard(pattern: str) -> bool:
 
 
 def selected(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return the names that can be stored and that match one of the patterns, sorted: a star matches no slash."""
+    """Return the storable names that match a pattern, sorted; a star matches no slash."""
     split = [pattern.split("/") for pattern in patterns]
     chosen = []
     for name in names:

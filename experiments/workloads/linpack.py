@@ -1,7 +1,7 @@
-"""HPL, the Linpack benchmark of clusters, run through HPC Challenge; a plain HPL.out is read too.
+"""HPL, the Linpack benchmark, run through HPC Challenge.
 
-HPC Challenge runs all its tests whenever it runs; the program of Debian has no switch for one of them. HPL's own time is what its
-table says, the elapsed time of the trial holds the other tests too.
+A plain HPL.out is read too. HPC Challenge runs all its tests whenever it runs; Debian's program has no switch for one of them. HPL's
+own time is in its table, the elapsed time of the trial holds the other tests too.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class LinpackParameters(Parameters):
 
 
 def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:
-    """Return the process grid (P, Q). Raise Mismatch when it does not hold all ranks."""
+    """Return the process grid (P, Q). Raise Mismatch if it does not hold all ranks."""
     p, q = parameters.p, parameters.q
     if not p and not q:
         p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
@@ -125,7 +125,7 @@ def bottleneck_bytes(parameters: LinpackParameters, *, ranks: int) -> float:
 
 
 def challenge(**fields: Any) -> WorkloadDefinition:
-    """Return a workload that runs HPC Challenge: program, dials and input file are the same for all."""
+    """Return a workload that runs HPC Challenge, with further fields."""
     return WorkloadDefinition(
         programs={"hpcc": "hpcc"},
         parameters_type=LinpackParameters,
@@ -139,7 +139,10 @@ def challenge(**fields: Any) -> WorkloadDefinition:
 
 
 def runs(text: str) -> list[dict[str, Any]]:
-    """Return the results in an HPL.out or hpccoutf.txt: columns as HPL names them, with the scaled residual and its check."""
+    """Return the results in an HPL.out or hpccoutf.txt, columns as HPL names them.
+
+    ``residual`` is the scaled one, ``check`` its verdict.
+    """
     lines = list(_ROW.finditer(text))
     ends = [*(line.start() for line in lines), len(text)][1:]
     rows = []
@@ -159,7 +162,7 @@ def runs(text: str) -> list[dict[str, Any]]:
 
 
 def summary(text: str) -> dict[str, str]:
-    """Return the entries of the summary in hpccoutf.txt as printed; nothing when it has none."""
+    """Return the entries of the summary in hpccoutf.txt as printed; {} if it has none."""
     section = _SUMMARY.search(text)
     return dict(_ENTRY.findall(section[1])) if section else {}
 

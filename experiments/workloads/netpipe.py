@@ -1,4 +1,4 @@
-"""NetPIPE over Open MPI (NPopenmpi): transfer time and throughput over a fine grid of message sizes."""
+"""NetPIPE over Open MPI: transfer time and throughput by message size."""
 
 from __future__ import annotations
 

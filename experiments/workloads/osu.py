@@ -1,4 +1,4 @@
-"""OSU micro-benchmarks: point-to-point and collective operations, on sites that have them."""
+"""OSU micro-benchmarks: point-to-point and collective operations."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def estimate_s(parameters: OsuParameters, *, ranks: int) -> float:
 
 
 def tables_of(output: str) -> list[tuple[str, PrintedTable]]:
-    """Return every table with its heading; columns that are not known keep their printed heads."""
+    """Return every table with its heading; unknown columns keep their heads."""
 
     def names(heading: re.Match[str], heads: str) -> list[str]:
         is_ping_pong = _PING_PONG.search(heading[1]) is not None

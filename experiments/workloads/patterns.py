@@ -1,4 +1,7 @@
-"""Regular expressions of users: an engine (RE2) whose time grows with the text, without look-around and back-references."""
+"""Regular expressions of users, on an engine of linear time (RE2).
+
+It has neither look-around nor back-references.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _NEEDS_MEMORY: Final = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()|\\[1-9]")
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """Return the compiled expression, with ``groups``, ``finditer`` and ``fullmatch`` as in ``re``. Raise ValueError."""
+    """Return the compiled expression, with the methods of ``re``. Raise ValueError."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MEMORY_LIMIT_BYTES

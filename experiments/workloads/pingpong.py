@@ -1,4 +1,4 @@
-"""The project's own ping-pong: transfer time of a message between two ranks, for any size and network."""
+"""The project's own ping-pong: transfer time of a message between two ranks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, 
 
 
 def message_sizes(parameters: PingPongParameters) -> list[int]:
-    """Return the sizes to measure, in bytes: the one that is asked for, or 0 and all powers of two up to it."""
+    """Return the sizes to measure, in bytes: one, or 0 and all powers of two up to it."""
     size = parameters.message_bytes
     if not parameters.all_sizes:
         return [size]

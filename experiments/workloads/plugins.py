@@ -1,4 +1,4 @@
-"""Workloads in Python modules outside of this repository: in a directory, or in installed packages.
+"""Workloads in Python modules of a directory or of installed packages.
 
 A package names its definitions under the entry point group ``rankwire.workloads``; of the files of a directory every
 ``WorkloadDefinition`` that they define is taken. They are loaded once, when a process starts.
@@ -19,11 +19,14 @@ GROUP: Final = "rankwire.workloads"
 
 
 class UnusableWorkload(Exception):
-    """A module or package defines no workload that can be used; the sentence names it."""
+    """A module or package without a usable workload; the sentence names it."""
 
 
 def load(directory: Path | None, built_in: Sequence[WorkloadDefinition]) -> dict[str, WorkloadDefinition]:
-    """Return the workloads of the installed packages and of ``directory`` by name. Raise UnusableWorkload."""
+    """Return the workloads of packages and of ``directory`` by name.
+
+    Raise UnusableWorkload.
+    """
     workloads: dict[str, WorkloadDefinition] = {}
     names = {workload.slug for workload in built_in}
     for source, workload in (*_installed(), *_in_directory(directory)):

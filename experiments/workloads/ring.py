@@ -1,4 +1,7 @@
-"""A ring of ranks that exchange a known number of messages of a known size: what a network study must find is known beforehand."""
+"""Ring of ranks that exchange known numbers of messages of known sizes.
+
+The result of a network study of it is known beforehand.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _FIGURES: Final = figures_of("ring", (
 
 
 class RingParameters(Parameters):
-    """How much is sent how often."""
+    """Size and number of the messages."""
 
     message_bytes: Bytes = parameter(
         16 * 2**10,

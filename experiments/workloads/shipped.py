@@ -1,4 +1,7 @@
-"""Workloads whose Python program a trial ships with its inputs: hosts need no Rankwire, and the trial stores the program."""
+"""Workloads whose Python program a trial ships with its inputs.
+
+Hosts need no Rankwire, and the trial stores the program.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ PROGRAMS: Final = Path(__file__).parent.parent / "programs"
 def shipped(
     why_two_ranks: str, program: str, *modules: str, options: Callable[[Any], Mapping[str, Any]] = Parameters.model_dump
 ) -> dict[str, Any]:
-    """Return the fields of a workload that ships ``program`` and the ``modules`` that it imports, and needs two ranks.
+    """Return the fields of a workload that ships ``program`` and needs two ranks.
 
-    ``options`` gives its options by name from the parameters: ``events_per_job`` is ``--events-per-job``.
+    ``modules`` are what the program imports. ``options`` gives its options by name: ``events_per_job`` is ``--events-per-job``.
     """
     isolation = ("-E", "-s") if modules else ("-I",)  # isolated, a program imports no file beside it
 

@@ -1,4 +1,7 @@
-"""Templates of a command: typed placeholders, filled into argv items and input files and nowhere else, without a shell."""
+"""Templates of a command: typed placeholders in argv items and input files.
+
+They are filled without a shell.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class Placeholder(BaseModel):
 
 
 def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -> type[Parameters]:
-    """Return ``base`` with a field for each placeholder (plain data), typed and checked by its definition."""
+    """Return ``base`` with a typed and checked field for each placeholder."""
     fields: dict[str, Any] = {}
     for name, written in placeholders.items():
         placeholder = Placeholder.model_validate(written)
@@ -97,7 +100,10 @@ def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -
 
 
 def names_in(item: str) -> list[str]:
-    """Return the placeholders of an argv item; ``{{`` and ``}}`` mean braces. Raise ValueError for anything but plain names."""
+    """Return the placeholders of an argv item; ``{{`` and ``}}`` mean braces.
+
+    Raise ValueError for anything but plain names.
+    """
     try:
         parts = list(Formatter().parse(item))
     except ValueError as error:
@@ -109,7 +115,10 @@ def names_in(item: str) -> list[str]:
 
 
 def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the argv with every placeholder replaced. Raise Mismatch if an item would mean something else to mpirun."""
+    """Return the argv with every placeholder replaced.
+
+    Raise Mismatch if an item would mean something else to mpirun.
+    """
     argv = tuple(item.format(**{name: _printed(values[name]) for name in names_in(item)}) for item in program)
     for template, item in zip(program, argv, strict=True):
         # mpirun takes a lone colon for the start of a second program, so a value could smuggle one in.
@@ -121,9 +130,9 @@ def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fill_text(text: str, values: Mapping[str, Any]) -> str:
-    """Return an input file with the placeholders that ``values`` has; all other braces stay as they are.
+    """Return an input file with the placeholders of ``values`` replaced.
 
-    ``{{steps}}`` gives ``{steps}``, and ``${steps}`` is left alone: it is a variable of the program itself, as in LAMMPS.
+    All other braces stay. ``{{steps}}`` gives ``{steps}``, and ``${steps}`` is left alone: it is a variable of the program, as in LAMMPS.
     """
 
     def filled(match: re.Match[str]) -> str:

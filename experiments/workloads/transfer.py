@@ -1,4 +1,4 @@
-"""What ping-pongs have in common: a curve of transfer times over message sizes and its figures of merit."""
+"""Tables and curves of message transfer times, with their figures of merit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from experiments.workloads.base import FigureOfMerit, figures_of
 
 
 def scaled(printed: str, factor: str) -> float:
-    """Return a printed decimal number times ``factor`` without rounding in between: ``("22.78", "1e-6")`` is 2.278e-05."""
+    """Return a printed decimal number times ``factor`` without rounding in between.
+
+    ``("22.78", "1e-6")`` is 2.278e-05.
+    """
     return float(Decimal(printed) * Decimal(factor))
 
 
 def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
-    """Return the figures that a curve of sizes gives, named by the workload; ``curve`` tells what its times are, where it matters."""
+    """Return the figures of a curve of sizes; ``curve`` describes its times."""
     figures = figures_of(slug, (
         ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
         ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
@@ -57,12 +60,12 @@ class PrintedTable:
 
     @property
     def largest(self) -> int:
-        """The index of the row of the largest message."""
+        """Return the index of the row of the largest message."""
         sizes = [int(size) for size in self.column("bytes") or range(len(self.cells))]
         return sizes.index(max(sizes))
 
     def at_largest(self, *names: str) -> float | None:
-        """Return the time (s) that is printed in µs for the largest message, by the first of ``names`` that the table has."""
+        """Return the time (s) of the largest message, from the first known column (µs)."""
         times = self.column(*names)
         return None if times is None else scaled(times[self.largest], "1e-6")
 
@@ -88,7 +91,10 @@ def printed_tables(
     row: re.Pattern[str],
     names: Callable[[re.Match[str], str], Iterable[str]],
 ) -> Iterator[tuple[re.Match[str], PrintedTable]]:
-    """Yield the heading and the table of every block; ``names`` gives its columns from the heading and the printed heads."""
+    """Yield the heading and the table of every block of an output.
+
+    ``names`` gives its columns from the heading and the printed heads.
+    """
     headings = list(heading.finditer(output))
     ends = [*(match.start() for match in headings), len(output)][1:]
     for match, end in zip(headings, ends, strict=True):
@@ -102,14 +108,14 @@ def printed_tables(
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
-    """Return (bytes, s) of the rows of a table that have both as numbers; ``time`` names the column of the time."""
+    """Return (bytes, s) of the rows that have both; ``time`` names the column."""
     pairs: list[tuple[Any, Any]] = [(row.get("bytes"), row.get(time)) for row in rows]
     numbers = [pair for pair in pairs if all(isinstance(value, int | float) and math.isfinite(value) for value in pair)]
     return [(int(size), took * factor) for size, took in numbers]
 
 
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
-    """Return the figures of a curve: transfer times (s) of one or more message sizes (bytes), in any order."""
+    """Return the figures of transfer times (s) by message size (bytes), in any order."""
     points = sorted(zip(sizes_bytes, times_s, strict=True))
     largest, slowest = points[-1]
     figures = {f"{slug}.transfer_time_s": slowest}

@@ -1,7 +1,7 @@
-"""TIP4P water in LAMMPS: the study of Guster, Sultanov, Nordby and Slattery (2007), re-run today.
+"""TIP4P water in LAMMPS: the study of Guster et al. (2007), re-run today.
 
-The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with
-long-range electrostatics (PPPM) and rigid molecules (SHAKE).
+The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with long-range electrostatics (PPPM) and rigid
+molecules (SHAKE).
 """
 
 from __future__ import annotations
@@ -229,7 +229,10 @@ WATER: Final = WorkloadDefinition(
 
 
 def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:
-    """Return loop time, performance and text of the last run: others in a log, such as a minimisation, prepare it. Raise OutputError."""
+    """Return loop time, performance and text of the last run of a log.
+
+    Earlier runs, such as a minimisation, prepare it. Raise OutputError.
+    """
     end = len(output)
     for loop in reversed(list(_LOOP.finditer(output))):
         if performance := _PERFORMANCE.search(output, loop.end(), end):
@@ -245,7 +248,7 @@ def _is_compact(molecules: int) -> bool:
 
 @lru_cache(maxsize=4096)  # asked once per configuration of a sweep
 def box_sides(molecules: int) -> tuple[int, int, int]:
-    """Return the sides of a box of exactly ``molecules`` lattice cells, as near to a cube as its factors allow."""
+    """Return the sides of a box of ``molecules`` cells, as near to a cube as possible."""
     best = (1, 1, molecules)
     for x in range(1, round(molecules ** (1 / 3)) + 1):
         if molecules % x:
