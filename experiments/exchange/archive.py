@@ -1,7 +1,7 @@
-"""A bundle as somebody sent it: a zip archive or a directory, believed in nothing before it was looked at. Pure.
+"""Untrusted bundles: zip archives or directories, checked before they are read.
 
 Names that lead out of the bundle, links, encrypted members, archives with far more in them than their size allows and members that
-their list does not name are refused before a byte is unpacked; what is unpacked is held against its hash while it is read.
+their list does not name are refused before a byte is unpacked; unpacked files are compared with their hashes while they are read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _END, _END64, _LOCATOR64 = 22, 56, 20
 
 
 class Container(Protocol):
-    """Where the files of a bundle are."""
+    """A source of the files of a bundle."""
 
     sizes: dict[str, int]
 
@@ -96,7 +96,7 @@ class DirectoryContainer:
 
 
 class Archive:
-    """The files of a bundle with the hashes that its list gives them."""
+    """The files of a bundle with their listed hashes."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -105,7 +105,7 @@ class Archive:
     @classmethod
     @contextmanager
     def opened(cls, place: Path) -> Iterator[Archive]:
-        """Open a zip archive or a directory. Raise BadBundle, or OSError where it is not there."""
+        """Open a zip archive or a directory. Raise BadBundle, or OSError if it is missing."""
         container: Container = DirectoryContainer(place) if place.is_dir() else ZipContainer(place)
         try:
             yield cls(container)
@@ -136,13 +136,13 @@ class Archive:
         return hashes
 
     def verify(self) -> None:
-        """Read every file once. Raise BadBundle with the name of one that is not what the list says."""
+        """Read every file once. Raise BadBundle for one that differs from the list."""
         for name in self.hashes:
             for _ in self.pieces(name):
                 pass
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield the content of a file. Raise BadBundle, at the latest at its end, where it was changed."""
+        """Yield the content of a file. Raise BadBundle, at its end at the latest."""
         if name not in self.hashes:
             raise BadBundle(f"{name} is missing from the bundle.")
         digest = hashlib.sha256()
@@ -176,7 +176,7 @@ def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def pieces_of(container: Container, name: str) -> Iterator[bytes]:
-    """Yield the content of a file of a container, no more than its list says. Raise BadBundle if it cannot be read."""
+    """Yield the content of a container's file. Raise BadBundle if it is damaged."""
     left = container.sizes[name]
     try:
         with container.open(name) as stream:
@@ -191,7 +191,10 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
 
 
 def parsed_json(text: str | bytes, name: str) -> Any:
-    """Return the value of a JSON text without NaN and infinities. Raise BadBundle that begins with ``name``."""
+    """Return the value of a JSON text without NaN and infinities.
+
+    Raise BadBundle that begins with ``name``.
+    """
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -203,7 +206,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _require_short_list(stream: IO[bytes], size: int) -> None:
-    """The list of an archive's members is read whole, by ``zipfile`` too: one of a gigabyte is refused before."""
+    """Refuse a huge list of members: ``zipfile`` reads all of it."""
     stream.seek(max(0, size - _END - _LOCATOR64 - _END64))
     tail = stream.read()
     end = tail[-_END:]
@@ -241,14 +244,14 @@ def _sizes(members: list[zipfile.ZipInfo]) -> dict[str, int]:
 
 
 def _safe_name(name: str) -> str:
-    """Return the name of a file within a bundle. Raise BadBundle for one that leads elsewhere."""
+    """Return the name of a file within a bundle. Raise BadBundle for any other."""
     if not is_safe_path(name.rstrip("/")):
         raise BadBundle(f"{name[:100]!r} is no name that a file of a bundle may have.")
     return name
 
 
 def is_safe_path(name: str) -> bool:
-    """Return whether ``name`` is a plain relative path of readable characters that stays where it begins."""
+    """Return whether ``name`` is a plain relative path of printable characters."""
     path = PurePosixPath(name)
     return (
         0 < len(name) <= _LONGEST_NAME

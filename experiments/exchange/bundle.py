@@ -1,4 +1,7 @@
-"""Writing a bundle: experiments with everything measured, in one zip archive that can be read without Rankwire."""
+"""Bundle writer: experiments with all measurements in one zip archive.
+
+It can be read without Rankwire.
+"""
 
 from __future__ import annotations
 
@@ -39,20 +42,20 @@ _ABOUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An experiment for a bundle, or (``trials``) some of its trials alone."""
+    """An experiment for a bundle, or (``trials``) some of its trials."""
 
     experiment: Experiment
     trials: tuple[int, ...] = ()
 
     def rows(self) -> QuerySet[Trial]:
-        """Its trials that can leave."""
+        """Return its trials that can be exported."""
         of_it = Trial.objects.filter(experiment=self.experiment)
         return rows.over(of_it.filter(pk__in=self.trials) if self.trials else of_it)
 
 
 @dataclass(slots=True)
 class Told:
-    """What became of it."""
+    """Counts of a written bundle."""
 
     experiments: int = 0
     trials: int = 0
@@ -62,7 +65,7 @@ class Told:
 
 
 class Writer:
-    """An archive with the list of the files that were put into it; ``leaving`` says how texts leave."""
+    """An archive with the list of its files; ``leaving`` changes their texts."""
 
     def __init__(self, stream: IO[bytes], leaving: Leaving) -> None:
         self.leaving = leaving
@@ -70,11 +73,11 @@ class Writer:
         self.written: list[Written] = []
 
     def add(self, name: str, content: bytes, about: str = "") -> None:
-        """Put a text with this content into it."""
+        """Add a file with this content."""
         self.stream(name, [self.leaving.text(content)], about)
 
     def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written:
-        """Put a file into it that comes in pieces."""
+        """Add a file whose content comes in pieces."""
         member = zipfile.ZipInfo(name, date_time=timezone.now().timetuple()[:6])
         member.compress_type = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
         member.external_attr = 0o100644 << 16
@@ -88,7 +91,7 @@ class Writer:
         return self.written[-1]
 
     def close(self, description: bytes) -> None:
-        """End it with its description and the list of hashes, which ``sha256sum -c`` reads."""
+        """Add the description and the list of hashes, which ``sha256sum -c`` reads."""
         self.add(METADATA, description)
         listed = "".join(f"{each.sha256}  {each.name}\n" for each in self.written)
         self._zip.writestr(MANIFEST, listed)
@@ -96,7 +99,7 @@ class Writer:
 
 
 def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) -> Told:
-    """Write a bundle. Raise CannotExport where nothing of it can leave, or too much at once is asked for."""
+    """Write a bundle. Raise CannotExport if it would be empty or too large."""
     count = sum(each.rows().count() for each in chosen)
     if not count:
         raise CannotExport("No trial of it has ended: there is nothing to take away yet.")
@@ -156,7 +159,7 @@ def _experiment(writer: Writer, chosen: Chosen, directory: str, told: Told, envi
 
 
 def _table(writer: Writer, trials: QuerySet[Trial], directory: str) -> None:
-    """Everything measured as a table, with what its columns mean."""
+    """Write all measurements as a table, with the meaning of its columns."""
     table = TrialTable(trials)
     pieces = map(writer.leaving.text, frames.as_csv(table.pieces(), table.columns))
     writer.stream(f"{directory}/trials.csv", pieces, _ABOUT["trials.csv"])

@@ -1,4 +1,4 @@
-"""What somebody asks to be put into a bundle, by the names that comparisons know: slugs, ``c:NUMBER`` and ``t:NUMBER``."""
+"""Selection for a bundle by names: slugs, ``c:NUMBER`` and ``t:NUMBER``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OWNERS: Final = {"e": ("slug", "experiment"), "c": ("configurations", "configur
 
 
 def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[Chosen]:
-    """Return what the names stand for, each experiment once, in their order. Raise CannotExport at the first unknown one."""
+    """Return each named experiment once, in order. Raise CannotExport."""
     visible = (Experiment.objects.all() if among is None else among).select_related("cluster", "owner")
     wanted: dict[int, tuple[Experiment, set[int], bool]] = {}
     for name in names:
@@ -39,7 +39,7 @@ def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -
 
 
 def _meant(name: str) -> tuple[str, int, str]:
-    """(kind, number, slug) of a name; the number is that of a configuration or a trial."""
+    """Return (kind, number, slug) of a name: a number of a configuration or trial."""
     kind, colon, rest = name.partition(":")
     if not colon or kind == "e":
         return "e", 0, rest if colon else name

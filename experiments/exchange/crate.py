@@ -1,7 +1,7 @@
-"""The description of a bundle as an RO-Crate: who made what of what, readable without Rankwire.
+"""RO-Crate description of a bundle, readable without Rankwire.
 
 RO-Crate 1.3 (https://w3id.org/ro/crate/1.3) with the profile Process Run Crate 0.5 of Workflow Run Crate: each trial is an action with
-the program as its instrument, the specification as its object and its files as results. Pure.
+the program as its instrument, the specification as its object and its files as results.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Run:
 
 @dataclass(slots=True)
 class Description:
-    """What is said of a bundle as a whole, and of each of its experiments."""
+    """Description of a bundle as a whole and of each of its experiments."""
 
     title: str
     about: str

@@ -1,4 +1,4 @@
-"""A file of a trial as it leaves: as it is, cut to the headers of its packets, with other addresses, or not at all."""
+"""Export of a trial's files: whole, cut to headers, anonymised, or left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEARCHED_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How a bundle is to be made. Raise CannotExport for captures with contents and other addresses."""
+    """Options of a bundle. Raise CannotExport for contradictory ones."""
 
     captures: Captures = "all"
     anonymise: bool = False
@@ -47,14 +47,14 @@ class Wanted:
 
 
 class Target(Protocol):
-    """What files are put into."""
+    """A sink of files."""
 
     def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written: ...
 
 
 @dataclass(slots=True)
 class Leaving:
-    """How the files of one bundle leave: addresses become the same others in all of them."""
+    """Exporter of the files of one bundle; addresses are replaced consistently in all."""
 
     wanted: Wanted
     hide: Anonymiser | None = field(init=False)
@@ -63,17 +63,17 @@ class Leaving:
         self.hide = Anonymiser() if self.wanted.anonymise else None
 
     def text(self, content: bytes) -> bytes:
-        """A text as it leaves."""
+        """Return a text as it is exported."""
         return content if self.hide is None else self.hide.text(content)
 
     def in_order(self, artifacts: list[Artifact]) -> list[Artifact]:
-        """Captures first where addresses are replaced: they tell which networks the other files may speak of."""
+        """Return captures first if addresses are replaced: they show the networks."""
         return (
             artifacts if self.hide is None else sorted(artifacts, key=lambda each: each.kind != Artifact.Kind.CAPTURE)
         )
 
     def artifact(self, writer: Target, artifact: Artifact, trial: Trial, place: str) -> FileRecord:
-        """Put a file of a trial below ``place``, or say why it is left out."""
+        """Export a file of a trial below ``place``, or record why it is left out."""
         path = rows.path_within(artifact, trial)
         told: dict[str, Any] = {"kind": artifact.kind, "name": artifact.name, "path": path}
         try:
@@ -125,7 +125,7 @@ class Leaving:
 
 
 class _LeftOut(Exception):
-    """A file that is not put into the bundle, with the reason."""
+    """A file that is not exported, with the reason."""
 
 
 def _masked(file: Path, hide: Anonymiser) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Storing what was measured elsewhere and is described by a file: outputs go through our parsers, captures through our decoder."""
+"""Import of external results: workloads parse outputs, the decoder reads captures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _REPORT_BYTES: Final = 32_000_000
 
 @dataclass(slots=True)
 class _Read:
-    """What one trial came to."""
+    """Results of one trial."""
 
     figures: dict[str, float] = field(default_factory=dict)
     of_mpi: dict[str, float] = field(default_factory=dict)
@@ -65,11 +65,10 @@ class _Read:
 
 
 def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
-    """Import what the description at ``place`` says, with the files beside it; with ``dry_run`` only say what that would come to.
+    """Import a description with its files; with ``dry_run`` only report the result.
 
-    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name beside it. The same description with
-    the same files is one experiment, however often it comes. Raise InvalidSpec at its fields, BadBundle, or OSError where ``place`` is
-    not there.
+    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name. The same description with the same
+    files is one experiment, however often it is imported. Raise InvalidSpec at its fields, BadBundle, or OSError if ``place`` is missing.
     """
     text, table = _texts(place)
     described, points = read_measured(text, table)
@@ -87,9 +86,9 @@ def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_r
 def bring_in_report(
     place: Path, *, project: Project, owner: Any = None, dry_run: bool = False
 ) -> tuple[list[ImportPlan], list[str]]:
-    """Import a result file of another tool: what came of each of its programs, and a sentence for each run that does not come in.
+    """Import a result file of another tool; return plans and excluded runs.
 
-    All of it comes in or nothing. Raise BadBundle, or OSError where ``place`` is not there.
+    All of it is imported or nothing. Raise BadBundle, or OSError if ``place`` is missing.
     """
     try:
         content = plain_files.read_text(place, limit_bytes=_REPORT_BYTES)
@@ -120,7 +119,6 @@ def _bring_in(
     dry_run: bool,
     told: Mapping[str, Any] | None = None,
 ) -> ImportPlan:
-    """The import of what ``text`` describes. Raise InvalidSpec at the fields of its trials, or BadBundle."""
     digest = _digest(text, described, place.parent)
     arrival = ImportPlan(described.name, uuid.uuid5(_NAMESPACE, digest))
     arrival.existing = Experiment.objects.filter(uid=arrival.uid).first()
@@ -140,7 +138,7 @@ def _bring_in(
 
 
 def _texts(place: Path) -> tuple[str, str | None]:
-    """The description and the table, where there is one. Raise BadBundle; OSError where ``place`` is not there."""
+    """Return the description and the table, if any. Raise BadBundle or OSError."""
     try:
         if place.suffix != ".csv":
             return plain_files.read_text(place, limit_bytes=_DESCRIPTION_BYTES), None
@@ -156,7 +154,7 @@ def _texts(place: Path) -> tuple[str, str | None]:
 
 
 def _digest(text: str, described: Measured, directory: Path) -> str:
-    """The hash of the description and of every file that it names. Raise InvalidSpec at the field of one that is not there."""
+    """Return the hash of the description and its files. Raise InvalidSpec."""
     digest = hashlib.sha256(text.encode())
     for number, trial in enumerate(described.trials):
         for field_name, file in trial.places:
@@ -212,7 +210,7 @@ def _read_output(described: Measured, number: int, point: Mapping[str, Any], dir
 
 
 def _contradicted(described: Measured, number: int, name: str, ran: int, told: Any) -> FieldError:
-    """Where a run was described as another one than its own output says: it would stand at a wrong place of every curve."""
+    """Return the error at the parameter that the output contradicts."""
     trial = described.trials[number]
     at = f"trials.{number}.output"
     if name in trial.parameters:
@@ -276,7 +274,7 @@ def _store(
 
 
 def _specification(described: Measured, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
-    """What was varied and what was not, in the shape of a specification; nobody runs it."""
+    """Return constant and varied parameters in the shape of a specification."""
     names = list(dict.fromkeys(name for point in points for name in point))
     values = {name: list(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
     return storable(  # type: ignore[no-any-return]
@@ -320,7 +318,7 @@ def _store_trial(
 def _place_files(
     experiment: Experiment, described: Measured, read: Sequence[_Read], directory: Path, scratch: Path
 ) -> None:
-    """Copy the files of every trial to where they wait for their move, with the analysis of its capture, and store their rows."""
+    """Copy the files of every trial, analyse captures, and store the rows."""
     kinds = {"output": Artifact.Kind.STDOUT, "capture": Artifact.Kind.CAPTURE}
     rows: list[Artifact] = []
     for trial, told, result in zip(experiment.trials.order_by("position"), described.trials, read, strict=True):
@@ -338,7 +336,7 @@ def _place_files(
 
 
 def _moved(trial: Trial, kind: str, file: Path, final: str) -> Artifact:
-    """The row of a file as it will be after its move."""
+    """Return the row of a file as it will be after its move."""
     row = Artifact.describe(trial.pk, kind, file)
     row.path = f"{final}/{file.name}"
     return row

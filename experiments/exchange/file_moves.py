@@ -1,4 +1,4 @@
-"""Rows and files of imported trials: files are unpacked beside the directories of trials and moved just before the commit."""
+"""Rows and files of imported trials: both are stored, or neither."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from experiments.models import Cluster, Trial
 
 @contextmanager
 def files_with_rows() -> Iterator[Path]:
-    """A transaction, and a directory for its files, in which each lies as it will in the store: both come to stay, or neither."""
+    """Open a transaction and a directory whose files move to the store at its end."""
     above = Path(settings.VAR) / store.TRIALS
     with plain_files.private():
         above.mkdir(parents=True, exist_ok=True)
@@ -42,13 +42,13 @@ def files_with_rows() -> Iterator[Path]:
 
 
 def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
-    """Where files of a new trial wait for their move, and where they will be in the store."""
+    """Return the waiting and the final directory of a new trial's files."""
     place = store.current().place_of(trial.pk)
     return scratch / PurePosixPath(place).relative_to(store.TRIALS), place
 
 
 def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any]) -> Cluster:
-    """Return the row of a cluster that nothing here can reach. Raise BadBundle if one of this installation has its name."""
+    """Return the row of an unreachable cluster. Raise BadBundle if its name is taken."""
     described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
     row, _ = Cluster.objects.get_or_create(slug=slug, defaults={**described, "enabled": False, "elsewhere": True})
     if not row.elsewhere:
@@ -57,6 +57,6 @@ def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any])
 
 
 def imported_by(owner: Any) -> dict[str, str]:
-    """Return when and by whom an import is made, as the origin of its experiments says it."""
+    """Return time and user of an import, for the origin of its experiments."""
     name = owner.get_username() if owner is not None else "the command line"
     return {"imported_at": timezone.now().isoformat(), "imported_by": name}

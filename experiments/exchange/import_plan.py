@@ -1,7 +1,7 @@
-"""Bringing a bundle in: looked at as a whole first, stored in one transaction, its files moved to their places last.
+"""Import of a bundle: checked as a whole, then stored in one transaction.
 
-An experiment keeps its identity (``Experiment.uid``), so that what is here already is not stored twice: of an experiment that was
-imported before, the trials that are new come in; of one that was measured here, nothing does.
+An experiment keeps its identity (``Experiment.uid``), so that it is not stored twice: of an experiment that was imported before, new
+trials are imported; of one that was measured here, none are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _UNPACKED_BYTES: Final = 1 << 30
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What a bundle would bring, or brought, of one experiment."""
+    """The import of one experiment of a bundle."""
 
     name: str
     uid: uuid.UUID
@@ -67,7 +67,7 @@ class ImportPlan:
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
+        """Return the same as a sentence."""
         if not self.trials:
             return f"{self.name}: {self.note or 'nothing in it is new'}."
         what = f"{plural(self.trials, 'trial')} with {plural(self.files, 'file')}"
@@ -76,7 +76,7 @@ class ImportPlan:
 
 @dataclass(slots=True)
 class ImportResult:
-    """What a whole file came to: a bundle, or (``kind``) what was measured without Rankwire."""
+    """The import of a whole file: a bundle, or (``kind``) external results."""
 
     installation: str
     """Of a bundle; of anything else what it is from: a file, a tool."""
@@ -106,9 +106,9 @@ class _Bundle:
 def import_bundle(
     place: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
 ) -> ImportResult:
-    """Import the bundle at ``place`` into ``project``; with ``dry_run`` only say what that would come to.
+    """Import the bundle at ``place``; with ``dry_run`` only report the result.
 
-    Every file is held against its hash before anything is stored. Raise BadBundle, or OSError where the file is not there.
+    Every file is compared with its hash before anything is stored. Raise BadBundle, or OSError if the file is missing.
     """
     with Archive.opened(place) as archive:
         archive.verify()
@@ -134,7 +134,7 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
 
 
 def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> ImportPlan:
-    """What of an experiment is new here."""
+    """Return the new trials of an experiment."""
     arrival = ImportPlan(record.name, record.uid)
     arrival.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk)
@@ -224,7 +224,7 @@ def _describe(
 
 
 def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, Any]:
-    """Where it came from: kept with the experiment and shown on its page; what the bundle said of it before stays below."""
+    """Return the origin of an experiment; an earlier one is kept below ``before``."""
     contents = bundle.contents
     return {
         "kind": "bundle",
@@ -245,7 +245,7 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
 
 
 def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
-    """The row that stands for a cluster of another installation; one that is this installation's own stays another row."""
+    """Return the row of a cluster of another installation."""
     if record.elsewhere:
         slug, name = record.slug, record.name
     else:
@@ -319,7 +319,7 @@ def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
 
 
 def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
-    """Unpack the files of a trial where they wait for their move, and store their rows."""
+    """Unpack the files of a trial to wait for their move, and store their rows."""
     waiting, place_in_store = place_of(trial, scratch)
     rows = []
     for file in record.files:
@@ -338,7 +338,7 @@ def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scra
 
 
 def _require_readable(target: Path, name: str, file: FileRecord) -> None:
-    """What pages unpack in memory must not become a flood there: a few bytes can hold gigabytes of zeros."""
+    """Refuse gigabytes of zeros in a few bytes: pages unpack in memory."""
     if not file.path.endswith(".zst") or file.kind == "capture":
         return
     size, last = 0, b""

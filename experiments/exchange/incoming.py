@@ -1,4 +1,4 @@
-"""What stands in a bundle, checked record by record before anything of it is believed."""
+"""Records of a bundle, checked one by one before they are used."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
 
 
 def _require_specification(record: ExperimentRecord, name: str) -> None:
-    """Lists of experiments read specifications too: one that is none would take them away from everybody."""
+    """Refuse a bad specification: it would break all lists of experiments."""
     if record.published:
         checked(PublishedStudy, record.specification, f"{name}: the specification {BAD}")
         return
@@ -58,7 +58,7 @@ def _require_specification(record: ExperimentRecord, name: str) -> None:
 
 
 def _require_points(record: ExperimentRecord, name: str) -> None:
-    """Links are links, and what differs between the points of a sweep can be set along an axis."""
+    """Refuse points with impossible links, or with lists among the varied parameters."""
     points = [each.parameters for each in record.configurations]
     links = {repr(link): (number, link) for number, point in enumerate(points) if (link := _link(point))}
     for number, link in links.values():
@@ -78,7 +78,7 @@ def _link(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str, TrialRecord]]:
-    """Yield the trials of an experiment one by one, with their directories. Raise BadBundle."""
+    """Yield the trials of an experiment with their directories. Raise BadBundle."""
     configurations, clusters = {c.hash for c in record.configurations}, {c.slug for c in record.clusters}
     for directory in record.trials:
         name = f"{directory}/trial.json"

@@ -1,4 +1,4 @@
-"""What was measured elsewhere, described by a small YAML file: parameters, figures, and where the outputs and captures lie. Pure.
+"""External results in a small YAML file: parameters, figures, outputs, captures.
 
 The file is checked as a specification is: every error with the path of its field and its line.
 """
@@ -31,7 +31,7 @@ class _Described(BaseModel):
 
 
 class MeasuredTrial(_Described):
-    """One run. ``output`` is what it printed, ``files`` what it wrote besides; both go through the parser of the workload."""
+    """One run; the parser of the workload reads its ``output`` and ``files``."""
 
     parameters: dict[str, Any] = {}
     figures: dict[str, FiniteFloat] = {}
@@ -51,7 +51,7 @@ class MeasuredTrial(_Described):
 
     @property
     def places(self) -> list[tuple[str, str]]:
-        """(path of the field, name of the file) of every file that belongs to it."""
+        """Return (path of the field, name of the file) of all its files."""
         named = [("output", self.output), ("capture", self.capture)]
         listed = [(f"files.{number}", file) for number, file in enumerate(self.files)]
         return [(field, file) for field, file in [*named, *listed] if file is not None]
@@ -71,7 +71,7 @@ class Measured(_Described):
     trials: Annotated[list[MeasuredTrial], Field(min_length=1, max_length=MOST_TRIALS)]
 
     def points(self) -> list[dict[str, Any]]:
-        """The parameters of each trial in base units, hosts among them. Raise InvalidSpec."""
+        """Return the parameters of each trial in base units. Raise InvalidSpec."""
         errors: list[FieldError] = []
         points = [self._point(number, errors) for number in range(len(self.trials))]
         if errors:
@@ -103,7 +103,7 @@ class Measured(_Described):
 
 
 def ranks_of(point: dict[str, Any]) -> int:
-    """How many ranks a point has: as given, else one or ``ranks_per_host`` on each host."""
+    """Return the ranks of a point: as given, else ``ranks_per_host`` or one a host."""
     return int(point.get("ranks", point["hosts"] * point.get("ranks_per_host", 1)))
 
 
@@ -112,10 +112,10 @@ def _is_count(value: Any) -> bool:
 
 
 def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[dict[str, Any]]]:
-    """Return the description and the parameters of each of its trials. Raise InvalidSpec with paths and lines.
+    """Return the description and the parameters of each of its trials.
 
-    With ``table``, comma-separated values, the trials stand there and the description says the rest; an error of a trial then has the
-    line and the column of the table.
+    With ``table``, comma-separated values, the trials are there and all else is in the description; an error of a trial then has the line
+    and the column of the table. Raise InvalidSpec with paths and lines.
     """
     document = YamlDocument(text)
     rows = None if table is None else read_table(table)
@@ -133,7 +133,7 @@ def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[d
 
 
 def checked(data: dict[str, Any]) -> tuple[Measured, list[dict[str, Any]]]:
-    """Return the description that ``data`` is and the parameters of each of its trials. Raise InvalidSpec with paths."""
+    """Return the description and the parameters of its trials. Raise InvalidSpec."""
     if wrong := list(problems(data)):
         raise InvalidSpec(wrong)
     described = _validated(data)
@@ -143,7 +143,7 @@ def checked(data: dict[str, Any]) -> tuple[Measured, list[dict[str, Any]]]:
 
 
 def _lined(error: FieldError, document: YamlDocument, rows: Table | None) -> FieldError:
-    """The error where its reader finds it: at a line of the table, or of the description."""
+    """Return the error at a line of the table, or of the description."""
     if rows is None:
         return FieldError(error.path, error.message, error.line or document.line(error.path))
     if error.path.startswith("trials."):
@@ -159,7 +159,7 @@ def _validated(data: dict[str, Any]) -> Measured:
 
 
 def _wrong_figures(described: Measured) -> list[FieldError]:
-    """A figure of a name that nobody knows would be a number without meaning or unit."""
+    """Return an error for each figure whose name is not a metric."""
     return [
         FieldError(f"trials.{number}.figures.{name}", f"there is no metric {name!r}: see the catalogue of metrics")
         for number, trial in enumerate(described.trials)

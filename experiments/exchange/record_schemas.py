@@ -1,7 +1,6 @@
-"""What readers of a trial expect inside of its free records, so that nothing else comes in. Pure.
+"""Shapes of a trial's free records, for those parts that pages and analyses read.
 
-Conditions, certificates and tables are kept as they are, names that nobody here knows too: only what pages and analyses take hold of has a
-shape, and nothing is nested without end.
+Conditions, certificates and tables are stored as they are, with unknown names, and are not nested without end.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class _Shape(BaseModel):
 
 
 class _CertificateRow(_Shape):
-    """What was asked of one direction of the link, and what it was measured to be."""
+    """A requested and a measured property of one direction of the link."""
 
     quantity: str
     source: str
@@ -67,7 +66,7 @@ class _Conditions(_Shape):
 
 
 class _Parameters(_Shape):
-    """Of a configuration; those of a link are judged as a link."""
+    """Parameters of a configuration, without those of the link."""
 
     hosts: Annotated[int, Field(ge=0)] = 1
     ranks_per_host: Annotated[int, Field(ge=1)] = 1

@@ -1,6 +1,6 @@
-"""What stands in a bundle, as it is written and as it is believed when it is read. Pure.
+"""Records of a bundle, as they are written and read.
 
-Bounds are those of the columns that the values go to: what does not fit is refused before anything is stored.
+Bounds are those of the database columns: larger values are refused before anything is stored.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class _Record(BaseModel):
 
 
 class InstallationRecord(_Record):
-    """A Rankwire that results were measured in or went through."""
+    """A Rankwire that measured results or passed them on."""
 
     uid: uuid.UUID
     name: _Line
 
 
 class Contents(_Record):
-    """``rankwire.json``: what is in the bundle, and who made it."""
+    """``rankwire.json``: the contents and the maker of the bundle."""
 
     format: Literal["rankwire-bundle/1"]
     installation: InstallationRecord
@@ -58,7 +58,7 @@ class Contents(_Record):
 
 
 class ClusterRecord(_Record):
-    """Where trials ran: what its readers need, nothing of how it is reached."""
+    """A cluster on which trials ran, without its access."""
 
     slug: _Slug
     name: Annotated[str, StringConstraints(max_length=120)]
@@ -84,7 +84,7 @@ class ConfigurationRecord(_Record):
 
 
 class ExperimentRecord(_Record):
-    """``experiment.json``: what was asked, and where. Its trials are files of their own."""
+    """``experiment.json``: specification and cluster; its trials are other files."""
 
     uid: uuid.UUID
     slug: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
@@ -125,7 +125,7 @@ class FileRecord(_Record):
 
 
 class TrialRecord(_Record):
-    """``trial.json``: one trial with everything measured."""
+    """``trial.json``: one trial with all measurements."""
 
     uid: uuid.UUID
     configuration: _Hash
@@ -157,12 +157,12 @@ class TrialRecord(_Record):
 
 
 def trial_uid(experiment: uuid.UUID, configuration: str, kind: str, repetition: int, attempt: int) -> uuid.UUID:
-    """Return the identity of a trial: the same in every installation that its experiment goes to."""
+    """Return the identity of a trial, which is the same in every installation."""
     return uuid.uuid5(experiment, f"{configuration}/{kind}/{repetition}/{attempt}")
 
 
 def checked(kind: type[_R], data: Any, refusal: str) -> _R:
-    """Return the record in ``data``. Raise BadBundle that begins with ``refusal`` and names the field."""
+    """Return the record in ``data``. Raise BadBundle that begins with ``refusal``."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -26,12 +26,12 @@ _AT_ONCE: Final = 100
 
 
 def over(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-    """The trials that can leave: those that ended."""
+    """Return the trials that have ended."""
     return trials.filter(state__in=OVER).order_by("position", "attempt", "pk")
 
 
 def experiment_record(experiment: Experiment, clusters: list[Cluster], directories: list[str]) -> ExperimentRecord:
-    """Return what a bundle says of an experiment, whose trials are in ``directories``."""
+    """Return the record of an experiment, whose trials are in ``directories``."""
     return ExperimentRecord(
         uid=experiment.uid,
         slug=experiment.slug,
@@ -86,7 +86,7 @@ def _cluster_record(cluster: Cluster) -> ClusterRecord:
 
 
 def with_artifacts(trials: QuerySet[Trial]) -> Iterator[tuple[Trial, dict[str, dict[str, float]], list[Artifact]]]:
-    """Yield trials with their measurements and artifacts, some at once, so that memory stays bounded."""
+    """Yield trials with measurements and artifacts, in pieces of bounded memory."""
     rows = trials.select_related("configuration", "cluster", "environment", "experiment")
     for trial in rows.prefetch_related("measurements", "artifacts").iterator(chunk_size=_AT_ONCE):
         measured: dict[str, dict[str, float]] = defaultdict(dict)
@@ -98,7 +98,7 @@ def with_artifacts(trials: QuerySet[Trial]) -> Iterator[tuple[Trial, dict[str, d
 def trial_record(
     trial: Trial, measured: dict[str, dict[str, float]], environment: str | None, files: list[FileRecord]
 ) -> TrialRecord:
-    """Return what a bundle says of a trial; ``environment`` is the hash of its facts as the bundle has them."""
+    """Return the record of a trial; ``environment`` is the hash of its exported facts."""
     same: dict[str, Any] = {name: getattr(trial, name) for name in TRIAL_FIELDS}
     return TrialRecord(
         uid=uid_of(trial),
@@ -112,10 +112,10 @@ def trial_record(
 
 
 def uid_of(trial: Trial) -> Any:
-    """The identity of a trial in every installation."""
+    """Return the identity of a trial in every installation."""
     return trial_uid(trial.experiment.uid, trial.configuration.hash, trial.kind, trial.repetition, trial.attempt)
 
 
 def path_within(artifact: Artifact, trial: Trial) -> str:
-    """Where an artifact lies in the directory of its trial."""
+    """Return the path of an artifact in the directory of its trial."""
     return store.place_within(artifact.path, trial.pk)

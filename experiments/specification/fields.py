@@ -1,4 +1,4 @@
-"""The fields of a specification; `experiments.specification` judges what stands in them. Pure: no Django."""
+"""Fields of a specification."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ExperimentSpec(Part):
         return value.strip()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that ``parse`` turns into an equal specification; defaults are left out."""
+        """Return plain data that ``parse`` reads to an equal one; defaults are left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def values(self) -> dict[str, list[Any]]:
@@ -86,15 +86,15 @@ class ExperimentSpec(Part):
         }
 
     def swept(self, name: str) -> list[Any]:
-        """Return the values of a swept parameter as they are written. Raise ValueError with a reader's sentence."""
+        """Return the written values of a swept parameter. Raise ValueError."""
         return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
 
     def known_parameters(self) -> set[str]:
-        """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
+        """Return the names that ``parameters``, ``sweep`` and ``zip`` may use."""
         return known_parameters(self.workload, self.parameters)
 
     def condition(self) -> Expression | None:
-        """Return the filter; it may use ``ranks`` too. Raise ValueError with a reader's sentence."""
+        """Return the filter, which may use ``ranks`` too. Raise ValueError."""
         if self.where is None:
             return None
         known = self.known_parameters()
@@ -108,7 +108,7 @@ class ExperimentSpec(Part):
         return Expression(self.where, vocabulary)
 
     def _as_stored(self, name: str, word: str) -> str:
-        """Return the canonical form of a word that a filter compares with; one that cannot be meant stays, and equals nothing."""
+        """Return the canonical form of a compared word; an impossible one stays."""
         try:
             return str(canonical(self.workload, name, word, self.parameters))
         except ValueError:

@@ -83,7 +83,7 @@ _ALLOWED: Final = "anything but names, values, + - * / // %, comparisons, in, an
 
 
 def parse(text: str, vocabulary: Vocabulary) -> Node:
-    """Return the tree of ``text``, with quantities in base units. Raise ValueError with a reader's sentence."""
+    """Return the tree of ``text``, with quantities in base units. Raise ValueError."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"longer than {MAX_LENGTH} characters")
     parser = _Parser(text, vocabulary)
@@ -102,7 +102,7 @@ def _unknown(name: str, vocabulary: Vocabulary) -> str:
 
 
 class _Parser:
-    """One method for each line of the grammar; each takes what it reads off the front of the text."""
+    """Parser with one method for each line of the grammar."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
@@ -174,7 +174,7 @@ class _Parser:
         return self._value(left.name)
 
     def _value(self, name: str) -> Node:
-        """What the parameter ``name`` is compared with, where that may be a word without quotes."""
+        """Return the value that ``name`` is compared with; a word may have no quotes."""
         start = self._at
         try:
             value = self._sum()
@@ -189,7 +189,7 @@ class _Parser:
         return Constant(word)
 
     def _is_word(self, value: Node, name: str) -> bool:
-        """Return whether what could be read as an expression is a word, to the right of ``name``."""
+        """Return whether a readable expression is a word, to the right of ``name``."""
         names, holds_words, takes_words = self._names, name in self._names.words, self._holds_any_word(name)
         match value:
             case Name():
@@ -241,7 +241,7 @@ class _Parser:
         return Name(self._long_name() or self._take(_NAME) or self._fail())
 
     def _items(self, bracket: str, item: Callable[[], Node]) -> Node:
-        """What stands between brackets: one thing in round ones is that thing, anything else a group."""
+        """Return the content of brackets: one item in round ones is itself, else a group."""
         items: list[Node] = []
         commas = 0
         while not self._take(_CLOSE[bracket]):
@@ -264,7 +264,7 @@ class _Parser:
         return Constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
     def _long_name(self) -> str | None:
-        """The longest known name here: metrics may have hyphens, as in ``concurrent-readers.job_wall_s``."""
+        """Return the longest known name here; metrics may have hyphens."""
         match = _LONG_NAME.match(self._text, self._at)
         name = match["token"] if match else ""
         while "-" in name and name not in self._names.known:

@@ -1,6 +1,6 @@
-"""``study: network``: the short form of a sweep that tells what a program needs from its network. Pure.
+"""``study: network``: short form of a sweep for a program's network needs.
 
-It stands for a sweep over delay, bandwidth and loss that advance together along the links that ``analysis.sensitivity`` proposes:
+It expands to a sweep over delay, bandwidth and loss that advance together along the links that ``analysis.sensitivity`` proposes:
 
     study: network                    # or, with a range of one's own:
     study: {kind: network, delay: 2 ms, bandwidth: 50 Mbit/s, loss: [1 %]}
@@ -26,7 +26,7 @@ _P = TypeVar("_P", bound=Part)
 
 
 class NetworkStudy(Part):
-    """How far the links go from the one under ``link``; what is left out is proposed."""
+    """Range of the links from the one under ``link``; omitted ends are proposed."""
 
     kind: str
     delay: Delay | None = Field(None, gt=0)
@@ -42,7 +42,7 @@ class NetworkStudy(Part):
 
 
 def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the specification with the sweep that its study stands for. Raise InvalidSpec with the errors at their fields."""
+    """Return the specification with the sweep of its study. Raise InvalidSpec."""
     rest = {name: value for name, value in data.items() if name != "study"}
     if data.get("study") is None:
         return rest

@@ -1,4 +1,4 @@
-"""Parameters of a configuration: those of the cluster, of the link and of the workload, with their types, units and limits. Pure."""
+"""Parameters of cluster, link and workload: types, units and limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ERRORS: Final = 100
 
 
 def refuse_bool(value: Any) -> Any:
-    """Return ``value`` unless it is true or false, which Python counts as numbers. Raise ValueError for those."""
+    """Return ``value``. Raise ValueError for booleans, which Python counts as numbers."""
     if isinstance(value, bool):
         raise ValueError(f"must be a number, not {str(value).lower()}")
     return value
@@ -57,13 +57,13 @@ Count = Annotated[int, BeforeValidator(refuse_bool)]
 
 
 class Part(BaseModel):
-    """Base of every part of a specification: unknown fields are errors, values are final."""
+    """Base of all parts of a specification: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 def _rates(value: Any) -> Any:
-    """Return ``1 Gbit/s; 100 Mbit/s`` in canonical words from a list or from text with semicolons. Raise ValueError."""
+    """Return ``1 Gbit/s; 100 Mbit/s`` from a list or a text. Raise ValueError."""
     if value is None or value == "":
         return ""
     items = value if isinstance(value, list | tuple) else value.split(";") if isinstance(value, str) else [value]
@@ -82,7 +82,7 @@ Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list
 
 
 class Link(Part):
-    """What the network between hosts is asked to be.
+    """Requested network between hosts.
 
     ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu``, ``queue`` and ``tcp_buffer`` in bytes.
     """
@@ -115,7 +115,7 @@ class Link(Part):
     """What makes delay and loss; auto: netem where the kernel has it, else what is available."""
 
     def ideal(self) -> Link:
-        """Return the same hosts on a network that costs nothing; frames and TCP stay as they are."""
+        """Return the link of an ideal-network run; frames and TCP stay as they are."""
         free = {"bandwidth": None, "delay": 0.0, "jitter": 0.0, "loss": 0.0, "loss_burst": 1.0, "queue": None}
         return self.model_copy(update={**free, "topology": "one site", "rates": "", "emulator": "auto"})
 
@@ -146,7 +146,7 @@ class Link(Part):
         return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
 
     def describe(self) -> str:
-        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1 500 B``; the rest only where it was asked for."""
+        """Return the link in words, with its requested properties."""
         jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
         bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
         parts = [
@@ -165,7 +165,7 @@ class Link(Part):
 
 
 class Capture(Part):
-    """Whether and how the packets of a trial are recorded."""
+    """Recording of the packets of a trial."""
 
     enabled: bool = True
     snap_length: Count = Field(128, ge=96, le=262_144)
@@ -197,33 +197,33 @@ _BASE_UNITS: Final = {
 
 
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
-    """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
+    """Return the parameter names of a workload, of the cluster and of the link."""
     own = workloads.get(workload, constants).parameters_type.model_fields
     return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
 
 
 def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
-    """Return the kind of quantity in whose base unit a known parameter is stored; None for counts, words and other units."""
+    """Return the kind of quantity of a known parameter; None for counts and words."""
     if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
         return _LINK_DIMENSIONS.get(name)
     return dimension_of_unit(unit_of(workloads.get(workload, constants).parameters_type.model_fields[name]))
 
 
 def unit_of(field: FieldInfo) -> str:
-    """Return the unit that a workload names for its parameter; '' for counts, words and what has none."""
+    """Return the unit of a workload's parameter; '' for counts and words."""
     extra = field.json_schema_extra
     return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
 
 
 def dimension_of_unit(unit: str) -> Dimension | None:
-    """Return the kind of quantity whose base unit this is; None for counts and other units."""
+    """Return the kind of quantity with this base unit; None for others."""
     return _BASE_UNITS.get(unit)
 
 
 def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
-    """Return whether the values of a parameter are words, which must stay as they are written: ``007`` and ``1.10`` are no numbers.
+    """Return whether the values of a parameter are words, such as ``007``.
 
-    False for a parameter or a workload that nobody knows.
+    False for an unknown parameter or workload.
     """
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
@@ -245,7 +245,7 @@ def _holds_words(annotation: Any) -> bool:
 
 
 def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:
-    """Return ``value`` in the base unit and type of parameter ``name``. Raise ValueError with a reader's sentence.
+    """Return ``value`` in the base unit and type of a parameter. Raise ValueError.
 
     ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them.
     """
@@ -272,7 +272,7 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
 
 
 def shown(name: str, value: Any) -> str:
-    """Return a parameter's canonical value as people write it."""
+    """Return a parameter's canonical value as users write it."""
     dimension = _LINK_DIMENSIONS.get(name)
     if dimension is None or value is None:
         return str(value)
@@ -301,9 +301,9 @@ _SENTENCES: Final = {
 
 
 def sentence(error: Any, name: str = "") -> str:
-    """Return pydantic's error in the words of this product, with the value that was given; limits of the link with their unit.
+    """Return pydantic's error in plain words, with the value and units of limits.
 
-    ``name`` is the parameter, where the error's own place does not tell it.
+    ``name`` is the parameter, if the error does not name it.
     """
     kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
@@ -328,7 +328,7 @@ def _given(value: Any) -> str:
 
 
 def refusal(error: ValidationError, *path: str) -> InvalidSpec:
-    """Return pydantic's errors in the words of this product, each at its field below ``path``, 100 at most."""
+    """Return pydantic's errors in plain words, each at its field below ``path``."""
     return InvalidSpec(
         FieldError(".".join(map(str, (*path, *each["loc"]))), sentence(each)) for each in error.errors()[:MOST_ERRORS]
     )

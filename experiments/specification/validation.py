@@ -1,4 +1,4 @@
-"""The specification of an experiment: the one validator for browser, YAML, REST and command line. Pure: no Django.
+"""Validator of specifications for browser, YAML, REST and command line.
 
 ``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field;
 ``parse_yaml(text)`` adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
@@ -36,7 +36,7 @@ MAX_TRIALS: Final = 10_000
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
-    """Return the validated specification. Raise InvalidSpec with the errors that can be told at once, 100 at most."""
+    """Return the validated specification. Raise InvalidSpec with 100 errors at most."""
     if not isinstance(data, Mapping):
         raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
     odd = list(islice(problems_of_plain_data(data), MOST_ERRORS))
@@ -55,10 +55,10 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 
 
 def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
-    """Return a specification that ``parse`` accepted before ``to_dict`` wrote it, without judging its design again.
+    """Return a stored specification, without judging its design again.
 
-    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec
-    where another version of Rankwire wrote it, whose fields are not known here.
+    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec if another
+    version of Rankwire wrote it, whose fields are not known here.
     """
     try:
         return ExperimentSpec.model_validate(stored)
@@ -67,7 +67,7 @@ def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
-    """Return the specification written in YAML (or JSON). Errors carry the line of their field."""
+    """Return the specification in YAML or JSON text. Errors carry their lines."""
     document = YamlDocument(text)
     try:
         spec = parse(document.data, max_trials=max_trials)
@@ -80,7 +80,7 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 
 
 def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[FieldError]:
-    """Yield the words that YAML took for numbers and prints in another way: ``1.10`` would be 1.1, and ``010`` would be 8."""
+    """Yield words that YAML reads as numbers: ``1.10`` as 1.1, ``010`` as 8."""
     for part, fields in (("parameters", spec.parameters), ("sweep", spec.sweep)):
         for name, read in fields.items():
             if not is_text(spec.workload, name, spec.parameters):
@@ -93,7 +93,7 @@ def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[Fie
 
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """Yield what is wrong with the names and values, before any configuration is made."""
+    """Yield the errors of names and values, before any configuration is made."""
     workload = workloads.find(spec.workload)
     if workload is None:
         known = ", ".join(w.slug for w in workloads.registry())
@@ -144,7 +144,7 @@ def _check_value(
 
 
 def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """What is asked for and reaches nothing would be told as the condition of a trial that never had it."""
+    """Yield values that reach nothing of the run."""
     unused = workloads.get(spec.workload, spec.parameters).unused
     for part, given in (("parameters", spec.parameters), ("sweep", spec.sweep)):
         for name in unused.intersection(given):
@@ -152,7 +152,7 @@ def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 
 def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
-    """Values that are written differently may mean the same: 1 Gbit/s and 1000 Mbit/s would be one configuration twice."""
+    """Yield values that mean the same: 1 Gbit/s and 1000 Mbit/s."""
     meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
     for index, value in enumerate(meant):
         if value in meant[:index]:
@@ -189,7 +189,7 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 
 def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iterator[FieldError]:
-    """One parameter may keep its value while another changes, as in a ladder of tuning steps; all of them may not."""
+    """Yield a repeated row of a group; single values may repeat, as in a ladder."""
     known = spec.known_parameters()
     if not known.issuperset(group):
         return  # told at the swept parameter itself
@@ -205,7 +205,7 @@ def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iter
 
 
 def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """Judge the names; whether the parameter does grow is told by the configurations (``design.problems``)."""
+    """Yield wrong names; ``design.problems`` checks that the parameter grows."""
     grown = spec.grows_with_hosts
     if spec.scaling == "weak" and grown is None:
         yield FieldError("grows_with_hosts", "weak scaling must name the parameter that grows with the hosts")

@@ -1,7 +1,7 @@
-"""Result files of other tools as descriptions of what was measured elsewhere. Pure.
+"""Importers of result files of other tools.
 
-A reader is a module with ``recognises(data)`` and ``read(data)``: the first looks at the content alone, never at the file's name. What a
-reader gives goes the way of a description that somebody wrote (``experiments.exchange.measured``), with the same checks.
+An importer is a module with ``recognises(data)`` and ``read(data)``: the first looks at the content alone, never at the file's name.
+Its result is a description (``experiments.exchange.measured``), with the same checks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 
 
 def read_report(text: str) -> ForeignReport:
-    """Return the runs of a result file. Raise BadBundle if its format or version is not known here."""
+    """Return the runs of a result file. Raise BadBundle for unknown formats."""
     data = parsed_json(text, "It")
     reader = next((each for each in _READERS if isinstance(data, dict) and each.recognises(data)), None)
     if reader is None:

@@ -1,7 +1,8 @@
-"""The results of Ramble, which Benchpark runs (``ramble workspace analyze --formats json``). Pure.
+"""Importer of results of Ramble and Benchpark.
 
-The experiments of a workload are one experiment here; what differs between them is what was varied. Figures of a context have its name
-before theirs. Of an experiment with repeats each repeat is a trial, and the statistics that Ramble makes of them are not.
+They are written by ``ramble workspace analyze --formats json``. The experiments of a workload are one experiment here; the variables
+that differ are its parameters. Figures of a context have its name before theirs. Of an experiment with repeats each repeat is a trial;
+Ramble's statistics of them are not imported.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Experiment(Lenient):
     contexts: list[_Context] = Field([], alias="CONTEXTS")
 
     def count(self, name: str) -> int | None:
-        """A count, which Ramble writes as a number or as its text, beside the variables or among them."""
+        """Return a count, which Ramble writes as a number or a text, in one of two places."""
         told = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
         return int(told) if re.fullmatch(r"[1-9][0-9]{0,5}", told) else None
 
@@ -71,7 +72,7 @@ def recognises(data: dict[str, Any]) -> bool:
 
 
 def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the experiments that succeeded as trials. Raise BadBundle for what no Ramble of today wrote."""
+    """Return the experiments that succeeded as trials. Raise BadBundle."""
     results = checked(_Results, data, "Ramble")
     if not results.experiments:
         raise BadBundle("There is no experiment in these results of Ramble.")
@@ -111,7 +112,7 @@ def _why_not(experiment: _Experiment) -> str:
 
 
 def _varied(experiments: list[_Experiment]) -> list[str]:
-    """Names of the variables that tell these experiments apart, without places, names and the number of a repeat."""
+    """Return the names of the variables that differ, without places and names."""
     names = dict.fromkeys(name for each in experiments for name in each.variables)
     return [
         name
@@ -141,7 +142,7 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Variables are expanded to text: numbers of them are numbers again."""
+    """Return the number of an expanded variable, or the variable itself."""
     text = str(value)
     if re.fullmatch(r"-?[0-9]{1,15}", text):
         return int(text)

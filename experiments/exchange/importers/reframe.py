@@ -1,7 +1,8 @@
-"""The run report of ReFrame 4 (https://reframe-hpc.readthedocs.io, ``--report-file``; data versions 4.x). Pure.
+"""Importer of run reports of ReFrame 4 (data versions 4.x).
 
-A test on a partition is an experiment, its parameters and the environment are what was varied, a test case that ended is a trial. The
-hosts are those of the job's list of nodes. A case that only missed its reference was measured as any other.
+They are written by ``--report-file`` (https://reframe-hpc.readthedocs.io). A test on a partition is an experiment, its parameters and
+the environment are varied, a test case that ended is a trial. The hosts are those of the job's list of nodes. A case that only missed
+its reference was measured as any other.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def recognises(data: dict[str, Any]) -> bool:
 
 
 def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the test cases as trials. Raise BadBundle for another version, or what no ReFrame wrote."""
+    """Return the test cases as trials. Raise BadBundle for another version or format."""
     version = data["session_info"].get("data_version")
     if not isinstance(version, str) or not version.startswith(_MAJOR):
         raise BadBundle(
@@ -121,7 +122,7 @@ def _base_name(case: _Case) -> str:
 
 
 def _trial(case: _Case, where: str, left_out: list[str]) -> dict[str, Any] | None:
-    """The case as a trial, or None with the reason in ``left_out``."""
+    """Return the case as a trial, or None with the reason in ``left_out``."""
     if why := _why_not(case):
         left_out.append(f"{where}: {why}")
         return None
@@ -160,14 +161,17 @@ def _why_not(case: _Case) -> str:
 
 
 def _keep(figures: dict[str, float], name: str, told: list[Any]) -> None:
-    """Add the performance variable, written as (value, reference, lower, upper, unit, ...). Raise ValueError."""
+    """Add the performance variable (value, reference, lower, upper, unit, ...).
+
+    Raise ValueError.
+    """
     if len(told) < 5 or not isinstance(told[4], str | None) or isinstance(told[0], str):
         raise ValueError("its value and unit are not where ReFrame writes them")
     keep_figure(figures, _TOOL, name, told[0], told[4] or "")
 
 
 def _own_parameters(case: _Case) -> dict[str, Any]:
-    """The test's parameters, which its display name tells as ``%NAME=VALUE``; the record has them with their types."""
+    """Return the test's parameters: the display name has them as ``%NAME=VALUE``."""
     own: dict[str, Any] = {}
     for pair in case.shown.split(_PAIR)[1:]:
         name, equals, text = pair.partition("=")

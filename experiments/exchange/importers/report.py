@@ -1,4 +1,4 @@
-"""What the readers of other tools' files have in common. Pure."""
+"""Common parts of the importers of other tools' files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _R = TypeVar("_R", bound=BaseModel)
 
 
 class Lenient(BaseModel):
-    """A record of another tool: what is read of it is checked, what else stands in it is not looked at."""
+    """A record of another tool: known fields are checked, others are ignored."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
 @dataclass(slots=True)
 class ForeignReport:
-    """What a result file came to. ``sets`` are descriptions as ``measured`` takes them, each of one program on one cluster."""
+    """Results of a file; ``sets`` are descriptions of one program on one cluster each."""
 
     tool: str
     """With its version where the file says it."""
@@ -39,12 +39,15 @@ class ForeignReport:
 
 
 def checked(kind: type[_R], data: Any, tool: str) -> _R:
-    """Return the record. Raise BadBundle with the path of what is not as ``tool`` writes it."""
+    """Return the record. Raise BadBundle with the path of the first wrong field."""
     return records.checked(kind, data, f"It is not as {tool} writes it")
 
 
 def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:
-    """Add a figure under its identifier here. Raise ValueError where it is no number, has no unit that is known, or is there already."""
+    """Add a figure under its identifier here.
+
+    Raise ValueError if it is not a number, has an unknown unit, or is present already.
+    """
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
@@ -60,13 +63,13 @@ def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, uni
 
 
 def workload_named(name: str, tool: str) -> str:
-    """Return a name for a program of another tool that is none of the workloads here, whose parameters are other ones."""
+    """Return a name for another tool's program that no workload here has."""
     plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:60] or tool
     return f"{tool}-{plain}" if workloads.find(plain, {}) is not None else plain
 
 
 def parameters(told: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """Return what can be a parameter here: numbers and texts; a name that means something else here has ``tool`` before it."""
+    """Return the numbers and texts of ``told``; reserved names get ``tool`` in front."""
     kept: dict[str, Any] = {}
     for name, value in told.items():
         if isinstance(value, bool):
@@ -81,7 +84,7 @@ def parameters(told: Mapping[str, Any], tool: str) -> dict[str, Any]:
 
 
 def moment(seconds: float | None) -> str | None:
-    """Return a time of Unix as text with its zone; None for one that no calendar has."""
+    """Return a time of Unix as text with its zone; None if no calendar has it."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):

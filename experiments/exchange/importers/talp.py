@@ -1,8 +1,8 @@
-"""The summary of TALP, of the library DLB 3.5 and 3.6 (``--talp-output-file=NAME.json``, ``src/talp/talp_output.c``). Pure.
+"""Importer of summaries of TALP, of the library DLB 3.5 and 3.6.
 
-The region that spans MPI becomes one trial. As long as ranks have no threads its POP efficiencies are defined as those of the catalogue:
-useful time is the time outside of MPI, and the elapsed time the window from MPI_Init to MPI_Finalize. Times are in nanoseconds,
-efficiencies to two digits.
+They are written by ``--talp-output-file=NAME.json`` (``src/talp/talp_output.c``). The region that spans MPI becomes one trial. As long
+as ranks have no threads its POP efficiencies are defined as those of the catalogue: useful time is the time outside of MPI, and the
+elapsed time the window from MPI_Init to MPI_Finalize. Times are in nanoseconds, efficiencies to two digits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def recognises(data: dict[str, Any]) -> bool:
 
 
 def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the region that spans MPI as a trial. Raise BadBundle for another version, or what no TALP wrote."""
+    """Return the region that spans MPI as a trial. Raise BadBundle for other formats."""
     version = str(data["dlbVersion"])[:40]
     if not version.startswith(tuple(f"{each}." for each in _VERSIONS)) and version not in _VERSIONS:
         raise BadBundle(f"Results of TALP are read of DLB {' and '.join(_VERSIONS)}; this one is of {version!r}.")
