@@ -68,5 +68,5 @@ def refused_twins(kind: ClusterKind) -> str:
     return f"only {_able(needed)} can make an ideal network; that of {kind.noun} is taken as it is"
 
 
-def _able(wanted: Collection[str]) -> str:
-    return " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))
+def _able(parts: Collection[str]) -> str:
+    return " and ".join(other.noun for other in registry() if other.emulates.issuperset(parts))

@@ -18,7 +18,7 @@ from experiments.specification.parameters import Link, sentence
 RANKS_PER_CORE: Final = 4
 LEAST_RANKS: Final = 64
 UNKNOWN_CORES: Final = 64
-"""Of a host whose cores nobody has stated and no trial was told."""
+"""Cores of a host if they are neither stated nor recorded by a trial."""
 
 
 class StoredCluster(Protocol):
@@ -38,45 +38,44 @@ class ClusterKind(ABC):
     """Properties of all clusters of one kind. It has no state of a single cluster."""
 
     name: ClassVar[str]
-    """As it is stored, in at most 10 characters; the module of its launcher has the same name."""
+    """Stored name of at most 10 characters; the module of its launcher has it too."""
     title: ClassVar[str]
-    """For people."""
     summary: ClassVar[str] = ""
-    """What it is, in a few words below the title."""
+    """A few words below the title."""
     noun: ClassVar[str]
-    """In the middle of a sentence."""
+    """Name in the middle of a sentence."""
     settings_type: ClassVar[type[Settings]]
     exists_everywhere: ClassVar[bool] = False
-    """Whether every machine has a cluster of this kind, without settings and under the name of the kind."""
+    """Every machine has a cluster of this kind, without settings and under the name of the kind."""
     on_this_machine: ClassVar[bool] = False
-    """Whether the hosts are on the machine of the worker."""
+    """The hosts are on the machine of the worker."""
     hosts_share_cores: ClassVar[bool] = False
-    """Whether the hosts have the processors of one machine together, so that elapsed times show contention for them."""
+    """The hosts share the processors of one machine, so that elapsed times show contention for them."""
     hosts_are_virtual: ClassVar[bool] = False
-    """Whether the hosts are made for each trial: a reader of their elapsed times is told how many shared the cores."""
+    """The hosts are made for each trial: reports show how many of them shared the cores."""
     allots: ClassVar[bool] = False
-    """Whether a scheduler lets trials wait for their hosts and allots them in jobs."""
+    """A scheduler lets trials wait for their hosts and allots them in jobs."""
     capture_at: ClassVar[Literal["bridge", "host"]] = "host"
-    """Where packets are recorded: between all hosts, or on one of them."""
+    """Packets are recorded between all hosts, or on one of them."""
     emulates: ClassVar[frozenset[str]] = frozenset()
-    """What of a link it can set (experiments.cluster_kinds.links); of all else the network is as it is."""
+    """Parts of a link that it can set (experiments.cluster_kinds.links)."""
 
     most_certified_bps: ClassVar[float | None] = None
-    """The fastest link that its certificates can tell from a slower one; None where nothing is known of it."""
+    """The fastest link that its certificates can distinguish from a slower one; None if not known."""
 
-    def read_settings(self, given: Mapping[str, Any]) -> Settings:
+    def read_settings(self, settings: Mapping[str, Any]) -> Settings:
         """Return the settings of a cluster. Raise InvalidSettings that names the fields."""
-        if errors := self.errors_in(given):
+        if errors := self.errors_in(settings):
             problems = "; ".join(f"{error.path or 'settings'}: {error.message}" for error in errors)
             raise InvalidSettings(f"The settings of this {self.name} cluster are wrong: {problems}.")
-        return self.settings_type.model_validate(dict(given))
+        return self.settings_type.model_validate(dict(settings))
 
-    def errors_in(self, given: Mapping[str, Any]) -> list[FieldError]:
+    def errors_in(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return the errors in the settings of a cluster, each at its field."""
         try:
-            self.settings_type.model_validate(dict(given))
+            self.settings_type.model_validate(dict(settings))
         except ValidationError as error:
-            return [self._at_its_field(each) for each in error.errors()]
+            return [self._at_its_field(entry) for entry in error.errors()]
         return []
 
     def _at_its_field(self, error: Any) -> FieldError:
@@ -87,8 +86,8 @@ class ClusterKind(ABC):
         if error["type"] == "string_pattern_mismatch":
             return FieldError(path, f"must be a full path without spaces, quotes and $, not {error['input']!r}")
         if error["type"] == "extra_forbidden":
-            alike = get_close_matches(path, self.settings_type.model_fields, 1)
-            return FieldError(path, "is not a known field" + (f"; {alike[0]} is" if alike else ""))
+            matches = get_close_matches(path, self.settings_type.model_fields, 1)
+            return FieldError(path, "is not a known field" + (f"; {matches[0]} is" if matches else ""))
         return FieldError(path, sentence(error))
 
     def link_in_words(self, link: Link) -> str:

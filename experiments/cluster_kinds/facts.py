@@ -25,7 +25,7 @@ class StatedFacts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     hosts: int | None = Field(None, ge=1, le=1_000_000, title="Hosts")
-    """Of the whole cluster. The virtual test-bed is one: the machine that it is on."""
+    """Hosts of the whole cluster; 1 for the virtual test-bed."""
     cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host")
     """Physical cores."""
     clock_hz: Annotated[Positive, BeforeValidator(reader(CLOCK))] | None = Field(None, title="Clock")
@@ -33,24 +33,24 @@ class StatedFacts(BaseModel):
     operations_per_cycle: Positive | None = Field(None, title="Operations per cycle")
     """Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA."""
     price: Positive | None = Field(None, title="Price")
-    """Of the whole cluster."""
+    """Price of the whole cluster."""
     currency: str | None = Field(None, title="Currency")
     """A sign or a short word: $, EUR."""
     watts: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Power")
-    """Of the whole cluster under load: 900 W."""
+    """Power of the whole cluster under load: 900 W."""
     years_of_use: Positive | None = Field(None, title="Years of use")
     """The price is spread evenly over them."""
     price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
     """Rent; it takes precedence over the price."""
     price_per_kwh: Positive | None = Field(None, title="Price of a kWh")
-    """Of electrical energy."""
+    """Price of electrical energy."""
     link_bandwidth_bps: Annotated[Positive, BeforeValidator(reader(BANDWIDTH))] | None = Field(None, title="Bandwidth")
-    """Of a host's link, with its unit: 10 Gbit/s."""
+    """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
 
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
-    """Of the hosts' interfaces, in bytes; a test of the cluster finds it."""
+    """MTU of the hosts' interfaces, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")
-    """What joins packets on the hosts' cards: tso, gso, gro, lro or off; a test of the cluster finds it."""
+    """Offloads that join packets on the hosts' cards: tso, gso, gro, lro or off; a check of the cluster finds them."""
 
     @field_validator("currency")
     @classmethod
@@ -70,9 +70,9 @@ def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
 
     Raise InvalidSpec with every error at its field.
     """
-    given = {name: text.strip() for name, text in texts.items() if text.strip()}
+    facts = {name: text.strip() for name, text in texts.items() if text.strip()}
     try:
-        return StatedFacts.model_validate(given).model_dump(exclude_none=True)
+        return StatedFacts.model_validate(facts).model_dump(exclude_none=True)
     except ValidationError as error:
         raise refusal(error) from None
 

@@ -21,7 +21,7 @@ MOST_HOSTS: Final = 10_000
 Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
 _RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
 _EMPTY: Final = '""'
-"""How an empty text is written where nothing written means the usual."""
+"""Notation of an empty text: nothing written means the default."""
 _WORDS: Final[Mapping[str, str]] = {
     "auto": "as each program was built",
     "first": "the first host",
@@ -42,7 +42,7 @@ class Setting:
     group: str
     shape: Shape
     usual: str
-    """What holds where nothing is written, as people write it."""
+    """Default, as users write it."""
     choices: tuple[tuple[str, str], ...] = ()
 
 
@@ -59,7 +59,7 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
 
     Raise InvalidSpec with errors at their fields.
     """
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     errors: list[FieldError] = []
     for setting in form_of(kind):
         text = texts.get(setting.path, "").strip()
@@ -71,15 +71,15 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
             errors.append(FieldError(setting.path, str(error)))
             continue
         *parts, name = setting.path.split(".")
-        place = given
+        target = settings
         for part in parts:
-            place = place.setdefault(part, {})
-        place[name] = value
+            target = target.setdefault(part, {})
+        target[name] = value
     wrong = {error.path for error in errors}
-    errors += [error for error in kind.errors_in(given) if error.path not in wrong]
+    errors += [error for error in kind.errors_in(settings) if error.path not in wrong]
     if errors:
         raise InvalidSpec(errors)
-    return kind.settings_type.model_validate(given).model_dump(mode="json", exclude_unset=True)
+    return kind.settings_type.model_validate(settings).model_dump(mode="json", exclude_unset=True)
 
 
 def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
 
 def _without_none(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(each for each in get_args(annotation) if each is not type(None))
+        return next(member for member in get_args(annotation) if member is not type(None))
     return annotation
 
 

@@ -13,7 +13,7 @@ class LocalSettings(NoSettings):
     """
 
     confined: bool = stated(True, "Confine programs", "Trials")
-    """Programs of trials see neither this installation nor other trials. Switch it off only where the machine allows no namespaces."""
+    """Programs of trials see neither this installation nor other trials. Switch it off only if the machine allows no namespaces."""
 
 
 class Local(MachineKind):

@@ -19,7 +19,7 @@ import psutil
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 REMEMBERED_S: Final = 60.0
-"""How long an address is taken for what the name service said; every waiting trial asks for it again."""
+"""Lifetime of a looked-up address; every waiting trial asks for it again."""
 
 LOOK_UP_LIMIT_S: Final = 2.0
 
@@ -87,7 +87,9 @@ def _plain(address: str) -> str:
 def _own_addresses() -> frozenset[str]:
     families = (socket.AF_INET, socket.AF_INET6)
     interfaces = psutil.net_if_addrs().values()
-    return frozenset(_plain(own.address) for each in interfaces for own in each if own.family in families)
+    return frozenset(
+        _plain(entry.address) for interface in interfaces for entry in interface if entry.family in families
+    )
 
 
 @functools.cache

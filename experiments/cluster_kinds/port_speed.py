@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _NO_CARDS: Final = frozenset({"veth", "bridge", "tun", "dummy"})
-"""Drivers of interfaces without a card: the kernel tells a speed of them that nothing keeps to."""
+"""Drivers of interfaces without a card: the kernel reports a nominal speed of them."""
 
 
 def port_speed_bps(environment: Mapping[str, Any]) -> float | None:
@@ -18,8 +18,8 @@ def port_speed_bps(environment: Mapping[str, Any]) -> float | None:
     first = environment.get("interface") or {}
     others = [host.get("interface") or {} for host in (environment.get("other_hosts") or {}).values()]
     speeds = [_speed_bps({**first, **other}) for other in ({}, *others)]
-    known = [speed for speed in speeds if speed is not None]
-    return min(known) if len(known) == len(speeds) else None
+    measured = [speed for speed in speeds if speed is not None]
+    return min(measured) if len(measured) == len(speeds) else None
 
 
 def _speed_bps(interface: Mapping[str, Any]) -> float | None:

@@ -12,14 +12,14 @@ class SchedulerLogin(Login):
     """Login to the host on which the scheduler's commands run."""
 
     host: Name = stated(..., "Login host", "Login")
-    """Where the scheduler's commands run. Empty: on the worker's machine, which then needs no login."""
+    """Host of the scheduler's commands. Empty: the worker's machine, which then needs no login."""
 
 
 class SchedulerSettings(HostSettings):
     """Settings of allotted nodes; without `login` the worker's machine submits."""
 
     time_limit: Word | None = stated(None, "Time limit", "Queue")
-    """Of one job, as the scheduler writes it."""
+    """Limit of one job, as the scheduler writes it."""
     options: tuple[Word, ...] = stated((), "Further options", "Queue")
     """More words for the command that submits."""
     pending_limit_s: float = stated(86400.0, "Longest wait for nodes", "Queue", gt=0, allow_inf_nan=False)
@@ -33,7 +33,7 @@ class LoginSettings(SchedulerSettings):
     """Settings of schedulers whose nodes are reached with ssh."""
 
     slots_per_host: int = stated(1, "Slots of a host", "Queue", ge=1, le=100_000)
-    """How many of the scheduler's slots are one whole host: its cores, as a rule."""
+    """Number of the scheduler's slots that are one whole host, usually its cores."""
     agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
     """Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing."""
 
@@ -55,10 +55,10 @@ class SchedulerKind(ClusterKind):
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
         """Return the stated hosts or those that the scheduler last reported, the fewer."""
         queue = cluster.told("partition", {})
-        asked = cluster.settings.get("partition", cluster.settings.get("queue"))
-        same = asked in (None, queue.get("name"))
-        known = [cluster.facts.get("hosts"), queue.get("hosts") if same else None]
-        return min((count for count in known if isinstance(count, int)), default=None)
+        requested = cluster.settings.get("partition", cluster.settings.get("queue"))
+        same = requested in (None, queue.get("name"))
+        counts = [cluster.facts.get("hosts"), queue.get("hosts") if same else None]
+        return min((count for count in counts if isinstance(count, int)), default=None)
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
         return str(cluster.facts.get("hosts", "as allocated"))
@@ -99,7 +99,7 @@ class PbsSettings(LoginSettings):
     attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
     """The nodes' command that takes a login into the job."""
     select: Word | None = stated(None, "Of every node", "Queue")
-    """What a chunk of select must have beside its processors: mem=64gb:mpiprocs=32."""
+    """Further resources of a chunk of select: mem=64gb:mpiprocs=32."""
 
 
 class Pbs(SchedulerKind):
@@ -120,7 +120,7 @@ class LsfSettings(LoginSettings):
     project: Name | None = stated(None, "Project", "Queue")
     """As of bsub -P."""
     resources: Word | None = stated(None, "Resources", "Queue")
-    """What nodes must have, as of bsub -R: select[mem>64000]."""
+    """Requirements of nodes, as of bsub -R: select[mem>64000]."""
 
 
 class Lsf(SchedulerKind):

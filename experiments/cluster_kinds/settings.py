@@ -46,9 +46,9 @@ class Login(Settings):
     user: Name | None = stated(None, "User", "Login")
     """An ordinary account; it needs no password and no root rights."""
     port: int | None = stated(None, "Port", "Login", ge=1, le=65535)
-    """Of sshd, where it is not 22."""
+    """Port of sshd, if it is not 22."""
     key: Word | None = stated(None, "Private key", "Login")
-    """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or lie in an agent."""
+    """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or be in an agent."""
     config: Word | None = stated(None, "ssh configuration", "Login")
     """Path of a file for ssh -F on the worker's machine: jump hosts, aliases."""
     forward_agent: bool = stated(False, "Forward the ssh agent", "Login")
@@ -75,7 +75,7 @@ class HostSettings(Settings):
     """Settings of all clusters of real hosts."""
 
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
-    """That of the launch command. Chosen by hand it holds for all programs, which must be built for it."""
+    """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     mpirun: Word | None = stated(None, "Launch command", "MPI")
     """Its name in PATH or its full path, the same on every host. Empty: that of the program's library."""
     python: Word = stated("python3", "Python", "MPI")
@@ -87,13 +87,13 @@ class HostSettings(Settings):
     shared_cores: bool = stated(False, "Hosts share processors", "MPI")
     """Ranks are not bound to cores then, and yield while they wait."""
     interface: Name | None = stated(None, "Interface", "Network")
-    """MPI is told to use it, and packets are recorded on it. Empty: found out."""
+    """MPI uses it, and packets are recorded on it. Empty: detected."""
     capture: Literal["first", "every"] = stated("every", "Record packets on", "Network")
     """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
     capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)
     """For example: sudo -n dumpcap"""
     capture_filter: str | None = stated(None, "Capture filter", "Network")
-    """In pcap's language. Empty: the ports of MPI where they are known, else all but ssh; "" records everything."""
+    """In pcap's language. Empty: the ports of MPI if they are known, else all but ssh; "" records everything."""
     offloads: Literal["keep", "off"] = stated("keep", "Offloads", "Network")
     """Cards that join packets make numbers of packets estimates. Off changes the interface for all users while trials run."""
     offload_command: tuple[Word, ...] = stated(("ethtool",), "Offload command", "Network", min_length=1)

@@ -25,9 +25,9 @@ from experiments.errors import BadBundle
 MANIFEST: Final = "manifest-sha256.txt"
 MOST_FILES: Final = 200_000
 MOST_TIMES: Final = 200
-"""How many times larger than the archive its contents may be: tables of numbers shrink to a fiftieth."""
+"""Largest ratio of contents to archive: tables of numbers shrink to a fiftieth."""
 ALWAYS_BYTES: Final = 64 << 20
-"""What may be in the smallest archive."""
+"""Contents that any archive may have."""
 MOST_BYTES: Final = 1 << 40
 JSON_BYTES: Final = 64 << 20
 _LIST_BYTES: Final = MOST_FILES * 200
@@ -104,9 +104,9 @@ class Archive:
 
     @classmethod
     @contextmanager
-    def opened(cls, place: Path) -> Iterator[Archive]:
+    def opened(cls, path: Path) -> Iterator[Archive]:
         """Open a zip archive or a directory. Raise BadBundle, or OSError if it is missing."""
-        container: Container = DirectoryContainer(place) if place.is_dir() else ZipContainer(place)
+        container: Container = DirectoryContainer(path) if path.is_dir() else ZipContainer(path)
         try:
             yield cls(container)
         finally:
@@ -177,12 +177,12 @@ def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 def pieces_of(container: Container, name: str) -> Iterator[bytes]:
     """Yield the content of a container's file. Raise BadBundle if it is damaged."""
-    left = container.sizes[name]
+    remaining = container.sizes[name]
     try:
         with container.open(name) as stream:
             for piece in in_pieces(stream):
-                left -= len(piece)
-                if left < 0:
+                remaining -= len(piece)
+                if remaining < 0:
                     raise BadBundle(f"{name} is longer than the archive says.")
                 yield piece
     # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).

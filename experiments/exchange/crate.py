@@ -23,7 +23,7 @@ _TYPES: Final = {".zst": "application/zstd", ".yaml": "application/yaml", ".pcap
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file that was written to a bundle."""
 
     name: str
@@ -61,7 +61,7 @@ class Description:
     """``directory``, ``name``, ``uid``, ``workload``, ``repeat`` (a command) of each."""
 
 
-def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -> bytes:
+def metadata(description: Description, files: Sequence[WrittenFile], runs: Sequence[Run]) -> bytes:
     """Return ``ro-crate-metadata.json``."""
     # Imported here: only who writes a bundle waits for them.
     from rocrate.model import ContextEntity
@@ -69,23 +69,23 @@ def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -
 
     crate = ROCrate(version="1.3")
     root = crate.root_dataset
-    crate.name, crate.description, crate.license = told.title, told.about, told.licence
-    crate.datePublished = told.when
-    root["creditText"] = told.citation
+    crate.name, crate.description, crate.license = description.title, description.about, description.licence
+    crate.datePublished = description.when
+    root["creditText"] = description.citation
     root["conformsTo"] = crate.add(
         ContextEntity(crate, PROFILE, {"@type": "CreativeWork", "name": "Process Run Crate"})
     )
-    if told.by:
-        root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": told.by}))
+    if description.by:
+        root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": description.by}))
     entities = {each.name: _file(crate, each) for each in files}
     programs: dict[str, Any] = {}
-    for each in told.experiments:
+    for each in description.experiments:
         programs[each["workload"]] = crate.add(
             ContextEntity(
                 crate, f"#program-{each['workload']}", {"@type": "SoftwareApplication", "name": each["workload"]}
             )
         )
-        place = crate.add_dataset(
+        dataset = crate.add_dataset(
             dest_path=each["directory"],
             properties={
                 "name": each["name"],
@@ -93,30 +93,30 @@ def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -
                 "usageInfo": f"To repeat it: {each['repeat']}",
             },
         )
-        place["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{each['directory']}/")]
-    workloads = {each["directory"]: each["workload"] for each in told.experiments}
+        dataset["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{each['directory']}/")]
+    workloads = {each["directory"]: each["workload"] for each in description.experiments}
     for run in runs:
         _action(crate, run, entities, programs[workloads[run.specification.rpartition("/")[0]]])
     root["mentions"] = [{"@id": f"#{run.uid}"} for run in runs]
     return json.dumps(crate.metadata.generate(), indent=1).encode()
 
 
-def _file(crate: ROCrate, written: Written) -> Any:
+def _file(crate: ROCrate, written: WrittenFile) -> Any:
     suffix = "." + written.name.rpartition(".")[2]
     kind = _TYPES.get(suffix) or mimetypes.guess_type(written.name)[0] or "application/octet-stream"
-    told = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
+    properties = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
     about = {"description": written.about} if written.about else {}
-    return crate.add_file(dest_path=written.name, properties=told | about)
+    return crate.add_file(dest_path=written.name, properties=properties | about)
 
 
 def _action(crate: ROCrate, run: Run, entities: Mapping[str, Any], program: Any) -> None:
     times = {"startTime": run.started, "endTime": run.ended, "error": run.error}
-    told = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
-    told |= {name: value for name, value in times.items() if value}
+    properties = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
+    properties |= {name: value for name, value in times.items() if value}
     crate.add_action(
         program,
         identifier=f"#{run.uid}",
         object=[entities[run.specification]],
         result=[entities[name] for name in run.results],
-        properties=told,
+        properties=properties,
     )

@@ -18,15 +18,13 @@ from experiments.common import plain_files
 from experiments.errors import CannotExport, NotPlain, StoreAway, Tampered
 from experiments.exchange import rows
 from experiments.exchange.archive import in_pieces
-from experiments.exchange.crate import Written
+from experiments.exchange.crate import WrittenFile
 from experiments.exchange.records import CAPTURES, Captures, FileRecord
 from experiments.models import Artifact, Trial
 
 CUT: Final = "cut to the headers of its packets"
 MASKED: Final = "its addresses were replaced"
-IN_CONTENTS: Final = (
-    "Addresses stand in the contents of packets too: have captures cut to their headers, or leave them out."
-)
+IN_CONTENTS: Final = "Addresses are in the contents of packets too: cut captures to their headers, or leave them out."
 _SEARCHED_BYTES: Final = 64 << 20
 
 
@@ -49,11 +47,11 @@ class Wanted:
 class Target(Protocol):
     """A sink of files."""
 
-    def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written: ...
+    def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> WrittenFile: ...
 
 
 @dataclass(slots=True)
-class Leaving:
+class FileExporter:
     """Exporter of the files of one bundle; addresses are replaced consistently in all."""
 
     wanted: Wanted
@@ -69,18 +67,20 @@ class Leaving:
     def in_order(self, artifacts: list[Artifact]) -> list[Artifact]:
         """Return captures first if addresses are replaced: they show the networks."""
         return (
-            artifacts if self.hide is None else sorted(artifacts, key=lambda each: each.kind != Artifact.Kind.CAPTURE)
+            artifacts
+            if self.hide is None
+            else sorted(artifacts, key=lambda artifact: artifact.kind != Artifact.Kind.CAPTURE)
         )
 
-    def artifact(self, writer: Target, artifact: Artifact, trial: Trial, place: str) -> FileRecord:
+    def artifact(self, writer: Target, artifact: Artifact, trial: Trial, directory: str) -> FileRecord:
         """Export a file of a trial below ``place``, or record why it is left out."""
         path = rows.path_within(artifact, trial)
-        told: dict[str, Any] = {"kind": artifact.kind, "name": artifact.name, "path": path}
+        record: dict[str, Any] = {"kind": artifact.kind, "name": artifact.name, "path": path}
         try:
-            return FileRecord(**told, **self._put(writer, artifact, f"{place}/{path}"))
+            return FileRecord(**record, **self._put(writer, artifact, f"{directory}/{path}"))
         except _LeftOut as why:
-            own: dict[str, Any] = {"size_bytes": artifact.size_bytes, "sha256": artifact.sha256}
-            return FileRecord(**told, **own, left_out=str(why)[:200])
+            content: dict[str, Any] = {"size_bytes": artifact.size_bytes, "sha256": artifact.sha256}
+            return FileRecord(**record, **content, left_out=str(why)[:200])
 
     def _put(self, writer: Target, artifact: Artifact, name: str) -> dict[str, Any]:
         capture = artifact.kind == Artifact.Kind.CAPTURE
@@ -107,10 +107,10 @@ class Leaving:
         if not how and written.sha256 != artifact.sha256:
             words = f"{artifact.name} of trial {artifact.trial_id} changed while it was read: make the bundle again."
             raise CannotExport(words)
-        told = {"size_bytes": written.size_bytes, "sha256": written.sha256}
-        return {**told, "changed": how, "original_sha256": artifact.sha256} if how else told
+        stored = {"size_bytes": written.size_bytes, "sha256": written.sha256}
+        return {**stored, "changed": how, "original_sha256": artifact.sha256} if how else stored
 
-    def _reduced(self, writer: Target, file: Path, name: str, how: str) -> Written:
+    def _reduced(self, writer: Target, file: Path, name: str, how: str) -> WrittenFile:
         with plain_files.private(), tempfile.TemporaryFile(dir=settings.VAR) as made:
             # Here: its kernels load numba, 55 MB that no process of the pages needs otherwise.
             from analysis.capture.reduced import write_reduced
@@ -136,7 +136,7 @@ def _masked(file: Path, hide: Anonymiser) -> bytes | None:
             source = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True) if packed else stream
             content: bytes = source.read(_SEARCHED_BYTES + 1)
         except zstandard.ZstdError:
-            raise _LeftOut("it is damaged, and may tell addresses") from None
+            raise _LeftOut("it is damaged, and may contain addresses") from None
     if len(content) > _SEARCHED_BYTES:
         raise _LeftOut(f"it is longer than the {_SEARCHED_BYTES >> 20} MiB that are searched for addresses")
     masked = hide.text(content)
@@ -145,7 +145,7 @@ def _masked(file: Path, hide: Anonymiser) -> bytes | None:
     try:
         content.decode()
     except UnicodeDecodeError:
-        raise _LeftOut("it tells addresses and is no text in which they could be replaced") from None
+        raise _LeftOut("it contains addresses and is not text, so they cannot be replaced") from None
     return zstandard.ZstdCompressor(level=9, write_checksum=True).compress(masked) if packed else masked
 
 

@@ -43,8 +43,8 @@ def files_with_rows() -> Iterator[Path]:
 
 def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
     """Return the waiting and the final directory of a new trial's files."""
-    place = store.current().place_of(trial.pk)
-    return scratch / PurePosixPath(place).relative_to(store.TRIALS), place
+    path = store.current().place_of(trial.pk)
+    return scratch / PurePosixPath(path).relative_to(store.TRIALS), path
 
 
 def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any]) -> Cluster:

@@ -47,7 +47,7 @@ from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
 
 _UNPACKED_BYTES: Final = 1 << 30
-"""What a compressed analysis, profile or trace may become when a page reads it."""
+"""Unpacked size of a compressed analysis, profile or trace that a page may read."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class ImportPlan:
     name: str
     uid: uuid.UUID
     note: str = ""
-    """Why nothing of it comes in, or what of it is here already."""
+    """Reason why nothing of it is imported, or the part that is here already."""
     trials: int = 0
     """New ones."""
     files: int = 0
@@ -79,20 +79,20 @@ class ImportResult:
     """The import of a whole file: a bundle, or (``kind``) external results."""
 
     installation: str
-    """Of a bundle; of anything else what it is from: a file, a tool."""
+    """Installation of a bundle; otherwise the file or tool of the results."""
     written_at: Any
-    """None where the file does not say it."""
+    """None if the file does not state it."""
     written_by: str
     licence: str
     arrivals: list[ImportPlan] = field(default_factory=list)
     kind: str = "bundle"
     """``bundle``, ``description`` (a table too) or ``report``, of another tool."""
     left_out: list[str] = field(default_factory=list)
-    """A sentence for each run or figure of a report that does not come in."""
+    """A sentence for each excluded run or figure of a report."""
 
     @property
     def trials(self) -> int:
-        return sum(each.trials for each in self.arrivals)
+        return sum(plan.trials for plan in self.arrivals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +104,25 @@ class _Bundle:
 
 
 def import_bundle(
-    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
+    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
 ) -> ImportResult:
     """Import the bundle at ``place``; with ``dry_run`` only report the result.
 
     Every file is compared with its hash before anything is stored. Raise BadBundle, or OSError if the file is missing.
     """
-    with Archive.opened(place) as archive:
+    with Archive.opened(path) as archive:
         archive.verify()
         contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
-        bundle = _Bundle(archive, contents, digest_of(place), name or place.name)
-        brought = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
+        bundle = _Bundle(archive, contents, digest_of(path), name or path.name)
+        result = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
         records = [experiment_of(archive, directory) for directory in contents.experiments]
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
-            brought.arrivals.append(_compared(archive, record, project))
-        if not dry_run and brought.trials:
-            _store_all(bundle, records, brought, project, owner)
-    return brought
+            result.arrivals.append(_compared(archive, record, project))
+        if not dry_run and result.trials:
+            _store_all(bundle, records, result, project, owner)
+    return result
 
 
 def _key(trial: TrialRecord) -> tuple[str, str, int, int]:
@@ -135,14 +135,14 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
 
 def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> ImportPlan:
     """Return the new trials of an experiment."""
-    arrival = ImportPlan(record.name, record.uid)
-    arrival.existing = existing = Experiment.objects.filter(uid=record.uid).first()
+    plan = ImportPlan(record.name, record.uid)
+    plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk)
     if existing is not None and not existing.is_imported:
-        arrival.note = "it was measured here, and nothing of it comes back"
+        plan.note = "it was measured here, and is not imported"
     elif existing is not None and blocked:
-        arrival.note = "another project of this installation has it already"
-    known = _known_trials(existing) if existing is not None else set()
+        plan.note = "another project of this installation has it already"
+    known_trials = _known_trials(existing) if existing is not None else set()
     seen: set[tuple[str, str, int, int]] = set()
     here = 0
     for _, trial in trials_of(archive, record):
@@ -151,36 +151,36 @@ def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> I
         seen.add(_key(trial))
         if blocked:
             continue
-        if _key(trial) in known:
+        if _key(trial) in known_trials:
             here += 1
             continue
-        arrival.trials += 1
-        arrival.files += sum(not file.left_out for file in trial.files)
-        arrival.size_bytes += sum(file.size_bytes for file in trial.files if not file.left_out)
+        plan.trials += 1
+        plan.files += sum(not file.left_out for file in trial.files)
+        plan.size_bytes += sum(file.size_bytes for file in trial.files if not file.left_out)
     if here:
-        arrival.note = f"{plural(here, 'trial')} of it {'is' if here == 1 else 'are'} here already"
-    return arrival
+        plan.note = f"{plural(here, 'trial')} of it {'is' if here == 1 else 'are'} here already"
+    return plan
 
 
 def _store_all(
-    bundle: _Bundle, records: Sequence[ExperimentRecord], brought: ImportResult, project: Project, owner: Any
+    bundle: _Bundle, records: Sequence[ExperimentRecord], result: ImportResult, project: Project, owner: Any
 ) -> None:
     with files_with_rows() as scratch:
-        for record, arrival in zip(records, brought.arrivals, strict=True):
-            if arrival.trials:
-                _store(bundle, record, arrival, project, owner, scratch)
-    for arrival in brought.arrivals:
-        if arrival.stored is not None:
-            forget_diagnosis(arrival.stored)
+        for record, plan in zip(records, result.arrivals, strict=True):
+            if plan.trials:
+                _store(bundle, record, plan, project, owner, scratch)
+    for plan in result.arrivals:
+        if plan.stored is not None:
+            forget_diagnosis(plan.stored)
 
 
 def _store(
-    bundle: _Bundle, record: ExperimentRecord, arrival: ImportPlan, project: Project, owner: Any, scratch: Path
+    bundle: _Bundle, record: ExperimentRecord, plan: ImportPlan, project: Project, owner: Any, scratch: Path
 ) -> None:
-    experiment = arrival.existing
+    experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    clusters = {each.slug: _cluster(each, bundle.contents) for each in record.clusters}
+    clusters = {cluster.slug: _cluster(cluster, bundle.contents) for cluster in record.clusters}
     cluster = clusters[record.cluster] if record.cluster is not None else None
     origin = _origin(bundle, record, owner)
     if experiment is None:
@@ -194,23 +194,23 @@ def _store(
     newest = record.version >= experiment.version
     _versions(experiment, record)
     configurations = _configurations(experiment, record, newest=newest)
-    known = _known_trials(experiment)
+    known_trials = _known_trials(experiment)
     for directory, trial in trials_of(bundle.archive, record):
-        if _key(trial) in known:
+        if _key(trial) in known_trials:
             if newest:
                 same = {"configuration": configurations[trial.configuration], "kind": trial.kind}
-                alike = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
-                alike.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
+                same_trials = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
+                same_trials.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
             continue
         row = _trial(bundle.archive, experiment, trial, configurations, clusters)
         _files(bundle.archive, f"{directory}/files", row, trial, scratch)
-    arrival.stored = experiment
+    plan.stored = experiment
     experiment.note_imported()
 
 
-def _free_slug(wanted: str, project: Project) -> str:
+def _free_slug(slug: str, project: Project) -> str:
     # Without the project's name that another installation put before it.
-    return free_slug(slugify(wanted.rpartition("--")[2]) or "imported", project)
+    return free_slug(slugify(slug.rpartition("--")[2]) or "imported", project)
 
 
 def _describe(
@@ -249,45 +249,45 @@ def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
     if record.elsewhere:
         slug, name = record.slug, record.name
     else:
-        known = f"{contents.installation.uid.hex[:8]}"
-        slug, name = f"{record.slug[:70]}-{known}", f"{record.name} of {contents.installation.name}"
+        uid = f"{contents.installation.uid.hex[:8]}"
+        slug, name = f"{record.slug[:70]}-{uid}", f"{record.name} of {contents.installation.name}"
     return cluster_elsewhere(slug, name, record.kind, record.facts)
 
 
 def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
-    known = set(experiment.versions.values_list("number", flat=True))
-    numbers = [each.number for each in record.versions]
+    numbers_here = set(experiment.versions.values_list("number", flat=True))
+    numbers = [version.number for version in record.versions]
     if len(set(numbers)) < len(numbers):
         raise BadBundle(f"{record.name}: a version is in the bundle twice.")
-    for each in record.versions:
-        if each.number not in known:
+    for version in record.versions:
+        if version.number not in numbers_here:
             row = experiment.versions.create(
-                number=each.number, specification=storable(each.specification), hash=each.hash
+                number=version.number, specification=storable(version.specification), hash=version.hash
             )
-            ExperimentVersion.objects.filter(pk=row.pk).update(created_at=each.created_at)
+            ExperimentVersion.objects.filter(pk=row.pk).update(created_at=version.created_at)
 
 
 def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:
-    known = {row.hash: row for row in experiment.configurations.all()}
+    rows = {row.hash: row for row in experiment.configurations.all()}
     new = [
         Configuration(
             experiment=experiment,
-            hash=each.hash,
-            parameters=storable(each.parameters),
-            hosts=each.hosts,
-            ranks=each.ranks,
-            position=each.position,
-            in_design=each.in_design,
+            hash=configuration.hash,
+            parameters=storable(configuration.parameters),
+            hosts=configuration.hosts,
+            ranks=configuration.ranks,
+            position=configuration.position,
+            in_design=configuration.in_design,
         )
-        for each in record.configurations
-        if each.hash not in known
+        for configuration in record.configurations
+        if configuration.hash not in rows
     ]
     Configuration.objects.bulk_create(new, batch_size=2000)
     if newest:
-        for each in record.configurations:
-            if (row := known.get(each.hash)) is not None:
-                row.position, row.in_design = each.position, each.in_design
-        Configuration.objects.bulk_update(known.values(), ["position", "in_design"], batch_size=2000)
+        for configuration in record.configurations:
+            if (row := rows.get(configuration.hash)) is not None:
+                row.position, row.in_design = configuration.position, configuration.in_design
+        Configuration.objects.bulk_update(rows.values(), ["position", "in_design"], batch_size=2000)
     return dict(experiment.configurations.values_list("hash", "pk"))
 
 
@@ -318,7 +318,7 @@ def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
     return Environment.store(storable(facts))
 
 
-def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
+def _files(archive: Archive, directory: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
     """Unpack the files of a trial to wait for their move, and store their rows."""
     waiting, place_in_store = place_of(trial, scratch)
     rows = []
@@ -326,14 +326,14 @@ def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scra
         if file.left_out:
             continue
         target = waiting / file.path
-        archive.unpack(f"{place}/{file.path}", target)
-        _require_readable(target, f"{place}/{file.path}", file)
+        archive.unpack(f"{directory}/{file.path}", target)
+        _require_readable(target, f"{directory}/{file.path}", file)
         path = f"{place_in_store}/{file.path}"
-        told = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
-        rows.append(Artifact(trial=trial, kind=file.kind, path=path, **told))
+        fields = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
+        rows.append(Artifact(trial=trial, kind=file.kind, path=path, **fields))
     names = [row.name for row in rows]
     if len(set(names)) < len(names):
-        raise BadBundle(f"{place} has two files of one name.")
+        raise BadBundle(f"{directory} has two files of one name.")
     Artifact.objects.bulk_create(rows)
 
 

@@ -21,9 +21,9 @@ from experiments.specification.validation import restore
 BAD: Final = "is not as it should be"
 
 
-def digest_of(place: Path) -> str:
+def digest_of(path: Path) -> str:
     """Return the hash of the archive, or of the list of a directory."""
-    with plain_files.opened(place / MANIFEST if place.is_dir() else place) as stream:
+    with plain_files.opened(path / MANIFEST if path.is_dir() else path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
@@ -31,13 +31,13 @@ def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
     """Return the experiment in a directory of a bundle. Raise BadBundle."""
     name = f"{directory}/experiment.json"
     record = checked(ExperimentRecord, archive.json(name), f"{name} {BAD}")
-    known = {cluster.slug for cluster in record.clusters}
-    if record.cluster is not None and record.cluster not in known:
+    slugs = {cluster.slug for cluster in record.clusters}
+    if record.cluster is not None and record.cluster not in slugs:
         raise BadBundle(f"{name} does not say what the cluster {record.cluster} is.")
     for cluster in record.clusters:
         if cluster.kind not in dict(cluster_kinds.choices()):
             raise BadBundle(f"{name}: clusters of the kind {cluster.kind!r} are not known here.")
-    if len({each.hash for each in record.configurations}) < len(record.configurations):
+    if len({configuration.hash for configuration in record.configurations}) < len(record.configurations):
         raise BadBundle(f"{name} has a configuration twice.")
     _require_specification(record, name)
     _require_points(record, name)
@@ -53,20 +53,20 @@ def _require_specification(record: ExperimentRecord, name: str) -> None:
         restore(record.specification)
     except InvalidSpec as error:
         first = error.errors[0]
-        where = first.path or "as a whole"
-        raise BadBundle(f"{name}: the specification {BAD}: {where}: {first.message}.") from None
+        path = first.path or "as a whole"
+        raise BadBundle(f"{name}: the specification {BAD}: {path}: {first.message}.") from None
 
 
 def _require_points(record: ExperimentRecord, name: str) -> None:
     """Refuse points with impossible links, or with lists among the varied parameters."""
-    points = [each.parameters for each in record.configurations]
+    points = [configuration.parameters for configuration in record.configurations]
     links = {repr(link): (number, link) for number, point in enumerate(points) if (link := _link(point))}
     for number, link in links.values():
         try:
             design.link_of(link)
         except (ValueError, TypeError, ArithmeticError) as error:  # pydantic's are ValueErrors
-            told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise BadBundle(f"{name} {BAD}: configurations.{number}: its link: {told}.") from None
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise BadBundle(f"{name} {BAD}: configurations.{number}: its link: {reason}.") from None
     lists = {key for point in points for key, value in point.items() if isinstance(value, list | dict)}
     for key in sorted(lists):
         if len({repr(point.get(key)) for point in points}) > 1:

@@ -72,11 +72,11 @@ class _Parameters(_Shape):
     ranks_per_host: Annotated[int, Field(ge=1)] = 1
 
 
-def _check_depth(value: Any, left: int) -> None:
-    if left < 0:
+def _check_depth(value: Any, levels: int) -> None:
+    if levels < 0:
         raise PydanticCustomError("shape", "nested too deeply")
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_depth(each, left - 1)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(item, levels - 1)
 
 
 def _shaped(kind: Any) -> Callable[[Any], Any]:
@@ -88,8 +88,8 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part)[:80] for part in first["loc"])
-            raise PydanticCustomError("shape", "{where}: {what}", {"where": where, "what": first["msg"]}) from None
+            path = ".".join(str(part)[:80] for part in first["loc"])
+            raise PydanticCustomError("shape", "{where}: {what}", {"where": path, "what": first["msg"]}) from None
         return value
 
     return check

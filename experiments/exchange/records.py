@@ -103,7 +103,7 @@ class ExperimentRecord(_Record):
     owner: _Line
     created_at: datetime
     origin: record_schemas.Facts
-    """Where it had come from itself; empty where it was measured."""
+    """Origin of an imported experiment; empty for one that was measured here."""
     trials: Annotated[list[_Line], Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
 
@@ -119,9 +119,9 @@ class FileRecord(_Record):
     sha256: _Hash
     left_out: Annotated[str, StringConstraints(max_length=200)] = ""
     changed: Annotated[str, StringConstraints(max_length=200)] = ""
-    """How it differs from what the trial left; size and hash are those of the file in the bundle."""
+    """Difference from the trial's file; size and hash are those of the file in the bundle."""
     original_sha256: _Hash | None = None
-    """Of what the trial left, where that is another file."""
+    """Hash of the trial's file, if that differs."""
 
 
 class TrialRecord(_Record):
@@ -167,7 +167,7 @@ def checked(kind: type[_R], data: Any, refusal: str) -> _R:
         return kind.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadBundle(f"{refusal}: {where or 'as a whole'}: {first['msg']}.") from None
+        path = ".".join(map(str, first["loc"]))
+        raise BadBundle(f"{refusal}: {path or 'as a whole'}: {first['msg']}.") from None
     except RecursionError:
         raise BadBundle(f"{refusal}: it is nested too deeply.") from None

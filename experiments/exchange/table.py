@@ -38,8 +38,8 @@ class Table:
         """Return the error of a trial with its line and column."""
         _, number, *rest = error.path.split(".", 2)
         heading = self.headings.get(rest[0]) if rest else None
-        where = f"column {heading}" if heading is not None else ""
-        return FieldError(where, error.message, self.lines[int(number)])
+        column = f"column {heading}" if heading is not None else ""
+        return FieldError(column, error.message, self.lines[int(number)])
 
 
 def read_table(text: str) -> Table:
@@ -83,14 +83,14 @@ def _paths(headings: Sequence[str], line: int) -> list[tuple[str, ...]]:
     errors: list[FieldError] = []
     paths: list[tuple[str, ...]] = []
     for number, heading in enumerate(headings, start=1):
-        where = f"column {heading or number}"
+        column = f"column {heading or number}"
         try:
             path = _path(heading)
             if path in paths:
                 raise ValueError("is there twice")
             paths.append(path)
         except ValueError as error:
-            errors.append(FieldError(where, str(error), line))
+            errors.append(FieldError(column, str(error), line))
     if errors:
         raise InvalidSpec(errors)
     return paths
@@ -98,10 +98,10 @@ def _paths(headings: Sequence[str], line: int) -> list[tuple[str, ...]]:
 
 def _path(heading: str) -> tuple[str, ...]:
     """Return the field of a trial for a heading. Raise ValueError."""
-    told = _HEADING.fullmatch(heading)
-    if told is None:
+    match = _HEADING.fullmatch(heading)
+    if match is None:
         raise ValueError("is no heading: a name, and behind a figure its unit in brackets if you like")
-    name, unit = told["name"], told["unit"]
+    name, unit = match["name"], match["unit"]
     kind, dot, rest = name.partition(".")
     path: tuple[str, ...]
     if dot and rest and kind in ("parameters", "figures"):
@@ -127,11 +127,11 @@ def _check_unit(path: tuple[str, ...], unit: str) -> None:
         raise ValueError("only figures have their unit in the heading: write that of a parameter with its value")
     if not metrics.is_metric(path[1]):
         return  # refused for its name, in each row that has it
-    own = metrics.find(path[1]).unit
-    if not own:
+    metric_unit = metrics.find(path[1]).unit
+    if not metric_unit:
         raise ValueError("the unit of this figure is not known here: leave it out of the heading")
-    if unit != own:
-        raise ValueError(f"is kept in the unit {own!r}, not {unit!r}")
+    if unit != metric_unit:
+        raise ValueError(f"is kept in the unit {metric_unit!r}, not {unit!r}")
 
 
 def _trial(

@@ -25,7 +25,7 @@ from places import address, memory_directory  # type: ignore[import-not-found]  
 
 BINARIES = "/usr/lib/postgresql/*/bin"
 ORDINARY_ID = 65534
-"""nobody, on every Linux."""
+"""The user without rights of every Linux."""
 ALPHABET = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[i % 64] for i in range(256))
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
@@ -199,7 +199,7 @@ def ordinary_user() -> list[str]:
         return dies_with_us
     if may_change_user():
         return [*dies_with_us, f"--reuid={ORDINARY_ID}", f"--regid={ORDINARY_ID}", "--clear-groups"]
-    # Root of a user namespace that knows no other user: only in a namespace below it can it be somebody else.
+    # Root of a user namespace without other users can change its user only in a namespace below it.
     return ["unshare", "--user", f"--map-user={ORDINARY_ID}", f"--map-group={ORDINARY_ID}", *dies_with_us]
 
 
@@ -221,9 +221,9 @@ def free_port(host: str) -> int:
 def tree_cpu_s(pid: int) -> tuple[float, float]:
     """Return user and system CPU seconds of a process and its children."""
     user = system = 0
-    for each in (pid, *_children(pid)):
+    for process in (pid, *_children(pid)):
         try:
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended, and its parent counts it now
         user += int(fields[11]) + int(fields[13])

@@ -26,10 +26,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--message-bytes", dest="bytes", required=True, type=whole, help="of every message")
     parser.add_argument("--steps", required=True, type=whole)
     parser.add_argument("--warmups", type=whole, default=20, help="steps before the measured ones")
-    given = parser.parse_args()
-    if given.steps < 1:
+    options = parser.parse_args()
+    if options.steps < 1:
         parser.error("needs at least one step")
-    return given
+    return options
 
 
 def exchange(world: MPI.Intracomm, size: int, steps: int) -> None:
@@ -38,7 +38,7 @@ def exchange(world: MPI.Intracomm, size: int, steps: int) -> None:
     sent, received = bytearray(b"\x5a") * size, bytearray(size)
     status = MPI.Status()
     for step in range(steps):
-        # The tag tells a step from the next; MPI promises tags up to 32767.
+        # The tag distinguishes a step from the next; MPI promises tags up to 32767.
         tag = step % 32768
         world.Sendrecv([sent, MPI.BYTE], right, tag, [received, MPI.BYTE], left, tag, status)
         if status.Get_count(MPI.BYTE) != size:
@@ -48,19 +48,19 @@ def exchange(world: MPI.Intracomm, size: int, steps: int) -> None:
 def main() -> None:
     """Warm up, take the steps and print the time of the slowest rank."""
     world = MPI.COMM_WORLD
-    given = arguments()
+    options = arguments()
     if world.size < 2:
         raise SystemExit("a ring needs two ranks")
     hosts = world.gather(MPI.Get_processor_name(), root=0)
-    exchange(world, given.bytes, given.warmups)  # opens the connections and TCP's windows
+    exchange(world, options.bytes, options.warmups)  # opens the connections and TCP's windows
     world.Barrier()
     before = MPI.Wtime()
-    exchange(world, given.bytes, given.steps)
+    exchange(world, options.bytes, options.steps)
     loop = world.reduce(MPI.Wtime() - before, op=MPI.MAX, root=0)
     if world.rank == 0:
         print("# Rankwire ring,", world.size, "ranks on", ", ".join(dict.fromkeys(hosts)))
         print("#  ranks         bytes         steps        loop[s]")
-        print(f"{world.size:8d} {given.bytes:13d} {given.steps:13d} {loop:14.6f}")
+        print(f"{world.size:8d} {options.bytes:13d} {options.steps:13d} {loop:14.6f}")
 
 
 if __name__ == "__main__":

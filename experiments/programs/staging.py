@@ -68,8 +68,8 @@ def receive(world: MPI.Intracomm, source: int) -> Any:
 
 def wait_for_all(world: MPI.Intracomm) -> None:
     """Wait for all ranks, asleep."""
-    everybody = world.Ibarrier()
-    while not everybody.Test():
+    barrier = world.Ibarrier()
+    while not barrier.Test():
         time.sleep(POLL_S)
 
 
@@ -97,11 +97,11 @@ def make_database(directory: Path, dataset_bytes: int) -> list[Path]:
 
 def make_files(directory: Path, dataset_bytes: int) -> list[Path]:
     """Make one file of random bytes; return it in a list."""
-    random_bytes, left = random.Random(568).randbytes, dataset_bytes  # noqa: S311
+    random_bytes, remaining = random.Random(568).randbytes, dataset_bytes  # noqa: S311
     with (directory / "data.bin").open("wb") as stream:
-        while left:
-            stream.write(random_bytes(min(left, CHUNK_BYTES)))
-            left -= min(left, CHUNK_BYTES)
+        while remaining:
+            stream.write(random_bytes(min(remaining, CHUNK_BYTES)))
+            remaining -= min(remaining, CHUNK_BYTES)
     return [directory / "data.bin"]
 
 
@@ -111,11 +111,11 @@ def make_query(rank: int, sequences: int) -> str:
     Each must be found again, whole.
     """
     random_bytes, choose = random.Random(568).randbytes, random.Random(rank)  # noqa: S311
-    wanted = set(choose.sample(range(sequences), min(QUERIES, sequences)))
+    chosen = set(choose.sample(range(sequences), min(QUERIES, sequences)))
     lines = []
-    for number in range(max(wanted) + 1):
+    for number in range(max(chosen) + 1):
         letters = random_bytes(SEQUENCE_LETTERS).translate(NUCLEOTIDES)
-        if number in wanted:
+        if number in chosen:
             start = choose.randrange(SEQUENCE_LETTERS - QUERY_LETTERS)
             lines.append(f">q{number}\n{letters[start : start + QUERY_LETTERS].decode()}\n")
     return "".join(lines)
@@ -142,7 +142,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def serve_pull(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def serve_pull(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Serve files with one thread per node; the kernel sends them."""
 
     class Answer(socketserver.BaseRequestHandler):
@@ -174,9 +174,9 @@ def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, beg
 
 
 @contextlib.contextmanager
-def serve_multicast(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def serve_multicast(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Send every packet once with uftp; nodes request what they miss."""
-    rate = "-1" if not given.multicast_rate else str(max(1, round(given.multicast_rate / 1000)))
+    rate = "-1" if not options.multicast_rate else str(max(1, round(options.multicast_rate / 1000)))
     command = [
         *("uftp", "-R", rate, "-r", "0.1:0.01:1.0", "-H", ",".join(_uftp_name(rank) for rank in range(1, world.size))),
         *("-M", ANNOUNCE, "-p", str(UFTP_PORT), "-I", address(), "-x", "1", *(str(path) for path in files)),
@@ -227,7 +227,7 @@ def _wait_until_listening(receiver: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def serve_tree(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def serve_tree(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Broadcast every file in chunks; nodes pass parts on to at most two others."""
 
     def send() -> None:
@@ -258,9 +258,9 @@ STAGING = {
 # Searches
 
 
-def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
+def search(options: argparse.Namespace, directory: Path, query: Path) -> int:
     """Search once; return the perfect matches of queries, or the bytes read."""
-    if given.work == "read":
+    if options.work == "read":
         return sum(len(chunk) for path in directory.glob("data.*") for chunk in chunks(path))
     command = ["blastn", "-task", "megablast", "-db", str(directory / "data"), "-query", str(query)]
     command += ["-outfmt", "6 qseqid pident length", "-max_target_seqs", "5", "-num_threads", "1"]
@@ -274,17 +274,19 @@ def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
 # The two roles
 
 
-def serve(world: MPI.Intracomm, given: argparse.Namespace) -> None:
+def serve(world: MPI.Intracomm, options: argparse.Namespace) -> None:
     """Make the data set, hand it out, collect the nodes' reports, write the result."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="rankwire-staging-", dir=memory_directory(8 * given.dataset_bytes)) as made:
+    with tempfile.TemporaryDirectory(
+        prefix="rankwire-staging-", dir=memory_directory(8 * options.dataset_bytes)
+    ) as made:
         directory = Path(made)
-        files = (make_database if given.work == "blast" else make_files)(directory, given.dataset_bytes)
+        files = (make_database if options.work == "blast" else make_files)(directory, options.dataset_bytes)
         sizes = [(path.name, path.stat().st_size) for path in files]
         total = sum(size for _, size in sizes)
         setup_s = time.monotonic() - began
         print(f"{len(files)} files, {total / 1e6:.1f} MB, made in {setup_s:.1f} s", flush=True)
-        with STAGING[given.staging][0](world, files, given) as offer:
+        with STAGING[options.staging][0](world, files, options) as offer:
             begin = offer.pop("begin", None)
             for rank in range(1, world.size):
                 world.send({**offer, "files": sizes}, dest=rank)
@@ -301,7 +303,7 @@ def serve(world: MPI.Intracomm, given: argparse.Namespace) -> None:
     print(f"staged to {len(reports)} nodes in {max(report['staged_s'] for report in reports):.3f} s", flush=True)
 
 
-def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
+def be_node(world: MPI.Intracomm, options: argparse.Namespace) -> None:
     """Stage, search, report."""
     offer = receive(world, SERVER)
     needed = 2 * sum(size for _, size in offer["files"])
@@ -315,16 +317,16 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="rankwire-staging-", dir=memory_directory(needed)) as made:
         directory = Path(made)
         query = directory / "query.fa"
-        if given.work == "blast":
-            sequences = max(1, round(4 * given.dataset_bytes / SEQUENCE_LETTERS))
+        if options.work == "blast":
+            sequences = max(1, round(4 * options.dataset_bytes / SEQUENCE_LETTERS))
             query.write_text(make_query(world.rank, sequences))
-        STAGING[given.staging][1](world, offer, directory, begin)
+        STAGING[options.staging][1](world, offer, directory, begin)
         staged_s = time.monotonic() - started
-        expected = query.read_text().count(">") if given.work == "blast" else sum(size for _, size in offer["files"])
+        expected = query.read_text().count(">") if options.work == "blast" else sum(size for _, size in offer["files"])
         times, hits = [], []
-        for _ in range(given.searches):
+        for _ in range(options.searches):
             before = time.monotonic()
-            hits.append(search(given, directory, query))
+            hits.append(search(options, directory, query))
             times.append(time.monotonic() - before)
             if hits[-1] != expected:
                 raise SystemExit(f"rank {world.rank} found {hits[-1]} of {expected}: the data set is not what was sent")
@@ -343,13 +345,13 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
 
 def main(world: MPI.Intracomm) -> None:
     """Divide the ranks."""
-    given = arguments()
+    options = arguments()
     if world.size < 2:
         raise SystemExit("needs a rank for the server and one for a node")
     if world.rank == SERVER:
-        serve(world, given)
+        serve(world, options)
     else:
-        be_node(world, given)
+        be_node(world, options)
     wait_for_all(world)
 
 

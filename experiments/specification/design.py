@@ -144,15 +144,15 @@ def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
     A parameter added later stays out at its default, so that a stored configuration keeps its hash and its trials. Parameters that only
     read the output stay out too: other figures of the same run are not another run.
     """
-    known = workloads.find(workload, parameters)
-    later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
-    aside = frozenset() if known is None else known.reading
-    said = {
+    definition = workloads.find(workload, parameters)
+    later = {**_LATER_DEFAULTS, **({} if definition is None else definition.later_defaults)}
+    ignored = frozenset() if definition is None else definition.reading
+    relevant = {
         name: _plain(value)
         for name, value in parameters.items()
-        if name not in aside and (name not in later or value != later[name])
+        if name not in ignored and (name not in later or value != later[name])
     }
-    canonical_form = {"workload": workload, "parameters": said}
+    canonical_form = {"workload": workload, "parameters": relevant}
     return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -177,17 +177,17 @@ def pinned(spec: ExperimentSpec) -> ExperimentSpec:
 
 def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
     """Return the threads of each rank of a configuration; 1 if they are not known."""
-    known = workloads.find(workload, parameters)
+    definition = workloads.find(workload, parameters)
     try:
-        return 1 if known is None else known.threads(workload_parameters(workload, parameters))
+        return 1 if definition is None else definition.threads(workload_parameters(workload, parameters))
     except ValidationError:
         return 1
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:
     """Return the link of a configuration; parameters that it lacks are defaults."""
-    asked = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
-    return Link.model_validate(asked)
+    fields = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
+    return Link.model_validate(fields)
 
 
 def _plain(value: Any) -> Any:
@@ -228,8 +228,10 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
     defaults = workloads.get(spec.workload, spec.parameters).parameters_type.model_construct().model_dump()
     cluster = {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     link = {f"link.{name}": value for name, value in spec.link.model_dump().items()}
-    own = {name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()}
-    return {**cluster, **defaults, **link, **own}
+    constants = {
+        name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()
+    }
+    return {**cluster, **defaults, **link, **constants}
 
 
 def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
@@ -258,14 +260,14 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
             "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts", f"{ranks} ranks; the limit is {MAX_RANKS}"
         )
     try:
-        own = workload_parameters(spec.workload, values)
-        workloads.get(spec.workload, values).check(own, ranks=ranks)
+        typed = workload_parameters(spec.workload, values)
+        workloads.get(spec.workload, values).check(typed, ranks=ranks)
     except workloads.Mismatch as error:
         yield FieldError(f"{'sweep' if error.parameter in spec.sweep else 'parameters'}.{error.parameter}", str(error))
     except ValidationError as error:
-        for each in error.errors():
-            name = ".".join(map(str, each["loc"]))
-            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(each))
+        for problem in error.errors():
+            name = ".".join(map(str, problem["loc"]))
+            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(problem))
 
 
 def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:

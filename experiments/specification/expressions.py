@@ -101,14 +101,14 @@ def _evaluate(node: Node, values: Mapping[str, Any]) -> Any:
         case Negative():
             return -_number(_evaluate(node.operand, values))
         case Arithmetic():
-            left, right = (_bounded(_number(_evaluate(each, values))) for each in (node.left, node.right))
+            left, right = (_bounded(_number(_evaluate(operand, values))) for operand in (node.left, node.right))
             return float(_ARITHMETIC[node.sign](left, right))
         case Comparison():
             return _compare(node, values)
         case Not():
             return not _evaluate(node.operand, values)
         case Logic():
-            return _decide(node.word, (_attempt(each, values) for each in node.operands))
+            return _decide(node.word, (_attempt(operand, values) for operand in node.operands))
     raise AssertionError(f"unchecked node {node}")
 
 

@@ -48,25 +48,25 @@ class ExperimentSpec(Part):
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
     link: Link = Link()
     certificate: Literal["degrade", "require", "skip"] = "degrade"
-    """A link that is not as asked: trials count as degraded, or are refused; or the link is not measured."""
+    """If the link differs from the requested one: trials are degraded, or refused; or the link is not measured."""
     capture: Capture = Capture()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     profile: Literal["none", "summary", "trace"] = "summary"
     """Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too."""
     repetitions: Count = Field(3, ge=1, le=1000)
     warmups: Count = Field(0, ge=0, le=100)
     control: bool = False
-    """One repetition without capture per configuration, to measure the observer effect."""
+    """One control run without capture per configuration, to measure the capture overhead."""
     ideal: bool = False
-    """One twin per configuration on an unlimited link without delay, to measure what transfer and serialisation cost."""
+    """One ideal-network run per configuration, without limits and delay, to measure transfer and serialisation."""
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
     seed: Count = Field(2007, ge=0, le=2**31 - 1)
     time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
     allocation: Literal["cluster", "per size", "per experiment"] = "cluster"
-    """Where a scheduler allots hosts: a job for trials of one size that follow each other, or one for all trials."""
+    """If a scheduler allots hosts: a job for successive trials of one size, or one for all trials."""
     retries: Count = Field(1, ge=0, le=10)
     """New attempts for a trial whose worker was lost."""
     disturbed: Literal["repeat", "keep"] = "repeat"
-    """A trial that other load disturbed: it is run once more, by itself, or only marked."""
+    """A trial that other load disturbed: it is repeated once, or only marked."""
 
     @field_validator("name", "workload", "cluster")
     @classmethod
@@ -97,12 +97,12 @@ class ExperimentSpec(Part):
         """Return the filter, which may use ``ranks`` too. Raise ValueError."""
         if self.where is None:
             return None
-        known = self.known_parameters()
-        kinds = {name: dimension_of(self.workload, name, self.parameters) for name in known}
+        names = self.known_parameters()
+        kinds = {name: dimension_of(self.workload, name, self.parameters) for name in names}
         vocabulary = Vocabulary(
-            known=known | {RANKS},
+            known=names | {RANKS},
             dimensions={name: kind for name, kind in kinds.items() if kind is not None},
-            words={name for name in known if is_text(self.workload, name, self.parameters)},
+            words={name for name in names if is_text(self.workload, name, self.parameters)},
             as_stored=self._as_stored,
         )
         return Expression(self.where, vocabulary)

@@ -62,7 +62,7 @@ _SIGN: Final = _token(r"<=|>=|==|!=|=|<|>|in(?!\w)|not\s+in(?!\w)")
 _SUM: Final = _token(r"[+\-]")
 _PRODUCT: Final = _token(r"\*|//|/|%")
 _NUMBER: Final = _token(r"(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?")
-# A percent sign is the remainder of a division where an operand follows.
+# A percent sign is the remainder of a division if an operand follows.
 _UNIT: Final = _token(rf"(?:(?i:{_UNITS}))(?!\w)|%(?=\s*(?:$|[)\],<>=!]|(?:and|or|in|not)\b))")
 _QUOTED: Final = _token(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _TRUTH: Final = _token(r"(?:[Tt]rue|[Ff]alse)(?![\w.])")
@@ -110,7 +110,7 @@ class _Parser:
         self._at = 0
         self._nested = 0
         self._compared: set[str] = set()
-        """Unknown names that are compared with a value, where the vocabulary is open."""
+        """Unknown names that are compared with a value, if the vocabulary is open."""
 
     def conditions(self) -> Node:
         parts = []
@@ -292,5 +292,5 @@ class _Parser:
 
     def _fail(self) -> NoReturn:
         rest = " ".join(self._text[self._at : self._at + 40].split())
-        where = f"from {rest!r} on" if rest else "to its end"
-        raise Unreadable(f"cannot be read {where}; {_ALLOWED}")
+        position = f"from {rest!r} on" if rest else "to its end"
+        raise Unreadable(f"cannot be read {position}; {_ALLOWED}")

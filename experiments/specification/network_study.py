@@ -50,7 +50,7 @@ def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
     study = _read("study", NetworkStudy, written if isinstance(written, Mapping) else {"kind": written})
     link = _read("link", Link, rest.get("link") or {})
     links = _links(study, link)
-    lossy = any(each.loss != link.loss for each in links)
+    lossy = any(point.loss != link.loss for point in links)
     sweep = rest.get("sweep") or {}
     if not isinstance(sweep, Mapping):
         return rest  # is refused as what it is
@@ -60,9 +60,9 @@ def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
                 [FieldError(f"sweep.{name}", "is chosen by the study of the network; leave one of both out")]
             )
     added = {
-        "link.delay": [DURATION.format(each.delay_s) for each in links],
-        "link.bandwidth": [BANDWIDTH.format(each.rate_bps) for each in links],
-        "link.loss": [FRACTION.format(each.loss) for each in links],
+        "link.delay": [DURATION.format(point.delay_s) for point in links],
+        "link.bandwidth": [BANDWIDTH.format(point.rate_bps) for point in links],
+        "link.loss": [FRACTION.format(point.loss) for point in links],
     }
     together = list(_SWEPT[: 2 + lossy])
     return {

@@ -100,7 +100,7 @@ class Link(Part):
     distribution: Literal["uniform", "normal"] = "uniform"
     """Distribution of the jitter."""
     loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = 1.0
-    """Mean number of packets lost in a row; 1: each by itself."""
+    """Mean number of consecutive lost packets; 1: independent losses."""
     queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = None
     """Longest queue in front of the limited rate; empty: so long that it never drops."""
     topology: Literal["one site", "two sites", "star"] = "one site"
@@ -112,7 +112,7 @@ class Link(Part):
     tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = None
     """Largest TCP send and receive buffer of a socket; empty: as the machine has it."""
     emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = "auto"
-    """What makes delay and loss; auto: netem where the kernel has it, else what is available."""
+    """Emulator of delay and loss; auto: netem if the kernel has it, else any that is available."""
 
     def ideal(self) -> Link:
         """Return the link of an ideal-network run; frames and TCP stay as they are."""
@@ -175,7 +175,7 @@ class Capture(Part):
 
 
 RANKS: Final = "ranks"
-"""What a filter may use beside the parameters: hosts times ranks per host."""
+"""Name in filters for hosts times ranks per host."""
 CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
 LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
 _LINK_DIMENSIONS: Final = {
@@ -198,8 +198,8 @@ _BASE_UNITS: Final = {
 
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
     """Return the parameter names of a workload, of the cluster and of the link."""
-    own = workloads.get(workload, constants).parameters_type.model_fields
-    return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+    fields = workloads.get(workload, constants).parameters_type.model_fields
+    return {*fields, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
 
 
 def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
@@ -227,8 +227,8 @@ def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None
     """
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
-    known = workloads.find(workload, constants)
-    field = None if known is None else known.parameters_type.model_fields.get(name)
+    definition = workloads.find(workload, constants)
+    field = None if definition is None else definition.parameters_type.model_fields.get(name)
     return field is not None and _holds_words(field.annotation)
 
 
@@ -240,7 +240,7 @@ def _holds_words(annotation: Any) -> bool:
     if origin is Literal:
         return all(isinstance(word, str) for word in arguments)
     if origin in (Union, UnionType):
-        return all(_holds_words(each) for each in arguments if each is not NoneType)
+        return all(_holds_words(member) for member in arguments if member is not NoneType)
     return annotation is str
 
 
@@ -305,10 +305,10 @@ def sentence(error: Any, name: str = "") -> str:
 
     ``name`` is the parameter, if the error does not name it.
     """
-    kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
+    kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]
-        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(given)}"
+        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(value)}"
     if kind == "value_error":
         return str(context["error"])
     name = name or ".".join(map(str, error["loc"]))
@@ -318,7 +318,7 @@ def sentence(error: Any, name: str = "") -> str:
         message = f"{message.rpartition(' ')[0]} {shown(name, limit)}"
     if name == "link.congestion_control":
         message = "must be the name of a TCP congestion control such as cubic or reno"
-    return f"{message}, not {_given(given)}" if isinstance(given, int | float | str) else message
+    return f"{message}, not {_given(value)}" if isinstance(value, int | float | str) else message
 
 
 def _given(value: Any) -> str:
@@ -330,5 +330,6 @@ def _given(value: Any) -> str:
 def refusal(error: ValidationError, *path: str) -> InvalidSpec:
     """Return pydantic's errors in plain words, each at its field below ``path``."""
     return InvalidSpec(
-        FieldError(".".join(map(str, (*path, *each["loc"]))), sentence(each)) for each in error.errors()[:MOST_ERRORS]
+        FieldError(".".join(map(str, (*path, *problem["loc"]))), sentence(problem))
+        for problem in error.errors()[:MOST_ERRORS]
     )

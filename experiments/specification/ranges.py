@@ -14,7 +14,7 @@ from experiments.common.quantities import common_dimension
 MAX_VALUES: Final = 1000
 LONGEST_ITEM: Final = 200
 _LARGEST: Final = Decimal("1e18")
-"""Of the values of a range with units, in base units: beyond it decimals would be rounded."""
+"""Largest value of a range with units, in base units: beyond it decimals would be rounded."""
 _SIGNED = r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _UNSIGNED = r"[0-9]*\.?[0-9]+"
 _UNIT = r"[A-Za-zµ%][A-Za-zµ/]{0,9}"
@@ -94,11 +94,11 @@ def _expand_quantities(match: re.Match[str]) -> list[Any]:
     values = _steps(text, first, last, Decimal(step or 1) * factors[2], Decimal(factor) if factor else None)
     written = sorted(dict(zip(units, factors, strict=True)).items(), key=lambda unit: -unit[1])
 
-    def shown(value: Decimal) -> str:
+    def written_as(value: Decimal) -> str:
         unit, size = next(((u, f) for u, f in written if value % f == 0), written[-1])
         return f"{(value / size).normalize():f} {unit}"
 
-    return [shown(value) for value in values]
+    return [written_as(value) for value in values]
 
 
 def _steps(text: str, first: Decimal, last: Decimal, step: Decimal, factor: Decimal | None) -> list[Decimal]:

@@ -108,15 +108,15 @@ class Vocabulary:
 
     known: Collection[str]
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
-    """Of those that are stored in a base unit: they are compared with quantities such as ``2 ms``."""
+    """Dimensions of names with a base unit: they are compared with quantities such as ``2 ms``."""
     words: Collection[str] = ()
     """Those that hold words, and nothing else."""
     numbers: Collection[str] = ()
     """Those that an open vocabulary knows to hold numbers, and nothing else."""
     is_open: bool = False
-    """Whether unknown names may be compared with a value: the repository holds parameters that no workload has any more."""
+    """Unknown names may be compared with a value: the repository holds parameters that workloads no longer have."""
     as_stored: Callable[[str, str], str] | None = None
-    """How the word that a parameter is compared with would be stored. It raises ValueError for an impossible one."""
+    """(name, word): the stored form of a word that a parameter is compared with. Raises ValueError."""
 
 
 def negative(operand: Node) -> Node:
@@ -130,12 +130,12 @@ def in_base_units(comparison: Comparison, vocabulary: Vocabulary) -> Comparison:
     """Turn the quantities of a comparison into numbers. Raise ValueError."""
     check_depth(comparison)
     operands = list(_operands(comparison))
-    dimensions = [vocabulary.dimensions.get(each.name) for each in operands if isinstance(each, Name)]
+    dimensions = [vocabulary.dimensions.get(operand.name) for operand in operands if isinstance(operand, Name)]
     kinds = {dimension.name: dimension for dimension in dimensions if dimension is not None}
     if len(kinds) == 1:
         (kind,) = kinds.values()
         return _with_constants(comparison, kind.parse)
-    quantity = next((each.text for each in operands if isinstance(each, Quantity)), None)
+    quantity = next((operand.text for operand in operands if isinstance(operand, Quantity)), None)
     if quantity is not None:
         met = f"a {' and a '.join(kinds)}" if kinds else "nothing that has a unit"
         raise ValueError(f"{quantity} is compared with {met}; write a number")

@@ -46,7 +46,7 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
         spec = ExperimentSpec.model_validate(network_study.expanded(data))
     except ValidationError as error:
         raise refusal(error) from None
-    # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
+    # In this order: a misspelt placeholder of the program is reported as such, not as an unused one.
     errors = list(islice(_check(spec), MOST_ERRORS))
     errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
     if errors:
@@ -96,8 +96,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     """Yield the errors of names and values, before any configuration is made."""
     workload = workloads.find(spec.workload)
     if workload is None:
-        known = ", ".join(w.slug for w in workloads.registry())
-        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {known}")
+        slugs = ", ".join(w.slug for w in workloads.registry())
+        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {slugs}")
         return
     known_names = spec.known_parameters()
     for name, value in spec.parameters.items():
@@ -129,11 +129,11 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 
 def _check_value(
-    spec: ExperimentSpec, known: set[str], path: str, name: str, values: list[Any]
+    spec: ExperimentSpec, known_names: set[str], path: str, name: str, values: list[Any]
 ) -> Iterator[FieldError]:
-    if name not in known:
+    if name not in known_names:
         yield FieldError(
-            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known))}"
+            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known_names))}"
         )
         return
     for value in values:
@@ -146,17 +146,17 @@ def _check_value(
 def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
     """Yield values that reach nothing of the run."""
     unused = workloads.get(spec.workload, spec.parameters).unused
-    for part, given in (("parameters", spec.parameters), ("sweep", spec.sweep)):
-        for name in unused.intersection(given):
+    for part, values in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name in unused.intersection(values):
             yield FieldError(f"{part}.{name}", f"changes nothing: neither program nor inputs have {{{name}}}")
 
 
 def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
     """Yield values that mean the same: 1 Gbit/s and 1000 Mbit/s."""
-    meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
-    for index, value in enumerate(meant):
-        if value in meant[:index]:
-            first, again = values[meant.index(value)], values[index]
+    canonical_values = [canonical(spec.workload, name, value, spec.parameters) for value in values]
+    for index, value in enumerate(canonical_values):
+        if value in canonical_values[:index]:
+            first, again = values[canonical_values.index(value)], values[index]
             same = (
                 f"{first!r} is given more than once"
                 if first == again
@@ -179,7 +179,7 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
             try:
                 lengths = {name: len(spec.swept(name)) for name in group}
             except ValueError:
-                continue  # told at the swept parameter itself
+                continue  # reported at the swept parameter itself
             if len(set(lengths.values())) > 1:
                 counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
                 yield FieldError(path, f"parameters that advance together need equally many values: {counts}")
@@ -190,9 +190,9 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iterator[FieldError]:
     """Yield a repeated row of a group; single values may repeat, as in a ladder."""
-    known = spec.known_parameters()
-    if not known.issuperset(group):
-        return  # told at the swept parameter itself
+    known_names = spec.known_parameters()
+    if not known_names.issuperset(group):
+        return  # reported at the swept parameter itself
     try:
         swept = [[canonical(spec.workload, name, v, spec.parameters) for v in spec.swept(name)] for name in group]
     except ValueError:

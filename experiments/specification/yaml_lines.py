@@ -85,7 +85,7 @@ class YamlDocument:
         if self._root is None:
             return []
         _, node = self._nearest(self._root, path)
-        return [str(each.value) for each in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
+        return [str(item.value) for item in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
 
     def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node]:
         """Return line and node of a field, or of its nearest written parent."""

@@ -50,14 +50,14 @@ class Parsed:
     ran_with: Mapping[str, int] = field(default_factory=dict)
     """Settings that the program itself prints: ``ranks``, and parameters by name, in base units."""
 
-    def contradictions(self, asked: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
+    def contradictions(self, requested: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
         """Yield (name, printed, requested) of settings that differ from ``asked``.
 
         A requested 0 means a default that follows the ranks.
         """
         for name, ran in self.ran_with.items():
-            if asked.get(name) and asked[name] != ran:
-                yield name, ran, asked[name]
+            if requested.get(name) and requested[name] != ran:
+                yield name, ran, requested[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,10 @@ class WorkloadDefinition:
 
         Only maintainers may give them.
         """
-        own = replace(self, programs={}, restricted=True, brought=self.constants)
-        return replace(self, variant=lambda given, _: own if any(map(given.get, own.constants)) else None)
+        restricted = replace(self, programs={}, restricted=True, brought=self.constants)
+        return replace(
+            self, variant=lambda constants, _: restricted if any(map(constants.get, restricted.constants)) else None
+        )
 
     def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
         """Parse, and compare the printed settings with the requested ones.
@@ -200,8 +202,8 @@ class WorkloadDefinition:
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
         """Return the launch overhead by metric, if the output shows the own time."""
-        own = figures.get(self.own_time.time) if self.own_time is not None else None
-        if own is None or not 0 <= own <= elapsed_s:
+        own_s = figures.get(self.own_time.time) if self.own_time is not None else None
+        if own_s is None or not 0 <= own_s <= elapsed_s:
             return {}  # a program that calls its work longer than its launch measures another time
-        seconds = elapsed_s - own
+        seconds = elapsed_s - own_s
         return {"start_end_s": seconds, "start_end_share": seconds / elapsed_s if elapsed_s else 0.0}

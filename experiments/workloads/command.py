@@ -51,7 +51,7 @@ def _workload(
         estimate_s=lambda parameters, *, ranks: 10.0,  # nothing is known of the program before its first trial
         unused=frozenset() if run.decks else run.unused(),
         parse=partial(_parse, slug, extractors, output),
-        outputs=tuple(dict.fromkeys(each.file for each in extractors if each.file is not None)),
+        outputs=tuple(dict.fromkeys(extractor.file for extractor in extractors if extractor.file is not None)),
         keeps=tuple(output.keep),
         figures=figures,
         decides=f"{slug}.{deciding}" if deciding else directed,
@@ -229,7 +229,7 @@ def _registered(versions: Mapping[int, ProgramDefinition]) -> WorkloadDefinition
 def _parameters_of(definition: ProgramDefinition, version: int, versions: tuple[int, ...]) -> type[Parameters]:
     """Return the parameters of users: placeholders, threads, and the version."""
 
-    def known(number: int) -> int:
+    def known_version(number: int) -> int:
         if number not in versions:
             raise ValueError(f"has no version {number}, only {', '.join(map(str, sorted(versions)))}")
         return number
@@ -240,6 +240,6 @@ def _parameters_of(definition: ProgramDefinition, version: int, versions: tuple[
         "ProgramParameters",
         __base__=Parameters,
         threads=(int, threads),
-        version=(Annotated[int, AfterValidator(known)], parameter(version, "Version", described)),
+        version=(Annotated[int, AfterValidator(known_version)], parameter(version, "Version", described)),
     )
     return with_placeholders(base, definition.placeholders)

@@ -35,7 +35,7 @@ class ReadersParameters(Parameters):
     work_s: Seconds = parameter(0, "Work per event", unit="s", ge=0, le=60)
     """CPU time that a job computes on each event before it reads the next one."""
     sample_s: Seconds = parameter(0.5, "Sampling interval", unit="s", ge=0.1, le=60)
-    """How often processor use and throughput are taken."""
+    """Interval between samples of processor use and throughput."""
 
 
 _FIGURES: Final = figures_of("concurrent-readers", (
@@ -44,7 +44,7 @@ _FIGURES: Final = figures_of("concurrent-readers", (
     ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
     ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
     ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
-    ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, whoever uses them."),
+    ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, by all processes."),
     ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
     ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
     ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),

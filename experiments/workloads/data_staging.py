@@ -41,7 +41,7 @@ _FIGURES: Final = figures_of("data-staging", (
     ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
     ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
     ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
-    ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); the rest is waiting."),
+    ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); other time is waiting."),
     ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
 ))  # fmt: skip
 

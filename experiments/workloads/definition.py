@@ -34,7 +34,7 @@ from experiments.workloads.template import PLACEHOLDER_NAME, RANKS, Placeholder,
 MAX_ITEM: Final = 4096
 MAX_INPUT_CHARACTERS: Final = 200_000
 NAME: Final = r"[a-z][a-z0-9-]{1,39}"
-"""Of a registered program."""
+"""Name of a registered program."""
 READING: Final = frozenset({"extract", "success", "failure", "keep"})
 """Fields that change nothing of a run."""
 _VARIABLE: Final = "^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -201,7 +201,7 @@ class CommandParameters(Parameters):
     """Definition of a command; its placeholders become further parameters."""
 
     program: Argv = parameter([], "Program")
-    """Program and arguments; {name} stands for a placeholder: ["moldy", "control", "--steps={steps}"]."""
+    """Program and arguments; {name} is a placeholder: ["moldy", "control", "--steps={steps}"]."""
     placeholders: Placeholders = parameter({}, "Placeholders")
     """By name: type (integer, number, text), default, minimum, maximum, choices, pattern, title, unit."""
     extract: Extractors = parameter([], "Figures of merit")
@@ -211,7 +211,7 @@ class CommandParameters(Parameters):
     decks: Decks = parameter({}, "Input files by path")
     """Full paths on the first host by file name; read and filled when a trial starts."""
     threads: int = parameter(1, "Threads", ge=1, le=1024)
-    """Threads of each rank, as OMP_NUM_THREADS tells the program; can be swept."""
+    """Threads of each rank, as OMP_NUM_THREADS; can be swept."""
     success: Expression = parameter("", "Success")
     """Regular expression of a line that a good run prints; without such a line the trial has failed."""
     failure: Expression = parameter("", "Failure")
@@ -225,7 +225,7 @@ class CommandParameters(Parameters):
     parts: Parts = parameter([], "Programs of further ranks")
     """Each with from_rank and program: ranks from there on run that one instead; all are one world."""
     keep: Patterns = parameter([], "Kept files")
-    """Patterns of files that the program writes and that stay with the trial: *.log, run*/rates.csv."""
+    """Patterns of files that the program writes and the trial stores: *.log, run*/rates.csv."""
 
     def undefined(self) -> list[tuple[str, str]]:
         """Return (field, name) of placeholders that are used and not defined."""
@@ -252,7 +252,7 @@ class OnCluster(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     binary: Annotated[str, Field(max_length=MAX_ITEM), AfterValidator(lambda path: path and _argv([path])[0])] = ""
-    """In place of the first word of the program."""
+    """Replaces the first word of the program."""
     environment: Environment = {}
     modules: Modules | None = None
     container: Image | None = None

@@ -51,17 +51,17 @@ class Extractor(BaseModel):
     """Column of a table with a header."""
     delimiter: str = Field(",", min_length=1, max_length=1)
     pick: Literal["first", "last", "min", "max", "mean", "median", "sum"] = "last"
-    """Which of several numbers, or what of all of them."""
+    """One of several numbers, or a statistic of them."""
     factor: float = 1.0
     """The number is multiplied by it: 1e-6 makes seconds of microseconds."""
     thousands: str = Field("", max_length=1, pattern=r"^[,.'_ \u202f\u00a0\u2019]?$")
-    """What sets thousands apart: with ',' 1,234.5 is 1234.5."""
+    """Separator of thousands: with ',' 1,234.5 is 1234.5."""
     at_least: float | None = None
     """A run whose figure is smaller has failed."""
     at_most: float | None = None
     """A run whose figure is larger has failed."""
     required: bool = True
-    """Whether a run without this figure has failed."""
+    """A run without this figure has failed."""
 
     @field_validator("file")
     @classmethod
@@ -87,7 +87,7 @@ class Extractor(BaseModel):
     def figure(self, slug: str) -> FigureOfMerit:
         """Return the description of the figure, named by the workload."""
         label = self.label or self.name.replace("_", " ").capitalize()
-        definition = self.definition or f"{self.pick.capitalize()} of what {self._place()} says."
+        definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._place()}."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, *texts: str) -> float | None:
@@ -137,9 +137,9 @@ class Extractor(BaseModel):
             raise ValueError(f"{word!r} is no number; {hint}") from None
 
     def _place(self) -> str:
-        where = f"in {self.file}" if self.file else "in the output"
+        file = f"in {self.file}" if self.file else "in the output"
         source = self.csv_column if self.json_pointer is None else self.json_pointer
-        return f"/{self.regex}/ {where}" if self.regex else f"{source!r} {where}"
+        return f"/{self.regex}/ {file}" if self.regex else f"{source!r} {file}"
 
 
 def _resolve(text: str, pointer: str) -> Any:

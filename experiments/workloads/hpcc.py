@@ -49,7 +49,7 @@ _KEYS: Final = (
         for what in ("Latency_usec", "Bandwidth_GBytes")
     ),
 )
-"""What the summary measures. Its other entries are settings (sizes, grid, type widths); the table of the trial shows all of them."""
+"""Measurements of the summary. Its other entries are settings; the table of the trial shows all of them."""
 
 
 def _figure(key: str) -> FigureOfMerit:

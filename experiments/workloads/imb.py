@@ -70,9 +70,9 @@ class ImbParameters(Parameters):
     """Operations per message size; IMB itself does fewer for large ones."""
 
     program: str = parameter("", "Program", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
-    """Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers."""
+    """Path of IMB-MPI1 on the hosts; empty: in PATH. For maintainers."""
     libraries: str = parameter("", "Libraries", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
-    """Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. For maintainers."""
+    """Directory of its MPI library on the hosts; empty: the hosts' own search path. For maintainers."""
 
 
 def command(parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def files(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
     size = parameters.message_bytes
     powers = (2**power for power in range(size.bit_length()))
     sizes = sorted({0, size, *powers}) if parameters.all_sizes else [size]
-    return {"lengths.txt": "".join(f"{each}\n" for each in sizes)}
+    return {"lengths.txt": "".join(f"{length}\n" for length in sizes)}
 
 
 def check(parameters: ImbParameters, *, ranks: int) -> None:
@@ -152,7 +152,7 @@ def _figures(benchmark: str, table: PrintedTable) -> dict[str, float]:
 IMB: Final = WorkloadDefinition(
     slug="imb",
     title="Intel MPI Benchmarks",
-    summary="Time of one MPI operation by message size, where a site has IMB-MPI1",
+    summary="Time of one MPI operation by message size, on sites that have IMB-MPI1",
     programs={"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: take that of Intel MPI, or build it from source)"},
     parameters_type=ImbParameters,
     decides="imb.time_s",

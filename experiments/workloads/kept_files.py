@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
-"""Of an input file: no slash, and no dot at its beginning."""
+"""Name of an input file: no slash, and no dot at its beginning."""
 _WRITTEN_PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:,=@~-]{0,99}")
 """Programs choose the names of the files that they write: CoMD puts the time of day into them."""
 MOST_PARTS: Final = 8

@@ -87,9 +87,9 @@ def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:
     if not p and not q:
         p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
         return p, ranks // p
-    given, name = (q, "q") if not p else (p, "p")
-    if (not p or not q) and ranks % given:
-        raise Mismatch(name, f"{ranks} ranks do not make a grid with {name.upper()} = {given}")
+    side, name = (q, "q") if not p else (p, "p")
+    if (not p or not q) and ranks % side:
+        raise Mismatch(name, f"{ranks} ranks do not make a grid with {name.upper()} = {side}")
     p, q = p or ranks // q, q or ranks // p
     if p * q != ranks:
         raise Mismatch("p", f"P x Q = {p} x {q} = {p * q} is not the number of ranks, {ranks}")

@@ -24,7 +24,7 @@ class NetPipeParameters(Parameters):
     message_bytes: Bytes = parameter(2**20, "Largest message", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
     """Upper bound of the message sizes (option -u)."""
     first_bytes: Bytes = parameter(1, "Smallest message", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
-    """Where the sizes start (option -l)."""
+    """Lower bound of the message sizes (option -l)."""
     perturbation: int = parameter(3, "Perturbation", unit="B", ge=0, le=1024)
     """Each size is measured this many bytes above and below too (option -p)."""
     repeats: int = parameter(0, "Repeats", ge=0, le=100_000)

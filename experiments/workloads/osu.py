@@ -78,7 +78,7 @@ class OsuParameters(Parameters):
     repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
     """Operations, or windows of 64 messages, per message size."""
     directory: str = parameter("", "Directory", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
-    """Where the programs lie on the hosts; empty: on their path. For maintainers."""
+    """Directory of the programs on the hosts; empty: in PATH. For maintainers."""
 
 
 def command(parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def _figures(title: str, table: PrintedTable) -> dict[str, float]:
 OSU: Final = WorkloadDefinition(
     slug="osu",
     title="OSU micro-benchmarks",
-    summary="Time or rate of one MPI operation by message size, where a site has osu_latency and its like",
+    summary="Time or rate of one MPI operation by message size, on sites that have osu_latency",
     programs={"osu_latency": _PROGRAM},
     parameters_type=OsuParameters,
     decides="osu.time_s",

@@ -15,7 +15,7 @@ from typing import Any, Final
 import re2
 
 MEMORY_LIMIT_BYTES: Final = 1 << 20
-"""Of a compiled expression: it bounds the work for one character, so that a line of 10,000 takes at most a second."""
+"""Limit of a compiled expression: it bounds the work for one character; a line of 10,000 takes at most a second."""
 TIME_LIMIT_S: Final = 10.0
 """For one text. Reading 16 MiB of ordinary results takes less."""
 MAX_LINE: Final = 10_000

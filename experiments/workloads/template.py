@@ -36,7 +36,7 @@ class Placeholder(BaseModel):
     maximum: float | None = None
     choices: list[int | float | str] | None = Field(None, min_length=1, max_length=100)
     pattern: str | None = Field(None, min_length=1, max_length=200)
-    """What a text must match as a whole."""
+    """Regular expression that a text must match as a whole."""
     title: str = Field("", max_length=80)
     description: str = Field("", max_length=300)
     unit: str = Field("", max_length=20)

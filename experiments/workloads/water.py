@@ -205,7 +205,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
 
 
 def estimate_s(parameters: WaterParameters, *, ranks: int) -> float:
-    # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores
+    # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and if virtual hosts share the cores
     # that grows with the square of their number: 16 ms at 4 ranks, 0.1 s at 12.
     return 0.5 + parameters.steps * (1.2e-5 * parameters.molecules + 7e-4 * min(ranks, 16) ** 2)
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from experiments.errors import BadBundle
 from experiments.exchange.archive import parsed_json
 from experiments.exchange.importers import ramble, reframe, talp
-from experiments.exchange.importers.report import ForeignReport
+from experiments.exchange.importers.report import ToolReport
 
 __all__ = ["ForeignReport", "read_report"]
 
@@ -19,18 +19,18 @@ __all__ = ["ForeignReport", "read_report"]
 class _Reader(Protocol):
     def recognises(self, data: dict[str, Any]) -> bool: ...
 
-    def read(self, data: dict[str, Any]) -> ForeignReport: ...
+    def read(self, data: dict[str, Any]) -> ToolReport: ...
 
 
 _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 
 
-def read_report(text: str) -> ForeignReport:
+def read_report(text: str) -> ToolReport:
     """Return the runs of a result file. Raise BadBundle for unknown formats."""
     data = parsed_json(text, "It")
-    reader = next((each for each in _READERS if isinstance(data, dict) and each.recognises(data)), None)
-    if reader is None:
+    chosen = next((importer for importer in _READERS if isinstance(data, dict) and importer.recognises(data)), None)
+    if chosen is None:
         raise BadBundle(
             "It is no result file that is known here: neither a report of ReFrame, nor results of Ramble or Benchpark, nor of TALP."
         )
-    return reader.read(data)
+    return chosen.read(data)

@@ -16,8 +16,8 @@ from pydantic import Field
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
     RESERVED,
-    ForeignReport,
     Lenient,
+    ToolReport,
     checked,
     keep_figure,
     parameters,
@@ -55,8 +55,8 @@ class _Experiment(Lenient):
 
     def count(self, name: str) -> int | None:
         """Return a count, which Ramble writes as a number or a text, in one of two places."""
-        told = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
-        return int(told) if re.fullmatch(r"[1-9][0-9]{0,5}", told) else None
+        text = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
+        return int(text) if re.fullmatch(r"[1-9][0-9]{0,5}", text) else None
 
 
 class _Results(Lenient):
@@ -71,24 +71,24 @@ def recognises(data: dict[str, Any]) -> bool:
     )
 
 
-def read(data: dict[str, Any]) -> ForeignReport:
+def read(data: dict[str, Any]) -> ToolReport:
     """Return the experiments that succeeded as trials. Raise BadBundle."""
     results = checked(_Results, data, "Ramble")
     if not results.experiments:
         raise BadBundle("There is no experiment in these results of Ramble.")
-    told = ForeignReport("Ramble", [])
+    report = ToolReport("Ramble", [])
     grouped: dict[str, list[_Experiment]] = defaultdict(list)
     for experiment in results.experiments:
         if why := _why_not(experiment):
-            told.left_out.append(f"{experiment.name[:120]}: {why}")
+            report.left_out.append(f"{experiment.name[:120]}: {why}")
         else:
             grouped[f"{experiment.application_name}.{experiment.workload_name}"].append(experiment)
     for name, experiments in grouped.items():
         varied = _varied(experiments)
-        trials = [trial for each in experiments if (trial := _trial(each, varied, told.left_out)) is not None]
+        trials = [trial for each in experiments if (trial := _trial(each, varied, report.left_out)) is not None]
         if trials:
-            told.sets.append(_described(name, results.workspace_name, trials))
-    return told
+            report.sets.append(_described(name, results.workspace_name, trials))
+    return report
 
 
 def _described(name: str, workspace: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _why_not(experiment: _Experiment) -> str:
     if experiment.status != _DONE:
         return f"its status is {experiment.status[:40]}"
     if any(fom.origin_type.startswith("summary") for context in experiment.contexts for fom in context.foms):
-        return "it holds the statistics of repeats, which come in one by one"
+        return "it holds the statistics of repeats, which are imported one by one"
     if experiment.count("n_nodes") is None:
         return "it does not say on how many nodes it ran"
     return ""
@@ -113,13 +113,13 @@ def _why_not(experiment: _Experiment) -> str:
 
 def _varied(experiments: list[_Experiment]) -> list[str]:
     """Return the names of the variables that differ, without places and names."""
-    names = dict.fromkeys(name for each in experiments for name in each.variables)
+    names = dict.fromkeys(name for experiment in experiments for name in experiment.variables)
     return [
         name
         for name in names
         if not _NOT_VARIED.fullmatch(name)
         and name not in RESERVED
-        and len({str(each.variables.get(name)) for each in experiments}) > 1
+        and len({str(experiment.variables.get(name)) for experiment in experiments}) > 1
     ]
 
 
@@ -135,10 +135,10 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
     if not figures:
         left_out.append(f"{experiment.name[:120]}: no figure of it can be read")
         return None
-    own = {name: _plain(experiment.variables[name]) for name in varied if name in experiment.variables}
+    varying = {name: _plain(experiment.variables[name]) for name in varied if name in experiment.variables}
     ranks = experiment.count("n_ranks")
     counts = {"hosts": experiment.count("n_nodes"), **({"ranks": ranks} if ranks else {})}
-    return {"parameters": {**parameters(own, _TOOL), **counts}, "figures": figures}
+    return {"parameters": {**parameters(varying, _TOOL), **counts}, "figures": figures}
 
 
 def _plain(value: Any) -> Any:

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
-    ForeignReport,
     Lenient,
+    ToolReport,
     checked,
     keep_figure,
     moment,
@@ -80,7 +80,7 @@ def recognises(data: dict[str, Any]) -> bool:
     return isinstance(data.get("session_info"), dict) and "runs" in data
 
 
-def read(data: dict[str, Any]) -> ForeignReport:
+def read(data: dict[str, Any]) -> ToolReport:
     """Return the test cases as trials. Raise BadBundle for another version or format."""
     version = data["session_info"].get("data_version")
     if not isinstance(version, str) or not version.startswith(_MAJOR):
@@ -89,22 +89,22 @@ def read(data: dict[str, Any]) -> ForeignReport:
         )
     report = checked(_Report, data, "ReFrame")
     session = report.session_info
-    told = ForeignReport(f"ReFrame {session.version}".strip(), [])
-    source = f"{told.tool}{f' on {session.hostname}' if session.hostname else ''}"
+    result = ToolReport(f"ReFrame {session.version}".strip(), [])
+    source = f"{result.tool}{f' on {session.hostname}' if session.hostname else ''}"
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     for number, run in enumerate(report.runs, start=1):
         for case in run.testcases:
-            where = f"{case.shown} on {case.system}:{case.partition} with {case.environ}"
-            where += f", run {number}" if len(report.runs) > 1 else ""
-            trial = _trial(case, where, told.left_out)
+            case_name = f"{case.shown} on {case.system}:{case.partition} with {case.environ}"
+            case_name += f", run {number}" if len(report.runs) > 1 else ""
+            trial = _trial(case, case_name, result.left_out)
             if trial is None:
                 continue
             base = _base_name(case)
             key = (base, f"{case.system}:{case.partition}")
             described = sets.setdefault(key, _described(*key, source))
             described["trials"].append(trial)
-    told.sets = list(sets.values())
-    return told
+    result.sets = list(sets.values())
+    return result
 
 
 def _described(test: str, cluster: str, source: str) -> dict[str, Any]:
@@ -121,21 +121,21 @@ def _base_name(case: _Case) -> str:
     return case.shown.partition(_PAIR)[0].strip() or case.name
 
 
-def _trial(case: _Case, where: str, left_out: list[str]) -> dict[str, Any] | None:
+def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] | None:
     """Return the case as a trial, or None with the reason in ``left_out``."""
     if why := _why_not(case):
-        left_out.append(f"{where}: {why}")
+        left_out.append(f"{case_name}: {why}")
         return None
     figures: dict[str, float] = {}
-    for name, told in (case.perfvalues or {}).items():
+    for name, entry in (case.perfvalues or {}).items():
         try:
-            _keep(figures, name.rpartition(":")[2], told)
+            _keep(figures, name.rpartition(":")[2], entry)
         except ValueError as error:
-            left_out.append(f"{where}: the figure {name.rpartition(':')[2][:80]}: {error}")
+            left_out.append(f"{case_name}: the figure {name.rpartition(':')[2][:80]}: {error}")
     if case.time_run is not None and math.isfinite(case.time_run):
         figures["reframe.run_stage_s"] = case.time_run
     if not figures:
-        left_out.append(f"{where}: no figure of it can be read")
+        left_out.append(f"{case_name}: no figure of it can be read")
         return None
     varied = {"environ": case.environ, **_own_parameters(case)}
     counts = {"hosts": case.hosts, **({"ranks": case.num_tasks} if case.num_tasks else {})}
@@ -160,22 +160,22 @@ def _why_not(case: _Case) -> str:
     return ""
 
 
-def _keep(figures: dict[str, float], name: str, told: list[Any]) -> None:
+def _keep(figures: dict[str, float], name: str, entry: list[Any]) -> None:
     """Add the performance variable (value, reference, lower, upper, unit, ...).
 
     Raise ValueError.
     """
-    if len(told) < 5 or not isinstance(told[4], str | None) or isinstance(told[0], str):
-        raise ValueError("its value and unit are not where ReFrame writes them")
-    keep_figure(figures, _TOOL, name, told[0], told[4] or "")
+    if len(entry) < 5 or not isinstance(entry[4], str | None) or isinstance(entry[0], str):
+        raise ValueError("its value and unit are not in ReFrame's positions")
+    keep_figure(figures, _TOOL, name, entry[0], entry[4] or "")
 
 
 def _own_parameters(case: _Case) -> dict[str, Any]:
     """Return the test's parameters: the display name has them as ``%NAME=VALUE``."""
-    own: dict[str, Any] = {}
+    found_parameters: dict[str, Any] = {}
     for pair in case.shown.split(_PAIR)[1:]:
         name, equals, text = pair.partition("=")
         if equals:
             typed = (case.model_extra or {}).get(name)
-            own[name] = typed if isinstance(typed, int | float | str) and str(typed) == text else text
-    return own
+            found_parameters[name] = typed if isinstance(typed, int | float | str) and str(typed) == text else text
+    return found_parameters

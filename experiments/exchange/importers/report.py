@@ -28,14 +28,14 @@ class Lenient(BaseModel):
 
 
 @dataclass(slots=True)
-class ForeignReport:
+class ToolReport:
     """Results of a file; ``sets`` are descriptions of one program on one cluster each."""
 
     tool: str
-    """With its version where the file says it."""
+    """With its version if the file states it."""
     sets: list[dict[str, Any]]
     left_out: list[str] = field(default_factory=list)
-    """A sentence for each run or figure that does not come in."""
+    """A sentence for each excluded run or figure."""
 
 
 def checked(kind: type[_R], data: Any, tool: str) -> _R:
@@ -54,12 +54,12 @@ def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, uni
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"{str(value)[:40]!r} is no number")
-    identifier, kept = external_figures.named(tool, name, number, unit)
+    identifier, converted = external_figures.named(tool, name, number, unit)
     if identifier in figures:
         raise ValueError(f"another figure of it is called {identifier} here")
-    if not math.isfinite(kept):
+    if not math.isfinite(converted):
         raise ValueError(f"{str(value)[:40]!r} is no number in the unit that it is kept in")
-    figures[identifier] = kept
+    figures[identifier] = converted
 
 
 def workload_named(name: str, tool: str) -> str:
@@ -68,10 +68,10 @@ def workload_named(name: str, tool: str) -> str:
     return f"{tool}-{plain}" if workloads.find(plain, {}) is not None else plain
 
 
-def parameters(told: Mapping[str, Any], tool: str) -> dict[str, Any]:
+def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
     """Return the numbers and texts of ``told``; reserved names get ``tool`` in front."""
-    kept: dict[str, Any] = {}
-    for name, value in told.items():
+    usable: dict[str, Any] = {}
+    for name, value in values.items():
         if isinstance(value, bool):
             value = str(value).lower()
         if isinstance(value, float) and not math.isfinite(value):
@@ -79,8 +79,8 @@ def parameters(told: Mapping[str, Any], tool: str) -> dict[str, Any]:
         if isinstance(value, str) and not (is_storable_text(value) and len(value) <= _LONGEST_TEXT):
             continue
         if isinstance(value, int | float | str) and is_storable_text(name) and len(name) <= 80:
-            kept[f"{tool}_{name}" if name in RESERVED else name] = value
-    return kept
+            usable[f"{tool}_{name}" if name in RESERVED else name] = value
+    return usable
 
 
 def moment(seconds: float | None) -> str | None:

@@ -82,7 +82,7 @@ def test_another_program_reads_what_it_is_and_each_run(bundle: Callable[..., Pat
 
 def test_a_bundle_that_comes_home_brings_nothing(bundle: Callable[..., Path]) -> None:
     home = import_bundle(bundle(), project=load_defaults())
-    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and nothing of it comes back."]
+    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and is not imported."]
     assert not Cluster.objects.filter(elsewhere=True).exists()
 
 
@@ -289,7 +289,7 @@ def test_no_address_leaves_with_other_ones(
     monkeypatch.setattr("analysis.capture.anonymised.secrets.token_bytes", lambda size: next(keys))
     record, members = of_trial(bundle(captures="headers", anonymise=True))
     told = {file["name"]: file for file in record["files"]}
-    assert told["trace.bin"]["left_out"] == "it tells addresses and is no text in which they could be replaced"
+    assert told["trace.bin"]["left_out"] == "it contains addresses and is not text, so they cannot be replaced"
     files = {Path(name).name: content for name, content in members.items()}
     plain = {
         name: zstandard.ZstdDecompressor().decompressobj().decompress(content) if name.endswith(".zst") else content

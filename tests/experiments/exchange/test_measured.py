@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from experiments.errors import InvalidSpec
-from experiments.exchange.external_results import bring_in_measured
+from experiments.exchange.external_results import import_description
 from experiments.exchange.measured import read_measured
 from experiments.files import read_analysis
 from experiments.library import load_defaults
@@ -58,7 +58,7 @@ def written(directory: Path, text: str) -> Path:
 
 
 def test_outputs_and_captures_become_measurements(described: Path) -> None:
-    arrival = bring_in_measured(described, project=load_defaults())
+    arrival = import_description(described, project=load_defaults())
     experiment = Experiment.objects.get()
     assert (arrival.trials, arrival.files, arrival.stored) == (3, 2, experiment)
     first, second, third = experiment.trials.order_by("position")
@@ -82,7 +82,7 @@ def test_outputs_and_captures_become_measurements(described: Path) -> None:
 
 
 def test_it_is_marked_and_never_run(described: Path) -> None:
-    bring_in_measured(described, project=load_defaults())
+    import_description(described, project=load_defaults())
     experiment, cluster = Experiment.objects.get(), Cluster.objects.get(elsewhere=True)
     assert experiment.origin["source"] == "A. Nother, 2024"
     assert (experiment.is_imported, experiment.cluster, cluster.name, cluster.enabled) == (True, cluster, "Hawk", False)
@@ -129,20 +129,20 @@ def test_what_is_wrong_is_told_at_its_field_and_line(
 def test_a_file_that_is_not_there_is_told_at_its_field(described: Path) -> None:
     (described.parent / "wire.pcapng").unlink()
     with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: wire\.pcapng: No such file"):
-        bring_in_measured(described, project=load_defaults())
+        import_description(described, project=load_defaults())
     (described.parent / "wire.pcapng").write_bytes(b"no packets at all")
     with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: .*neither pcap nor pcapng"):
-        bring_in_measured(described, project=load_defaults())
+        import_description(described, project=load_defaults())
     (described.parent / "wire.pcapng").write_bytes(pcap([Frame.whole(1, bytes(60))], link=9))
     with pytest.raises(
         InvalidSpec, match=r"trials\.0\.capture: .*unsupported link type 9 \(PPP\): use --decoder pyshark"
     ):
-        bring_in_measured(described, project=load_defaults())
+        import_description(described, project=load_defaults())
     assert not Experiment.objects.exists()
 
 
 def test_a_figure_that_contradicts_its_output_is_refused(described: Path) -> None:
-    bring_in_measured(described, project=load_defaults())
+    import_description(described, project=load_defaults())
     name, value = (
         Trial.objects.get(position=1).measurements.filter(metric__startswith="imb.").values_list("metric", "value")[0]
     )
@@ -151,4 +151,4 @@ def test_a_figure_that_contradicts_its_output_is_refused(described: Path) -> Non
         DESCRIPTION.replace("        capture: wire.pcapng", f"        figures: {{{name}: {value + 1}}}"),
     )
     with pytest.raises(InvalidSpec, match="the output says"):
-        bring_in_measured(described, project=load_defaults())
+        import_description(described, project=load_defaults())

@@ -64,7 +64,7 @@ def _change(**told: Any) -> Callable[[dict[str, Any]], None]:
             _change(perfvalues={"bench:two:rate": [None, 0, None, None, "s", "pass"]}),
             "the figure rate: 'None' is no number",
         ),
-        (_change(perfvalues={"bench:two:rate": [1, 0]}), "the figure rate: its value and unit are not where"),
+        (_change(perfvalues={"bench:two:rate": [1, 0]}), "the figure rate: its value and unit are not in"),
         (_change(perfvalues={"x:a b": [1, 0, 0, 0, "s"], "x:a_b": [2, 0, 0, 0, "s"]}), "called reframe.a_b_s here"),
     ],
 )
@@ -101,7 +101,7 @@ def test_experiments_of_ramble_that_succeeded_are_trials() -> None:
     assert metrics.find("ramble.figure_of_merit_in_zones_per_s").unit == "zones/s"
     assert report.left_out == [
         "amg.problem1.a_8: its status is FAILED",
-        "amg.problem1.a_r: it holds the statistics of repeats, which come in one by one",
+        "amg.problem1.a_r: it holds the statistics of repeats, which are imported one by one",
         "amg.problem1.a_2: the figure Compiler: 'gcc' is no number",
         "amg.problem1.a_4: the figure Compiler: 'gcc' is no number",
     ]

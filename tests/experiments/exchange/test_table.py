@@ -81,7 +81,7 @@ def test_what_is_wrong_with_a_file_is_told_at_its_row(table: Path, change: tuple
 
 def test_a_table_without_its_description_says_what_is_missing(table: Path) -> None:
     table.with_suffix(".yaml").unlink()
-    with pytest.raises(CommandError, match=r"Beside a table stands measured\.yaml, .* it is not there"):
+    with pytest.raises(CommandError, match=r"A table needs measured\.yaml in its directory"):
         call_command("import", str(table))
 
 
@@ -124,7 +124,7 @@ def test_what_is_wrong_is_told_at_its_line_and_column(
     ("head", "line", "path", "words"),
     [
         (HEAD.replace("PingPong", "Ping"), 4, "parameters.benchmark", "in the description beside the table"),
-        (f"{HEAD}trials: []\n", 5, "trials", "stand in the table"),
+        (f"{HEAD}trials: []\n", 5, "trials", "are in the table"),
     ],
 )
 def test_what_is_wrong_with_the_description_is_told_there(head: str, line: int, path: str, words: str) -> None:
