@@ -19,7 +19,7 @@ from tests.experiments import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
 STILL_FALLING = ((10.0, 10.2, 9.8, 10.1, 9.9), (5.6, 5.5, 5.9, 5.5, 5.2), (4.9, 4.1, 4.6, 4.2, 4.5))
-"""Seconds of the repetitions at three sizes: where the best size lies is not settled."""
+"""Seconds of the repetitions at three sizes: the best size is not decided."""
 
 
 def cluster_of(kind: str, hosts: int = 0, **fields: Any) -> Cluster:

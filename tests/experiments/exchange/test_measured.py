@@ -115,7 +115,7 @@ def test_a_dry_run_reads_all_and_stores_nothing(described: Path) -> None:
         (("elapsed_s: 7.5", "elapsed_s: .inf"), "trials.2.figures.elapsed_s", "", 14),
     ],
 )
-def test_what_is_wrong_is_told_at_its_field_and_line(
+def test_read_measured_reports_errors_at_field_and_line(
     change: tuple[str, str], path: str, words: str, line: int | None
 ) -> None:
     with pytest.raises(InvalidSpec) as caught:
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_told_at_its_field_and_line(
         assert error.line == line
 
 
-def test_a_file_that_is_not_there_is_told_at_its_field(described: Path) -> None:
+def test_import_description_reports_an_unusable_file_at_its_field(described: Path) -> None:
     (described.parent / "wire.pcapng").unlink()
     with pytest.raises(InvalidSpec, match=r"trials\.0\.capture: wire\.pcapng: No such file"):
         import_description(described, project=load_defaults())

@@ -1,4 +1,4 @@
-"""Outputs of benchmarks that ran elsewhere: each comes in by its parser, with its units, marked, and stands beside own trials."""
+"""Outputs of benchmarks that ran elsewhere: each is imported by its parser, with its units."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WR11C2R4       11500   240     2     4              79.60              1.274e+01
 
 @dataclass(frozen=True)
 class ExternalOutput:
-    """A set of runs as somebody brings it: its program, its parameters, what was printed and written, and what is known to stand there."""
+    """A set of runs: program, parameters, printed and written texts, and the expected figures."""
 
     workload: str
     parameters: dict[str, Any]
@@ -130,14 +130,14 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
 
 
 def described(directory: Path, external: ExternalOutput, **changes: Any) -> Path:
-    """Write the description and its files, and return where it lies."""
+    """Write the description and its files; return its path."""
     (directory / external.file).write_text(external.output)
     for name in external.beside:
         (directory / name).write_text(sample(f"netpipe-{name}"))
     trial = {"output": external.file, "files": list(external.beside)}
-    told = {"name": "Theirs", "workload": external.workload, "cluster": "Hawk", "parameters": external.parameters}
+    record = {"name": "Theirs", "workload": external.workload, "cluster": "Hawk", "parameters": external.parameters}
     place = directory / "measured.yaml"
-    place.write_text(yaml.safe_dump({**told, "trials": [trial], **changes}, sort_keys=False))
+    place.write_text(yaml.safe_dump({**record, "trials": [trial], **changes}, sort_keys=False))
     return place
 
 
@@ -148,7 +148,7 @@ def stored(directory: Path, external: ExternalOutput) -> Experiment:
 
 
 @pytest.mark.parametrize("external", CASES.values(), ids=CASES)
-def test_its_figures_come_in_with_their_units_and_tables(directory: Path, external: ExternalOutput) -> None:
+def test_import_of_an_output_stores_figures_units_and_tables(directory: Path, external: ExternalOutput) -> None:
     experiment = stored(directory, external)
     trial = experiment.trials.get()
     values = dict(trial.measurements.values_list("metric", "value"))
@@ -214,7 +214,7 @@ def test_one_of_another_run_than_is_described_is_refused(
     assert not Experiment.objects.exists()
 
 
-def test_what_a_trial_says_of_itself_is_the_field_that_is_wrong(directory: Path) -> None:
+def test_import_reports_a_contradiction_at_the_trial(directory: Path) -> None:
     external = CASES["LAMMPS"]
     trials = [{"output": external.file, "parameters": {"hosts": 2, "ranks_per_host": 2, "steps": 10}}]
     with pytest.raises(InvalidSpec) as caught:

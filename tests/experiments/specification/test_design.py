@@ -154,7 +154,7 @@ def test_it_hashes_equal_points_equally_however_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("deciding", ["water.ns_per_day", "cpu_s", "retransmitted_segments"])
-def test_what_decides_makes_no_other_configuration(deciding: str) -> None:
+def test_expand_ignores_the_deciding_metric(deciding: str) -> None:
     assert expand(specification(deciding=deciding)) == expand(specification())
 
 

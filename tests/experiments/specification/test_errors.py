@@ -108,7 +108,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sentence: str) -> None:
+def test_parse_reports_errors_at_their_fields(changes: dict[str, Any], path: str, sentence: str) -> None:
     errors = errors_of(**changes)
     assert path in errors, errors
     assert sentence in errors[path][0]
@@ -125,7 +125,7 @@ def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sen
         },
     ],
 )
-def test_it_takes_weak_scaling_where_each_number_of_hosts_has_its_larger_problem(changes: dict[str, Any]) -> None:
+def test_parse_accepts_weak_scaling_of_growing_problems(changes: dict[str, Any]) -> None:
     assert parse(written(**weak(**changes))).grows_with_hosts == "steps"
 
 
@@ -133,14 +133,14 @@ def test_it_reads_a_stored_weak_scaling_that_it_would_refuse_today() -> None:
     assert restore(written(**weak())).scaling == "weak"
 
 
-def test_it_tells_groups_of_unequal_length() -> None:
+def test_parse_reports_groups_of_unequal_length() -> None:
     errors = errors_of(sweep={"hosts": [1, 2], "ranks_per_host": [1, 2, 3]}, zip=[["hosts", "ranks_per_host"]])
     assert errors == {
         "zip.0": ["parameters that advance together need equally many values: hosts has 2, ranks_per_host has 3"]
     }
 
 
-def test_it_tells_several_errors_at_once() -> None:
+def test_parse_reports_several_errors_at_once() -> None:
     assert set(errors_of(parameters={"steps": -1, "atoms": 1}, sweep={"hosts": [0]})) == {
         "parameters.steps",
         "parameters.atoms",
@@ -148,7 +148,7 @@ def test_it_tells_several_errors_at_once() -> None:
     }
 
 
-def test_it_refuses_more_trials_than_the_limit_and_says_it() -> None:
+def test_parse_refuses_more_trials_than_the_limit() -> None:
     errors = errors_of(max_trials=5, sweep={"hosts": "1..3"}, repetitions=2)
     assert errors == {"sweep": ["more than the limit of 5 trials; take fewer values or fewer repetitions"]}
     assert parse(written(sweep={"hosts": "1..3"}), max_trials=6).repetitions == 2
@@ -165,7 +165,7 @@ def test_it_refuses_endless_combinations_without_walking_them() -> None:
 
 
 @pytest.mark.parametrize("data", [None, 5, "water", [], True])
-def test_it_refuses_what_is_no_mapping(data: Any) -> None:
+def test_parse_refuses_other_data_than_a_mapping(data: Any) -> None:
     with pytest.raises(InvalidSpec, match="mapping of fields"):
         parse(data)
 

@@ -38,7 +38,7 @@ from experiments.specification.ranges import MAX_VALUES, expand_values
         (True, [True]),
     ],
 )
-def test_it_expands_what_people_write(written: Any, values: list[Any]) -> None:
+def test_expand_values_reads_lists_and_ranges(written: Any, values: list[Any]) -> None:
     assert expand_values(written) == values
 
 
@@ -81,7 +81,7 @@ def test_it_changes_no_word_in_a_list_or_between_commas(words: list[str]) -> Non
 
 
 @pytest.mark.parametrize("text", ["1e99999999", "1.2.3..5", "nan", "..", "1....3", "0x10"])
-def test_it_leaves_what_is_no_number_as_text_for_the_parameter_to_judge(text: str) -> None:
+def test_expand_values_keeps_other_text(text: str) -> None:
     assert expand_values(text) == [text]
 
 

@@ -59,7 +59,7 @@ def test_it_writes_its_command():
 
 
 @pytest.mark.parametrize(("method", "work"), [("pull", "blast"), ("tree", "read")])
-def test_it_brings_a_real_data_set_whole_to_every_node(tmp_path, method, work):
+def test_staging_copies_a_real_data_set_to_every_node(tmp_path, method, work):
     parameters = StagingParameters(staging=method, work=work, dataset_bytes=300_000, searches=2)
     parsed = run(STAGING, parameters, tmp_path, ranks=3)
     assert parsed.figures["data-staging.nodes"] == 2

@@ -80,7 +80,7 @@ def test_it_runs_the_binary_that_it_is_pointed_at_and_asks_no_path_for_it(monkey
     assert workloads.missing_packages(workloads.get("imb", {"benchmark": "Bcast"})) != ()
 
 
-def test_it_finds_the_library_where_it_is_told_to_look_and_then_is_for_maintainers():
+def test_imb_with_a_library_of_its_own_is_for_maintainers():
     own = {"libraries": "/opt/intel/mpi/lib"}
     workload = workloads.get("imb", own)
     assert workload.environment(ImbParameters(**own), ranks=2) == {"LD_LIBRARY_PATH": "/opt/intel/mpi/lib"}
