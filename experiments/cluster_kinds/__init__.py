@@ -47,10 +47,7 @@ def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
 
 
 def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> dict[str, str]:
-    """Return why ``kind`` cannot make the written link, by field; {} if it can.
-
-    ``swept`` are the names of all swept parameters.
-    """
+    """Return why ``kind`` cannot make the written link, by field; {} if it can."""
     parts = {f"link.{name}": part for name, part in written_parts(link).items()}
     parts |= {f"sweep.{name}": part_of(name.removeprefix("link.")) for name in swept if name in LINK_PARAMETERS}
     return {

@@ -108,10 +108,7 @@ class ClusterKind(ABC):
         return cores if isinstance(cores, int) else None
 
     def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
-        """Return the most ranks of a trial on so many hosts. May query.
-
-        It is more than any use needs, and fewer than what stops a host.
-        """
+        """Return a limit of ranks on so many hosts: more than any use needs. May query."""
         return hosts * max(LEAST_RANKS, RANKS_PER_CORE * (self.cores_to_suggest(cluster) or UNKNOWN_CORES))
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:

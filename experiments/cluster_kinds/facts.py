@@ -66,10 +66,7 @@ def fields() -> Mapping[str, FieldInfo]:
 
 
 def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts of a form in base units; an empty text is unknown.
-
-    Raise InvalidSpec with every error at its field.
-    """
+    """Return the facts of a form in base units. Raise InvalidSpec."""
     facts = {name: text.strip() for name, text in texts.items() if text.strip()}
     try:
         return StatedFacts.model_validate(facts).model_dump(exclude_none=True)

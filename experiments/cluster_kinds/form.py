@@ -55,10 +55,7 @@ def form_of(kind: ClusterKind) -> list[Setting]:
 
 
 def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings to store from the texts of a form; empty texts are defaults.
-
-    Raise InvalidSpec with errors at their fields.
-    """
+    """Return the settings to store from the texts of a form. Raise InvalidSpec."""
     settings: dict[str, Any] = {}
     errors: list[FieldError] = []
     for setting in form_of(kind):
@@ -95,10 +92,7 @@ def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def host_names(text: str) -> list[str]:
-    """Return the hosts of a text: names between spaces, commas or lines.
-
-    ``n[01-04,7]`` is five. Raise ValueError.
-    """
+    """Return the hosts of a text; ``n[01-04,7]`` is five. Raise ValueError."""
     names: list[str] = []
     for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
         names += _expanded(word)

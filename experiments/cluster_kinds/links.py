@@ -52,10 +52,7 @@ EVERYTHING: Final = frozenset(_ASKED)
 
 
 def asked_parts(link: AskedLink) -> list[str]:
-    """Return the requested parts of the network, in words.
-
-    The default of a rate or an MTU requests nothing: every link has one.
-    """
+    """Return the requested parts of the network; default rate and MTU request nothing."""
     return [part for part, value_of in _ASKED.items() if value_of(link)]
 
 

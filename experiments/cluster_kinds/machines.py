@@ -32,10 +32,7 @@ def this_machine() -> frozenset[str]:
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
-    """Return the leases of a trial on ssh hosts: names and addresses.
-
-    They include this machine if one of the hosts is this machine.
-    """
+    """Return the leases of a trial on ssh hosts, one of which may be this machine."""
     names = list(names)
     addresses = addresses_of(*names)
     loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}

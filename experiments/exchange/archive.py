@@ -191,10 +191,7 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
 
 
 def parsed_json(text: str | bytes, name: str) -> Any:
-    """Return the value of a JSON text without NaN and infinities.
-
-    Raise BadBundle that begins with ``name``.
-    """
+    """Return a JSON value without NaN. Raise BadBundle that begins with ``name``."""
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,4 @@
-"""Bundle writer: experiments with all measurements in one zip archive.
-
-It can be read without Rankwire.
-"""
+"""Bundle writer: experiments in a zip archive that needs no Rankwire to be read."""
 
 from __future__ import annotations
 

@@ -84,10 +84,7 @@ def import_description(path: Path, *, project: Project, owner: Any = None, dry_r
 def import_report(
     path: Path, *, project: Project, owner: Any = None, dry_run: bool = False
 ) -> tuple[list[ImportPlan], list[str]]:
-    """Import a result file of another tool; return plans and excluded runs.
-
-    All of it is imported or nothing. Raise BadBundle, or OSError if ``place`` is missing.
-    """
+    """Import a result file of another tool; return plans and exclusions."""
     try:
         content = plain_files.read_text(path, limit_bytes=_REPORT_BYTES)
     except NotPlain as error:

@@ -1,7 +1,4 @@
-"""External results in a small YAML file: parameters, figures, outputs, captures.
-
-The file is checked as a specification is: every error with the path of its field and its line.
-"""
+"""External results in a YAML file, checked as a specification is."""
 
 from __future__ import annotations
 

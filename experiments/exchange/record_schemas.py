@@ -1,7 +1,4 @@
-"""Shapes of a trial's free records, for those parts that pages and analyses read.
-
-Conditions, certificates and tables are stored as they are, with unknown names, and are not nested without end.
-"""
+"""Shapes of a trial's free records, for those parts that pages and analyses read."""
 
 from __future__ import annotations
 

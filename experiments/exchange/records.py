@@ -1,7 +1,4 @@
-"""Records of a bundle, as they are written and read.
-
-Bounds are those of the database columns: larger values are refused before anything is stored.
-"""
+"""Records of a bundle; bounds are those of the database columns."""
 
 from __future__ import annotations
 

@@ -85,10 +85,7 @@ class PublishedStudy(_Part):
     tables: list[Table]
 
     def points(self) -> list[Point]:
-        """Return all points in the order of print.
-
-        Raise ValueError if two rows print the same metric for one point.
-        """
+        """Return all points in the order of print. Raise ValueError for a repeated metric."""
         by_hash: dict[str, Point] = {}
         for table in self.tables:
             for row in table.rows:

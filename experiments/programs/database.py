@@ -190,10 +190,7 @@ class _Rows:
 
 
 def ordinary_user() -> list[str]:
-    """Return the command that runs a program as an ordinary user.
-
-    The program ends with the process that started it.
-    """
+    """Return the command that runs a program as an ordinary user."""
     dies_with_us = ["setpriv", "--pdeathsig", "QUIT"]
     if os.geteuid() != 0:
         return dies_with_us

@@ -45,10 +45,7 @@ def receive(world: MPI.Intracomm, source: int) -> Any:
 
 
 def client_ranks(hosts: list[str]) -> list[int]:
-    """Return the ranks that run jobs: those on other hosts than the server's.
-
-    On one host these are all ranks but the server.
-    """
+    """Return the ranks that run jobs, on other hosts than the server if possible."""
     away = [rank for rank, host in enumerate(hosts) if host != hosts[SERVER]]
     return away or list(range(1, len(hosts)))
 
@@ -129,10 +126,7 @@ def serve(world: MPI.Intracomm, options: argparse.Namespace, clients: list[int])
 def watch(
     world: MPI.Intracomm, options: argparse.Namespace, clients: list[int], database: Database
 ) -> tuple[CpuSampler, dict[int, Any]]:
-    """Start the jobs and sample the server until all have reported.
-
-    Return the samples and the reports by rank.
-    """
+    """Start the jobs and sample the server; return samples and reports by rank."""
     loopback = world.size - 1 == len(clients) and len({*options.hosts}) == 1
     sampler = CpuSampler(options.sample_s)
     sampler.start(database.cpu_s(), sent_bytes(loopback))

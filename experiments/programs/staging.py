@@ -106,10 +106,7 @@ def make_files(directory: Path, dataset_bytes: int) -> list[Path]:
 
 
 def make_query(rank: int, sequences: int) -> str:
-    """Return FASTA of pieces of the stored sequences, different for every node.
-
-    Each must be found again, whole.
-    """
+    """Return FASTA of pieces of the stored sequences, different for every node."""
     random_bytes, choose = random.Random(568).randbytes, random.Random(rank)  # noqa: S311
     chosen = set(choose.sample(range(sequences), min(QUERIES, sequences)))
     lines = []

@@ -1,7 +1,4 @@
-"""From a specification to its configurations and ordered trials.
-
-The live preview and the stored rows come from the same call.
-"""
+"""From a specification to its configurations and ordered trials."""
 
 from __future__ import annotations
 
@@ -113,10 +110,7 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
 
 
 def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[FieldError]:
-    """Return why ``sizes``, values of ``grown`` by hosts, are not weak scaling.
-
-    The analysis compares one size of the problem per number of hosts; with several it would compare different problems.
-    """
+    """Return why ``sizes``, values of ``grown`` by hosts, are not weak scaling."""
 
     def wrong(message: str) -> list[FieldError]:
         return [FieldError("grows_with_hosts", message)]

@@ -152,10 +152,7 @@ def _test(sign: str, left: Any, right: Any) -> bool | Exception:
 
 
 def _decide(word: str, answers: Iterable[Any]) -> bool:
-    """Return the conjunction or disjunction of answers.
-
-    Raise the first failure if the others do not decide.
-    """
+    """Return the conjunction or disjunction of answers. Raise a deciding failure."""
     failure = None
     for answer in answers:
         if isinstance(answer, Exception):

@@ -221,10 +221,7 @@ def dimension_of_unit(unit: str) -> Dimension | None:
 
 
 def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
-    """Return whether the values of a parameter are words, such as ``007``.
-
-    False for an unknown parameter or workload.
-    """
+    """Return whether the values of a parameter are words, such as ``007``."""
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
     definition = workloads.find(workload, constants)
@@ -301,10 +298,7 @@ _SENTENCES: Final = {
 
 
 def sentence(error: Any, name: str = "") -> str:
-    """Return pydantic's error in plain words, with the value and units of limits.
-
-    ``name`` is the parameter, if the error does not name it.
-    """
+    """Return pydantic's error in plain words; ``name`` is used if it has no place."""
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]

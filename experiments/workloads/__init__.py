@@ -83,10 +83,7 @@ def get(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "
 
 
 def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition | None:
-    """Return the workload as ``get`` does; None for an unknown one.
-
-    The programs of published studies may be unknown.
-    """
+    """Return the workload as ``get`` does; None for an unknown one."""
     workload = next((source()[slug] for source in (lambda: _WORKLOADS, *_SOURCES) if slug in source()), None)
     return None if workload is None else workload.bind(parameters or {}, cluster)
 

@@ -1,7 +1,4 @@
-"""Definitions of workloads: typed parameters give commands, outputs give figures.
-
-No process is started here.
-"""
+"""Definitions of workloads: typed parameters give commands, outputs give figures."""
 
 from __future__ import annotations
 
@@ -181,20 +178,14 @@ class WorkloadDefinition:
         return self.variant(constants, cluster) or self
 
     def with_own_program(self) -> WorkloadDefinition:
-        """Return this workload with constants that name a program on the hosts.
-
-        Only maintainers may give them.
-        """
+        """Return this workload with a program of the hosts, for maintainers."""
         restricted = replace(self, programs={}, restricted=True, brought=self.constants)
         return replace(
             self, variant=lambda constants, _: restricted if any(map(constants.get, restricted.constants)) else None
         )
 
     def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
-        """Parse, and compare the printed settings with the requested ones.
-
-        Raise OutputError if they differ, and as ``parse`` does.
-        """
+        """Parse; raise OutputError, also if printed settings differ from requested ones."""
         parsed = self.parse(output, files)
         for name, ran, requested in parsed.contradictions(asked):
             raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {requested} was asked for")

@@ -32,10 +32,7 @@ _DISPATCH: Final = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}
 def _workload(
     run: CommandParameters, *, slug: str, output: CommandParameters, deciding: str = "", **more: Any
 ) -> WorkloadDefinition:
-    """Return the workload that runs ``run`` and reads its output by ``output``.
-
-    ``more`` are further fields of it.
-    """
+    """Return the workload that runs ``run`` and reads its output by ``output``."""
     extractors = tuple(map(Extractor.model_validate, output.extract))
     figures = tuple(extractor.figure(slug) for extractor in extractors)
     directed = next((figure.id for figure in figures if figure.direction != "neutral"), "elapsed_s")

@@ -71,10 +71,7 @@ _FROM_JSON: Final = BeforeValidator(_from_json)
 
 
 class _AsWritten:
-    """Check plain data as ``kind``, and return them as they were written.
-
-    No two rows of a list may share ``distinct``.
-    """
+    """Check plain data as ``kind``, with distinct rows, and return them as written."""
 
     def __init__(self, kind: Any, distinct: str = "") -> None:
         self.kind, self.distinct = kind, distinct

@@ -91,10 +91,7 @@ class Extractor(BaseModel):
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, *texts: str) -> float | None:
-        """Return the figure of texts; None if none holds it.
-
-        Raise OutputError if it is not a number within its limits.
-        """
+        """Return the figure of texts; None if none holds it. Raise OutputError."""
         try:
             values = [self._number(printed) for text in texts for printed in self._printed(text)]
         except (ValueError, TypeError, csv.Error) as error:

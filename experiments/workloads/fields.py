@@ -11,18 +11,12 @@ from experiments.common.quantities import DURATION, SIZE, Dimension
 
 
 def parameter(default: Any, title: str, description: str | None = None, *, unit: str = "", **limits: Any) -> Any:
-    """Return the field of a parameter; its docstring is its description.
-
-    ``limits`` are those of pydantic: ge, gt, le, lt, max_length, pattern.
-    """
+    """Return the field of a parameter; ``limits`` are pydantic's."""
     return Field(default, title=title, description=description, json_schema_extra={"unit": unit}, **limits)
 
 
 def reader(dimension: Dimension) -> Callable[[Any], Any]:
-    """Return a function that turns text with a unit into a number in the base unit.
-
-    It returns other values unchanged.
-    """
+    """Return a function that reads text with a unit, and keeps other values."""
     return lambda value: dimension.parse(value) if isinstance(value, str) else value
 
 

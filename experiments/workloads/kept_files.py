@@ -1,7 +1,4 @@
-"""Names of files that a run writes and a trial stores, and patterns of them.
-
-A name is a path in the working directory of the trial, its parts separated by slashes.
-"""
+"""Names of files that a run writes and a trial stores, and patterns of them."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ def is_reserved(name: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether ``text`` is a pattern of names in the working directory.
-
-    It is a shell pattern, part by part.
-    """
+    """Return whether ``text`` is a shell pattern of paths in the working directory."""
     return re.fullmatch(WRITTEN_PATTERN, text) is not None
 
 

@@ -139,10 +139,7 @@ def challenge(**fields: Any) -> WorkloadDefinition:
 
 
 def runs(text: str) -> list[dict[str, Any]]:
-    """Return the results in an HPL.out or hpccoutf.txt, columns as HPL names them.
-
-    ``residual`` is the scaled one, ``check`` its verdict.
-    """
+    """Return the results in an HPL.out or hpccoutf.txt, columns as HPL names them."""
     lines = list(_ROW.finditer(text))
     ends = [*(line.start() for line in lines), len(text)][1:]
     rows = []

@@ -1,7 +1,4 @@
-"""Regular expressions of users, on an engine of linear time (RE2).
-
-It has neither look-around nor back-references.
-"""
+"""Regular expressions of users, on an engine of linear time (RE2)."""
 
 from __future__ import annotations
 

@@ -23,10 +23,7 @@ class UnusableWorkload(Exception):
 
 
 def load(directory: Path | None, built_in: Sequence[WorkloadDefinition]) -> dict[str, WorkloadDefinition]:
-    """Return the workloads of packages and of ``directory`` by name.
-
-    Raise UnusableWorkload.
-    """
+    """Return the workloads of packages and of ``directory``. Raise UnusableWorkload."""
     workloads: dict[str, WorkloadDefinition] = {}
     names = {workload.slug for workload in built_in}
     for source, workload in (*_installed(), *_in_directory(directory)):

@@ -1,7 +1,4 @@
-"""Ring of ranks that exchange known numbers of messages of known sizes.
-
-The result of a network study of it is known beforehand.
-"""
+"""Ring of ranks that exchange known numbers of messages of known sizes."""
 
 from __future__ import annotations
 

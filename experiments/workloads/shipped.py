@@ -1,7 +1,4 @@
-"""Workloads whose Python program a trial ships with its inputs.
-
-Hosts need no Rankwire, and the trial stores the program.
-"""
+"""Workloads whose Python program a trial ships with its inputs and stores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Templates of a command: typed placeholders in argv items and input files.
-
-They are filled without a shell.
-"""
+"""Templates of a command: typed placeholders in argv items and input files."""
 
 from __future__ import annotations
 
@@ -100,10 +97,7 @@ def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -
 
 
 def names_in(item: str) -> list[str]:
-    """Return the placeholders of an argv item; ``{{`` and ``}}`` mean braces.
-
-    Raise ValueError for anything but plain names.
-    """
+    """Return the placeholders of an argv item. Raise ValueError for odd braces."""
     try:
         parts = list(Formatter().parse(item))
     except ValueError as error:
@@ -115,10 +109,7 @@ def names_in(item: str) -> list[str]:
 
 
 def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the argv with every placeholder replaced.
-
-    Raise Mismatch if an item would mean something else to mpirun.
-    """
+    """Return the argv with its placeholders replaced. Raise Mismatch for odd items."""
     argv = tuple(item.format(**{name: _printed(values[name]) for name in names_in(item)}) for item in program)
     for template, item in zip(program, argv, strict=True):
         # mpirun takes a lone colon for the start of a second program, so a value could smuggle one in.

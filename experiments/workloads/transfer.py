@@ -15,10 +15,7 @@ from experiments.workloads.base import FigureOfMerit, figures_of
 
 
 def scaled(printed: str, factor: str) -> float:
-    """Return a printed decimal number times ``factor`` without rounding in between.
-
-    ``("22.78", "1e-6")`` is 2.278e-05.
-    """
+    """Return a printed decimal number times ``factor`` without rounding in between."""
     return float(Decimal(printed) * Decimal(factor))
 
 
@@ -91,10 +88,7 @@ def printed_tables(
     row: re.Pattern[str],
     names: Callable[[re.Match[str], str], Iterable[str]],
 ) -> Iterator[tuple[re.Match[str], PrintedTable]]:
-    """Yield the heading and the table of every block of an output.
-
-    ``names`` gives its columns from the heading and the printed heads.
-    """
+    """Yield heading and table of every block; ``names`` gives its columns."""
     headings = list(heading.finditer(output))
     ends = [*(match.start() for match in headings), len(output)][1:]
     for match, end in zip(headings, ends, strict=True):

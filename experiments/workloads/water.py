@@ -229,10 +229,7 @@ WATER: Final = WorkloadDefinition(
 
 
 def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:
-    """Return loop time, performance and text of the last run of a log.
-
-    Earlier runs, such as a minimisation, prepare it. Raise OutputError.
-    """
+    """Return loop time, performance and text of the last run of a log."""
     end = len(output)
     for loop in reversed(list(_LOOP.finditer(output))):
         if performance := _PERFORMANCE.search(output, loop.end(), end):

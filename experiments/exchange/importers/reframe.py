@@ -161,10 +161,7 @@ def _why_not(case: _Case) -> str:
 
 
 def _keep(figures: dict[str, float], name: str, entry: list[Any]) -> None:
-    """Add the performance variable (value, reference, lower, upper, unit, ...).
-
-    Raise ValueError.
-    """
+    """Add a performance variable (value, reference, lower, upper, unit, ...)."""
     if len(entry) < 5 or not isinstance(entry[4], str | None) or isinstance(entry[0], str):
         raise ValueError("its value and unit are not in ReFrame's positions")
     keep_figure(figures, _TOOL, name, entry[0], entry[4] or "")

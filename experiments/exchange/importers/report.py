@@ -44,10 +44,7 @@ def checked(kind: type[_R], data: Any, tool: str) -> _R:
 
 
 def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:
-    """Add a figure under its identifier here.
-
-    Raise ValueError if it is not a number, has an unknown unit, or is present already.
-    """
+    """Add a figure under its identifier here. Raise ValueError."""
     try:
         number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
@@ -69,7 +66,7 @@ def workload_named(name: str, tool: str) -> str:
 
 
 def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """Return the numbers and texts of ``told``; reserved names get ``tool`` in front."""
+    """Return the numbers and texts of ``values``; reserved names get ``tool`` in front."""
     usable: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, bool):

@@ -262,18 +262,18 @@ def of_trial(place: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 def test_bundle_cuts_captures_to_headers(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
     place = bundle(captures="headers")
     record, members = of_trial(place)
-    record = {file["name"]: file for file in record["files"]}
+    by_name = {file["name"]: file for file in record["files"]}
     cut = members["experiments/water/trials/00001/files/capture.pcapng.zst"]
     capture = recorded.artifacts.get(name="capture.pcapng.zst")
-    assert record["capture.pcapng.zst"]["changed"] == "cut to the headers of its packets"
-    assert record["capture.pcapng.zst"]["original_sha256"] == capture.sha256
-    assert record["capture.pcapng.zst"]["sha256"] == hashlib.sha256(cut).hexdigest() != capture.sha256
-    assert "cannot be cut to its headers" in record["capture-2.pcapng.zst"]["left_out"]
+    assert by_name["capture.pcapng.zst"]["changed"] == "cut to the headers of its packets"
+    assert by_name["capture.pcapng.zst"]["original_sha256"] == capture.sha256
+    assert by_name["capture.pcapng.zst"]["sha256"] == hashlib.sha256(cut).hexdigest() != capture.sha256
+    assert "cannot be cut to its headers" in by_name["capture-2.pcapng.zst"]["left_out"]
     (tmp_path / "cut").write_bytes(cut)
     assert b"secret" not in zstandard.ZstdDecompressor().decompress(cut)
     (table,) = stream(tmp_path / "cut")
     assert (table.payload.tolist(), table.hosts) == ([8, 14], ("10.77.0.1", "10.0.0.2"))
-    assert record["hosts.txt"]["changed"] == ""
+    assert by_name["hosts.txt"]["changed"] == ""
 
     elsewhere()
     (arrival,) = import_bundle(place, project=load_defaults()).arrivals
@@ -290,8 +290,8 @@ def test_bundle_replaces_addresses_in_all_files(
     keys = iter([bytes(range(32)), bytes(range(1, 33))])
     monkeypatch.setattr("analysis.capture.anonymised.secrets.token_bytes", lambda size: next(keys))
     record, members = of_trial(bundle(captures="headers", anonymise=True))
-    record = {file["name"]: file for file in record["files"]}
-    assert record["trace.bin"]["left_out"] == "it contains addresses and is not text, so they cannot be replaced"
+    by_name = {file["name"]: file for file in record["files"]}
+    assert by_name["trace.bin"]["left_out"] == "it contains addresses and is not text, so they cannot be replaced"
     files = {Path(name).name: content for name, content in members.items()}
     plain = {
         name: zstandard.ZstdDecompressor().decompressobj().decompress(content) if name.endswith(".zst") else content
