@@ -73,7 +73,7 @@ class FileExporter:
         )
 
     def artifact(self, writer: Target, artifact: Artifact, trial: Trial, directory: str) -> FileRecord:
-        """Export a file of a trial below ``place``, or record why it is left out."""
+        """Export a file of a trial below ``directory``, or record why it is left out."""
         path = rows.path_within(artifact, trial)
         record: dict[str, Any] = {"kind": artifact.kind, "name": artifact.name, "path": path}
         try:

@@ -67,8 +67,8 @@ class _Read:
 def import_description(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
     """Import a description with its files; with ``dry_run`` only report the result.
 
-    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name. The same description with the same
-    files is one experiment, however often it is imported. Raise InvalidSpec at its fields, BadBundle, or OSError if ``place`` is missing.
+    ``path`` may be a table (.csv, one row a trial); its description is the .yaml of the same name. The same description with the same
+    files is one experiment, however often it is imported. Raise InvalidSpec at its fields, BadBundle, or OSError if ``path`` is missing.
     """
     text, table = _texts(path)
     described, points = read_measured(text, table)

@@ -106,7 +106,7 @@ class _Bundle:
 def import_bundle(
     path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
 ) -> ImportResult:
-    """Import the bundle at ``place``; with ``dry_run`` only report the result.
+    """Import the bundle at ``path``; with ``dry_run`` only report the result.
 
     Every file is compared with its hash before anything is stored. Raise BadBundle, or OSError if the file is missing.
     """

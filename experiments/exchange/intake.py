@@ -24,7 +24,7 @@ _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
 
 
 def take_in(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
-    """Import the file at ``place`` by its name, with the files that it names.
+    """Import the file at ``path`` by its name, with the files that it names.
 
     Raise BadBundle, InvalidSpec at fields and lines, or OSError if it is missing.
     """

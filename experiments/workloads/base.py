@@ -48,7 +48,7 @@ class Parsed:
     """Settings that the program itself prints: ``ranks``, and parameters by name, in base units."""
 
     def contradictions(self, requested: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-        """Yield (name, printed, requested) of settings that differ from ``asked``.
+        """Yield (name, printed, requested) of settings that differ from ``requested``.
 
         A requested 0 means a default that follows the ranks.
         """
