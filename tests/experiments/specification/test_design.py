@@ -1,6 +1,5 @@
 """From a specification to configurations and ordered trials."""
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -118,14 +117,6 @@ def test_it_shuffles_each_round_by_the_seed_alone() -> None:
     assert [k for _, _, k in first] == [1] * 8 + [2] * 8 + [3] * 8
     # Pinned: a stored seed must give the stored order for ever.
     assert rounds[0] == PINNED_FIRST_ROUND
-
-
-@pytest.mark.parametrize("how", ["sequential", "interleaved", "randomised"])
-def test_it_makes_every_trial_exactly_once(how: str) -> None:
-    plan = expand(specification(sweep={"hosts": "1..5"}, repetitions=3, warmups=2, control=True, order=how))
-    trials = Counter(order(plan))
-    assert set(trials.values()) == {1}
-    assert Counter(kind for _, kind, _ in trials) == {"measured": 15, "warmup": 10, "control": 5}
 
 
 def test_its_first_point_is_that_of_its_first_configuration() -> None:
