@@ -14,6 +14,7 @@ from experiments.specification.parameters import refusal
 from experiments.workloads.fields import reader
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
+_SAME_NAMES: Final = ("clock_hz", "price", "watts", "price_per_host_hour", "years_of_use", "price_per_kwh")
 
 
 Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
@@ -96,11 +97,6 @@ def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
     return ClusterFacts(
         hosts=None if hosts is None else int(hosts),
         cores_per_host=1 if cores is None else int(cores),
-        clock_hz=number("clock_hz"),
         flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
-        price=number("price"),
-        watts=number("watts"),
-        price_per_host_hour=number("price_per_host_hour"),
-        years_of_use=number("years_of_use"),
-        price_per_kwh=number("price_per_kwh"),
+        **{name: number(name) for name in _SAME_NAMES},
     )

@@ -233,10 +233,7 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
         "slug": record.slug,
         "owner": record.owner,
         "written_at": contents.written_at.isoformat(),
-        "written_by": contents.written_by,
-        "licence": contents.licence,
-        "captures": contents.captures,
-        "anonymised": contents.anonymised,
+        **contents.model_dump(include={"written_by", "licence", "captures", "anonymised"}),
         **imported_by(owner),
         "file": bundle.name,
         "sha256": bundle.sha256,
@@ -270,15 +267,7 @@ def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
 def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:
     rows = {row.hash: row for row in experiment.configurations.all()}
     new = [
-        Configuration(
-            experiment=experiment,
-            hash=configuration.hash,
-            parameters=storable(configuration.parameters),
-            hosts=configuration.hosts,
-            ranks=configuration.ranks,
-            position=configuration.position,
-            in_design=configuration.in_design,
-        )
+        Configuration(experiment=experiment, **storable(configuration.model_dump()))
         for configuration in record.configurations
         if configuration.hash not in rows
     ]

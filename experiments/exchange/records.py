@@ -25,7 +25,11 @@ TRIAL_FIELDS: Final = (
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
     *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
 )
-"""Fields of a trial that its record has under the same name."""
+EXPERIMENT_FIELDS: Final = (
+    *("uid", "slug", "name", "workload", "version", "specification", "specification_hash"),
+    *("tags", "source", "published", "created_at", "origin"),
+)
+"""Fields of a trial and of an experiment that their records have under the same names."""
 OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
 
 

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from experiments import store
 from experiments.exchange.records import (
+    EXPERIMENT_FIELDS,
     OVER,
     TRIAL_FIELDS,
     ClusterRecord,
@@ -32,38 +33,17 @@ def over(trials: QuerySet[Trial]) -> QuerySet[Trial]:
 
 def experiment_record(experiment: Experiment, clusters: list[Cluster], directories: list[str]) -> ExperimentRecord:
     """Return the record of an experiment, whose trials are in ``directories``."""
+    same: dict[str, Any] = {name: getattr(experiment, name) for name in EXPERIMENT_FIELDS}
     return ExperimentRecord(
-        uid=experiment.uid,
-        slug=experiment.slug,
-        name=experiment.name,
-        workload=experiment.workload,
         cluster=experiment.cluster.slug if experiment.cluster else None,
         clusters=[_cluster_record(cluster) for cluster in clusters],
-        version=experiment.version,
-        specification=experiment.specification,
-        specification_hash=experiment.specification_hash,
-        versions=[
-            VersionRecord(number=v.number, specification=v.specification, hash=v.hash, created_at=v.created_at)
-            for v in experiment.versions.all()
-        ],
+        versions=[VersionRecord.model_validate(row, from_attributes=True) for row in experiment.versions.all()],
         configurations=[
-            ConfigurationRecord(
-                hash=c.hash,
-                parameters=c.parameters,
-                hosts=c.hosts,
-                ranks=c.ranks,
-                position=c.position,
-                in_design=c.in_design,
-            )
-            for c in experiment.configurations.all()
+            ConfigurationRecord.model_validate(row, from_attributes=True) for row in experiment.configurations.all()
         ],
-        tags=experiment.tags,
-        source=experiment.source,
-        published=experiment.published,
         owner=experiment.owner.get_username() if experiment.owner else experiment.origin.get("owner", ""),
-        created_at=experiment.created_at,
-        origin=experiment.origin,
         trials=directories,
+        **same,
     )
 
 

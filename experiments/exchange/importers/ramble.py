@@ -19,9 +19,9 @@ from experiments.exchange.importers.report import (
     Lenient,
     ToolReport,
     checked,
+    described,
     keep_figure,
     parameters,
-    workload_named,
 )
 
 _TOOL: Final = "ramble"
@@ -85,20 +85,15 @@ def read(data: dict[str, Any]) -> ToolReport:
             grouped[f"{experiment.application_name}.{experiment.workload_name}"].append(experiment)
     for name, experiments in grouped.items():
         varied = _varied(experiments)
-        trials = [trial for each in experiments if (trial := _trial(each, varied, report.left_out)) is not None]
+        trials = [
+            trial for experiment in experiments if (trial := _trial(experiment, varied, report.left_out)) is not None
+        ]
         if trials:
-            report.sets.append(_described(name, results.workspace_name, trials))
+            workspace = results.workspace_name
+            full_name = f"{name}{f' of {workspace}' if workspace else ''}"
+            source = f"Ramble{f', workspace {workspace}' if workspace else ''}"
+            report.sets.append(described(full_name, name, _TOOL, workspace or "Ramble", source) | {"trials": trials})
     return report
-
-
-def _described(name: str, workspace: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "name": f"{name}{f' of {workspace}' if workspace else ''}"[:120],
-        "workload": workload_named(name, _TOOL),
-        "cluster": (workspace or "Ramble")[:60],
-        "source": f"Ramble{f', workspace {workspace}' if workspace else ''}"[:300],
-        "trials": trials,
-    }
 
 
 def _why_not(experiment: _Experiment) -> str:

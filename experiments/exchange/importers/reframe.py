@@ -17,10 +17,10 @@ from experiments.exchange.importers.report import (
     Lenient,
     ToolReport,
     checked,
+    described,
     keep_figure,
     moment,
     parameters,
-    workload_named,
 )
 
 _TOOL: Final = "reframe"
@@ -99,22 +99,11 @@ def read(data: dict[str, Any]) -> ToolReport:
             trial = _trial(case, case_name, result.left_out)
             if trial is None:
                 continue
-            base = _base_name(case)
-            key = (base, f"{case.system}:{case.partition}")
-            described = sets.setdefault(key, _described(*key, source))
-            described["trials"].append(trial)
+            test, cluster = _base_name(case), f"{case.system}:{case.partition}"
+            described_set = described(f"{test} on {cluster}", test, _TOOL, cluster, source)
+            sets.setdefault((test, cluster), described_set)["trials"].append(trial)
     result.sets = list(sets.values())
     return result
-
-
-def _described(test: str, cluster: str, source: str) -> dict[str, Any]:
-    return {
-        "name": f"{test} on {cluster}"[:120],
-        "workload": workload_named(test, _TOOL),
-        "cluster": cluster[:60],
-        "source": source[:300],
-        "trials": [],
-    }
 
 
 def _base_name(case: _Case) -> str:

@@ -65,6 +65,12 @@ def workload_named(name: str, tool: str) -> str:
     return f"{tool}-{plain}" if workloads.find(plain, {}) is not None else plain
 
 
+def described(name: str, program: str, tool: str, cluster: str, source: str) -> dict[str, Any]:
+    """Return the description of a program on a cluster, without trials yet."""
+    named = {"name": name[:120], "workload": workload_named(program, tool), "cluster": cluster[:60]}
+    return {**named, "source": source[:300], "trials": []}
+
+
 def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
     """Return the numbers and texts of ``values``; reserved names get ``tool`` in front."""
     usable: dict[str, Any] = {}
