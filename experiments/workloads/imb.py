@@ -28,23 +28,10 @@ _NAMES: Final = {
 }
 _HALF_ROUND_TRIPS: Final = ("PingPong", "PingPing", "PingPongSpecificSource", "PingPingSpecificSource")
 
-Benchmark = Literal[
-    "PingPong",
-    "PingPing",
-    "Sendrecv",
-    "Exchange",
-    "Allreduce",
-    "Reduce",
-    "Reduce_scatter",
-    "Allgather",
-    "Allgatherv",
-    "Gather",
-    "Scatter",
-    "Alltoall",
-    "Alltoallv",
-    "Bcast",
-    "Barrier",
-]
+_PointToPoint = Literal["PingPong", "PingPing", "Sendrecv", "Exchange"]
+_Reduction = Literal["Allreduce", "Reduce", "Reduce_scatter"]
+_Collective = Literal["Allgather", "Allgatherv", "Gather", "Scatter", "Alltoall", "Alltoallv", "Bcast", "Barrier"]
+Benchmark = Literal[_PointToPoint, _Reduction, _Collective]
 
 
 _FIGURES: Final = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
@@ -34,23 +34,12 @@ _NAMES: Final = {
 _PING_PONG = re.compile(r"OSU MPI(?:-\w+)? Latency$")
 _PROGRAM: Final = "osu-micro-benchmarks (not in Debian: build it from source, or ask the site for its module)"
 
-Benchmark = Literal[
-    "latency",
-    "bw",
-    "bibw",
-    "mbw_mr",
-    "multi_lat",
-    "allreduce",
-    "allgather",
-    "alltoall",
-    "bcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "barrier",
-]
-_OF_PAIRS: Final = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")
+_OfPairs = Literal["latency", "bw", "bibw", "mbw_mr", "multi_lat"]
+_Collective = Literal[
+    "allreduce", "allgather", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter", "barrier"
+]  # fmt: skip
+Benchmark = Literal[_OfPairs, _Collective]
+_OF_PAIRS: Final = get_args(_OfPairs)
 
 
 _FIGURES: Final = (
