@@ -63,7 +63,7 @@ class Description:
 
 def metadata(description: Description, files: Sequence[WrittenFile], runs: Sequence[Run]) -> bytes:
     """Return ``ro-crate-metadata.json``."""
-    # Imported here: only who writes a bundle waits for them.
+    # Imported here: only bundle writers need them.
     from rocrate.model import ContextEntity
     from rocrate.rocrate import ROCrate
 
@@ -77,24 +77,24 @@ def metadata(description: Description, files: Sequence[WrittenFile], runs: Seque
     )
     if description.by:
         root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": description.by}))
-    entities = {each.name: _file(crate, each) for each in files}
+    entities = {item.name: _file(crate, item) for item in files}
     programs: dict[str, Any] = {}
-    for each in description.experiments:
-        programs[each["workload"]] = crate.add(
+    for item in description.experiments:
+        programs[item["workload"]] = crate.add(
             ContextEntity(
-                crate, f"#program-{each['workload']}", {"@type": "SoftwareApplication", "name": each["workload"]}
+                crate, f"#program-{item['workload']}", {"@type": "SoftwareApplication", "name": item["workload"]}
             )
         )
         dataset = crate.add_dataset(
-            dest_path=each["directory"],
+            dest_path=item["directory"],
             properties={
-                "name": each["name"],
-                "identifier": f"urn:uuid:{each['uid']}",
-                "usageInfo": f"To repeat it: {each['repeat']}",
+                "name": item["name"],
+                "identifier": f"urn:uuid:{item['uid']}",
+                "usageInfo": f"To repeat it: {item['repeat']}",
             },
         )
-        dataset["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{each['directory']}/")]
-    workloads = {each["directory"]: each["workload"] for each in description.experiments}
+        dataset["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{item['directory']}/")]
+    workloads = {item["directory"]: item["workload"] for item in description.experiments}
     for run in runs:
         _action(crate, run, entities, programs[workloads[run.specification.rpartition("/")[0]]])
     root["mentions"] = [{"@id": f"#{run.uid}"} for run in runs]

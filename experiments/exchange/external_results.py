@@ -98,10 +98,10 @@ def import_report(
         except InvalidSpec as error:
             raise BadBundle(f"{data['name']}: {error}.") from None
     with transaction.atomic():
-        arrivals = [
-            _import(path, text, each, points, project, owner, dry_run, provenance) for text, each, points in described
+        plans = [
+            _import(path, text, runs, points, project, owner, dry_run, provenance) for text, runs, points in described
         ]
-    return arrivals, report.left_out
+    return plans, report.left_out
 
 
 def _import(

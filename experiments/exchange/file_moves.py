@@ -26,13 +26,13 @@ def files_with_rows() -> Iterator[Path]:
     above = Path(settings.VAR) / store.TRIALS
     with plain_files.private():
         above.mkdir(parents=True, exist_ok=True)
-        # Beside the directories of trials: what an interrupted import leaves, the sweep of files without a row takes.
+        # Among the directories of trials: the sweep of files without a row removes those of an interrupted import.
         scratch = Path(tempfile.mkdtemp(prefix="import-", dir=above))
         taken: list[str] = []
         try:
             with transaction.atomic():
                 yield scratch
-                # The last that can go wrong before the commit; a crash behind it leaves directories that no row names.
+                # The last step before the commit; a crash after it leaves directories without rows.
                 store.current().take_in(scratch, taken)
         except BaseException:
             store.current().give_back(taken)

@@ -54,7 +54,7 @@ def clusters_of(experiment: Experiment, trials: QuerySet[Trial]) -> list[Cluster
 
 
 def _cluster_record(cluster: Cluster) -> ClusterRecord:
-    # How many hosts there are bounds what answers advise; how they are reached stays here.
+    # The number of hosts bounds recommended trials; the access to them is not exported.
     hosts = cluster.hosts_to_suggest
     return ClusterRecord(
         slug=cluster.slug,

@@ -192,7 +192,7 @@ _LINK_DIMENSIONS: Final = {
 _BASE_UNITS: Final = {
     "B": SIZE,
     "1": FRACTION,
-    **{each.base: each for each in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
+    **{dimension.base: dimension for dimension in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
 }
 
 

@@ -184,11 +184,11 @@ class WorkloadDefinition:
             self, variant=lambda constants, _: restricted if any(map(constants.get, restricted.constants)) else None
         )
 
-    def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
+    def read(self, output: str, files: Mapping[str, str], requested: Mapping[str, Any]) -> Parsed:
         """Parse; raise OutputError, also if printed settings differ from requested ones."""
         parsed = self.parse(output, files)
-        for name, ran, requested in parsed.contradictions(asked):
-            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {requested} was asked for")
+        for name, ran, expected in parsed.contradictions(requested):
+            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {expected} was asked for")
         return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:

@@ -55,7 +55,7 @@ class _Case(Lenient):
     perfvalues: dict[str, list[Any]] | None = None
 
     @property
-    def shown(self) -> str:
+    def full_name(self) -> str:
         return self.display_name or self.name
 
     @property
@@ -94,7 +94,7 @@ def read(data: dict[str, Any]) -> ToolReport:
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     for number, run in enumerate(report.runs, start=1):
         for case in run.testcases:
-            case_name = f"{case.shown} on {case.system}:{case.partition} with {case.environ}"
+            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}"
             case_name += f", run {number}" if len(report.runs) > 1 else ""
             trial = _trial(case, case_name, result.left_out)
             if trial is None:
@@ -107,7 +107,7 @@ def read(data: dict[str, Any]) -> ToolReport:
 
 
 def _base_name(case: _Case) -> str:
-    return case.shown.partition(_PAIR)[0].strip() or case.name
+    return case.full_name.partition(_PAIR)[0].strip() or case.name
 
 
 def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] | None:
@@ -159,7 +159,7 @@ def _keep(figures: dict[str, float], name: str, entry: list[Any]) -> None:
 def _own_parameters(case: _Case) -> dict[str, Any]:
     """Return the test's parameters: the display name has them as ``%NAME=VALUE``."""
     found_parameters: dict[str, Any] = {}
-    for pair in case.shown.split(_PAIR)[1:]:
+    for pair in case.full_name.split(_PAIR)[1:]:
         name, equals, text = pair.partition("=")
         if equals:
             typed = (case.model_extra or {}).get(name)
