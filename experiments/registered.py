@@ -14,7 +14,8 @@ from django.apps import apps
 from pydantic import ValidationError
 
 from experiments.workloads import WorkloadDefinition
-from experiments.workloads.program import ProgramDefinition, programs_from
+from experiments.workloads.command import programs_from
+from experiments.workloads.definition import ProgramDefinition
 
 LOOK_EVERY_S: Final = 1.0
 

@@ -18,7 +18,7 @@ from dashboard.api.rest.in_place import in_place
 from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from experiments.access import may_register_programs
 from experiments.models import Program
-from experiments.workloads.program import ProgramDefinition
+from experiments.workloads.definition import ProgramDefinition
 from workers import queue
 
 _BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}

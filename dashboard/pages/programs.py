@@ -18,8 +18,7 @@ from dashboard.panels.new.form import Field
 from experiments.access import may_register_programs
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program
-from experiments.workloads.command_parameters import MAX_INPUT_CHARACTERS
-from experiments.workloads.program import ProgramDefinition
+from experiments.workloads.definition import MAX_INPUT_CHARACTERS, ProgramDefinition
 from workers import queue
 
 _GROUPS: Final = (

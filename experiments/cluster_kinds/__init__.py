@@ -1,6 +1,6 @@
-"""The registry of kinds of cluster. A new kind is one small file and one line here, and its launcher.
+"""Registry of the kinds of cluster.
 
-The launcher is the class in the module of ``workers.launchers`` that is called as the kind is.
+A new kind is one class and one line here, and a launcher in the module of ``workers.launchers`` that has its name.
 """
 
 from __future__ import annotations
@@ -9,13 +9,9 @@ from collections.abc import Collection
 from typing import Final
 
 from experiments.cluster_kinds.base import ClusterKind
-from experiments.cluster_kinds.flux import Flux
-from experiments.cluster_kinds.gridengine import Gridengine
 from experiments.cluster_kinds.links import AskedLink, asked_parts, part_of, written_parts
 from experiments.cluster_kinds.local import Local
-from experiments.cluster_kinds.lsf import Lsf
-from experiments.cluster_kinds.pbs import Pbs
-from experiments.cluster_kinds.slurm import Slurm
+from experiments.cluster_kinds.scheduler import Flux, Gridengine, Lsf, Pbs, Slurm
 from experiments.cluster_kinds.ssh import Ssh
 from experiments.cluster_kinds.testbed import Testbed
 from experiments.specification.parameters import LINK_PARAMETERS, Link
@@ -28,7 +24,7 @@ _KINDS: Final[dict[str, ClusterKind]] = {
 
 
 def registry() -> tuple[ClusterKind, ...]:
-    """Return all kinds in the order in which they are offered."""
+    """Return all kinds in the order of their offer."""
     return tuple(_KINDS.values())
 
 
@@ -38,25 +34,20 @@ def get(name: str) -> ClusterKind:
 
 
 def choices() -> list[tuple[str, str]]:
-    """Return what is stored of every kind and what people read."""
+    """Return the stored name and the title of every kind."""
     return [(kind.name, kind.title) for kind in registry()]
 
 
 def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
-    """Return why ``kind`` cannot make ``link``: a sentence that names what is asked of it and who can; [] where it can."""
-    wanted = [part for part in asked_parts(link) if part not in kind.emulates]
-    if not wanted:
-        return []
-    return [
-        f"Only {_able(wanted)} can set these properties of a link; here the network is taken as it is: {', '.join(wanted)}."
-    ]
+    """Return why ``kind`` cannot make ``link``, in a sentence; [] if it can."""
+    parts = [part for part in asked_parts(link) if part not in kind.emulates]
+    listed = ", ".join(parts)
+    words = f"Only {_able(parts)} can set these properties of a link; here the network is taken as it is: {listed}."
+    return [words] if parts else []
 
 
 def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> dict[str, str]:
-    """Return why ``kind`` cannot make what a specification writes of its link, by the field; {} where it can.
-
-    ``swept`` are the names of all swept parameters.
-    """
+    """Return why ``kind`` cannot make the written link, by field; {} if it can."""
     parts = {f"link.{name}": part for name, part in written_parts(link).items()}
     parts |= {f"sweep.{name}": part_of(name.removeprefix("link.")) for name in swept if name in LINK_PARAMETERS}
     return {
@@ -67,12 +58,12 @@ def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> d
 
 
 def refused_twins(kind: ClusterKind) -> str:
-    """Return why ``kind`` cannot run twins on an ideal network; empty where it can."""
+    """Return why ``kind`` has no ideal network; empty if it has one."""
     needed = ("bandwidth", "delay")
     if kind.emulates.issuperset(needed):
         return ""
     return f"only {_able(needed)} can make an ideal network; that of {kind.noun} is taken as it is"
 
 
-def _able(wanted: Collection[str]) -> str:
-    return " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))
+def _able(parts: Collection[str]) -> str:
+    return " and ".join(other.noun for other in registry() if other.emulates.issuperset(parts))

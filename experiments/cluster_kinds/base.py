@@ -1,4 +1,4 @@
-"""What one class says of a kind of cluster: its settings, limits and facts, what its hosts share, what network it makes. Pure."""
+"""Kinds of cluster: settings, limits, facts, shared resources and networks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from experiments.specification.parameters import Link, sentence
 RANKS_PER_CORE: Final = 4
 LEAST_RANKS: Final = 64
 UNKNOWN_CORES: Final = 64
-"""Of a host whose cores nobody has stated and no trial was told."""
+"""Cores of a host if they are neither stated nor recorded by a trial."""
 
 
 class StoredCluster(Protocol):
-    """What a kind reads of one cluster (experiments.models.Cluster). Its settings are as somebody wrote them, and may be wrong."""
+    """The part of `experiments.models.Cluster` that a kind reads."""
 
     @property
     def slug(self) -> str: ...
@@ -31,98 +31,97 @@ class StoredCluster(Protocol):
     @property
     def facts(self) -> Mapping[str, Any]: ...
     def told(self, condition: str, default: Any = None) -> Any:
-        """What the latest trial on the cluster that knows this condition was told; a query."""
+        """Return the condition as the latest trial recorded it; a query."""
 
 
 class ClusterKind(ABC):
-    """What holds for all clusters of one kind. Without state: what belongs to a single cluster is handed over."""
+    """Properties of all clusters of one kind. It has no state of a single cluster."""
 
     name: ClassVar[str]
-    """As it is stored, in at most 10 characters, and as the modules of the kind and of its launcher are called."""
+    """Stored name of at most 10 characters; the module of its launcher has it too."""
     title: ClassVar[str]
-    """For people."""
     summary: ClassVar[str] = ""
-    """What it is, in a few words below the title."""
+    """A few words below the title."""
     noun: ClassVar[str]
-    """In the middle of a sentence."""
+    """Name in the middle of a sentence."""
     settings_type: ClassVar[type[Settings]]
     exists_everywhere: ClassVar[bool] = False
-    """Whether every machine has a cluster of this kind, without settings and under the name of the kind."""
+    """Every machine has a cluster of this kind, without settings and under the name of the kind."""
     on_this_machine: ClassVar[bool] = False
-    """Whether the hosts are on the machine of the worker."""
+    """The hosts are on the machine of the worker."""
     hosts_share_cores: ClassVar[bool] = False
-    """Whether the hosts have the processors of one machine together, so that elapsed times show contention for them."""
+    """The hosts share the processors of one machine, so that elapsed times show contention for them."""
     hosts_are_virtual: ClassVar[bool] = False
-    """Whether the hosts are made for each trial: a reader of their elapsed times is told how many shared the cores."""
+    """The hosts are made for each trial: reports show how many of them shared the cores."""
     allots: ClassVar[bool] = False
-    """Whether a scheduler lets trials wait for their hosts and allots them in jobs."""
+    """A scheduler lets trials wait for their hosts and allots them in jobs."""
     capture_at: ClassVar[Literal["bridge", "host"]] = "host"
-    """Where packets are recorded: between all hosts, or on one of them."""
+    """Packets are recorded between all hosts, or on one of them."""
     emulates: ClassVar[frozenset[str]] = frozenset()
-    """What of a link it can set (experiments.cluster_kinds.links); of all else the network is as it is."""
+    """Parts of a link that it can set (experiments.cluster_kinds.links)."""
 
     most_certified_bps: ClassVar[float | None] = None
-    """The fastest link that its certificates can tell from a slower one; None where nothing is known of it."""
+    """The fastest link that its certificates can distinguish from a slower one; None if not known."""
 
-    def read_settings(self, given: Mapping[str, Any]) -> Settings:
-        """Return the settings of a cluster. Raise InvalidSettings with a sentence that names the fields."""
-        if errors := self.errors_in(given):
+    def read_settings(self, settings: Mapping[str, Any]) -> Settings:
+        """Return the settings of a cluster. Raise InvalidSettings that names the fields."""
+        if errors := self.errors_in(settings):
             problems = "; ".join(f"{error.path or 'settings'}: {error.message}" for error in errors)
             raise InvalidSettings(f"The settings of this {self.name} cluster are wrong: {problems}.")
-        return self.settings_type.model_validate(dict(given))
+        return self.settings_type.model_validate(dict(settings))
 
-    def errors_in(self, given: Mapping[str, Any]) -> list[FieldError]:
-        """Return what is wrong with the settings of a cluster, each error at its field; [] where nothing is."""
+    def errors_in(self, settings: Mapping[str, Any]) -> list[FieldError]:
+        """Return the errors in the settings of a cluster, each at its field."""
         try:
-            self.settings_type.model_validate(dict(given))
+            self.settings_type.model_validate(dict(settings))
         except ValidationError as error:
-            return [self._at_its_field(each) for each in error.errors()]
+            return [self._at_its_field(entry) for entry in error.errors()]
         return []
 
     def _at_its_field(self, error: Any) -> FieldError:
-        """An error of an entry of a list is one of the list: a form shows no numbers of entries."""
+        """Report an error of a list entry at the list: a form shows no entry numbers."""
         path = ".".join(str(part) for part in error["loc"] if not isinstance(part, int))
         if error["type"] == "too_short":
             return FieldError(path, "needs at least one")
         if error["type"] == "string_pattern_mismatch":
             return FieldError(path, f"must be a full path without spaces, quotes and $, not {error['input']!r}")
         if error["type"] == "extra_forbidden":
-            alike = get_close_matches(path, self.settings_type.model_fields, 1)
-            return FieldError(path, "is not a known field" + (f"; {alike[0]} is" if alike else ""))
+            matches = get_close_matches(path, self.settings_type.model_fields, 1)
+            return FieldError(path, "is not a known field" + (f"; {matches[0]} is" if matches else ""))
         return FieldError(path, sentence(error))
 
     def link_in_words(self, link: Link) -> str:
-        """Return what the hosts of a trial are joined by."""
+        """Return a description of the network between the hosts of a trial."""
         return link.describe() if self.emulates else "the network as it is"
 
     @abstractmethod
     def most_hosts(self, cluster: StoredCluster) -> int | None:
-        """Return how many hosts a trial can have; None where only the scheduler knows."""
+        """Return the most hosts of a trial; None if only the scheduler knows."""
 
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """Return how many hosts a suggestion may ask for; None where nothing is known."""
+        """Return the most hosts of a suggestion; None if that is not known."""
         return self.most_hosts(cluster)
 
     def cores_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """Return how many ranks of one host a suggestion may ask for: its cores; None where nothing is known."""
+        """Return the most ranks per host of a suggestion: its cores; None if not known."""
         cores = cluster.told("cores", cluster.facts.get("cores_per_host"))
         return cores if isinstance(cores, int) else None
 
     def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
-        """Return how many ranks a trial on so many hosts may have: more than any use, and fewer than what stops a host. May query."""
+        """Return a limit of ranks on so many hosts: more than any use needs. May query."""
         return hosts * max(LEAST_RANKS, RANKS_PER_CORE * (self.cores_to_suggest(cluster) or UNKNOWN_CORES))
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
-        """Return what the list of clusters says of the number of hosts."""
+        """Return the number of hosts as the list of clusters shows it."""
         return str(self.most_hosts(cluster))
 
     def resources(self, cluster: StoredCluster) -> frozenset[str]:
-        """Return what a trial must have for itself: the cluster as a whole, unless its hosts are known."""
+        """Return the exclusive resources of a trial: the cluster, or its known hosts."""
         return frozenset({f"cluster:{cluster.slug}"})
 
 
 class MachineKind(ClusterKind):
-    """Hosts on the machine of the worker: a trial takes all of it, since its processors serve every host."""
+    """Hosts on the machine of the worker: every host uses all of its processors."""
 
     on_this_machine = True
     hosts_share_cores = True

@@ -1,81 +1,57 @@
-"""What people state about a cluster, typed and with its limits: clock, cores, operations per cycle, price, watts. Pure."""
+"""Stated facts of a cluster: clock, cores, operations per cycle, price, watts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
-from experiments.common.quantities import BANDWIDTH, CLOCK, POWER, Dimension
-from experiments.errors import FieldError, InvalidSpec
-from experiments.specification.parameters import sentence
+from experiments.common.quantities import BANDWIDTH, CLOCK, POWER
+from experiments.specification.parameters import refusal
+from experiments.workloads.fields import reader
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
-
-
-def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        return dimension.parse(value) if isinstance(value, str) else value
-
-    return convert
+_SAME_NAMES: Final = ("clock_hz", "price", "watts", "price_per_host_hour", "years_of_use", "price_per_kwh")
 
 
 Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 
 
 class StatedFacts(BaseModel):
-    """Everything that can be stated; all of it may be unknown. Amounts are in ``currency``; nothing is converted."""
+    """Facts that can be stated; amounts are in ``currency``, nothing is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    hosts: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        title="Hosts",
-        description="Of the whole cluster. The virtual test-bed is one: the machine that it is on.",
-    )
-    cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host", description="Physical cores.")
-    clock_hz: Annotated[Positive, BeforeValidator(_quantity(CLOCK))] | None = Field(
-        None, title="Clock", description="With its unit: 1.756 GHz."
-    )
-    operations_per_cycle: Positive | None = Field(
-        None,
-        title="Operations per cycle",
-        description="Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA.",
-    )
-    price: Positive | None = Field(None, title="Price", description="Of the whole cluster.")
-    currency: str | None = Field(None, title="Currency", description="A sign or a short word: $, EUR.")
-    watts: Annotated[Positive, BeforeValidator(_quantity(POWER))] | None = Field(
-        None, title="Power", description="Of the whole cluster under load: 900 W."
-    )
-    years_of_use: Positive | None = Field(
-        None, title="Years of use", description="The price is spread evenly over them."
-    )
-    price_per_host_hour: Positive | None = Field(
-        None, title="Price of a host-hour", description="Rent; it takes precedence over the price."
-    )
-    price_per_kwh: Positive | None = Field(None, title="Price of a kWh", description="Of electrical energy.")
-    link_bandwidth_bps: Annotated[Positive, BeforeValidator(_quantity(BANDWIDTH))] | None = Field(
-        None, title="Bandwidth", description="Of a host's link, with its unit: 10 Gbit/s."
-    )
+    hosts: int | None = Field(None, ge=1, le=1_000_000, title="Hosts")
+    """Hosts of the whole cluster; 1 for the virtual test-bed."""
+    cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host")
+    """Physical cores."""
+    clock_hz: Annotated[Positive, BeforeValidator(reader(CLOCK))] | None = Field(None, title="Clock")
+    """With its unit: 1.756 GHz."""
+    operations_per_cycle: Positive | None = Field(None, title="Operations per cycle")
+    """Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA."""
+    price: Positive | None = Field(None, title="Price")
+    """Price of the whole cluster."""
+    currency: str | None = Field(None, title="Currency")
+    """A sign or a short word: $, EUR."""
+    watts: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Power")
+    """Power of the whole cluster under load: 900 W."""
+    years_of_use: Positive | None = Field(None, title="Years of use")
+    """The price is spread evenly over them."""
+    price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
+    """Rent; it takes precedence over the price."""
+    price_per_kwh: Positive | None = Field(None, title="Price of a kWh")
+    """Price of electrical energy."""
+    link_bandwidth_bps: Annotated[Positive, BeforeValidator(reader(BANDWIDTH))] | None = Field(None, title="Bandwidth")
+    """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
 
-    mtu: int | None = Field(
-        None,
-        ge=68,
-        le=65_536,
-        title="MTU",
-        description="Of the hosts' interfaces, in bytes; a test of the cluster finds it.",
-    )
-    offloads: str | None = Field(
-        None,
-        max_length=80,
-        title="Offloads",
-        description="What joins packets on the hosts' cards: tso, gso, gro, lro or off; a test of the cluster finds it.",
-    )
+    mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
+    """MTU of the hosts' interfaces, in bytes; a check of the cluster finds it."""
+    offloads: str | None = Field(None, max_length=80, title="Offloads")
+    """Offloads that join packets on the hosts' cards: tso, gso, gro, lro or off; a check of the cluster finds them."""
 
     @field_validator("currency")
     @classmethod
@@ -91,19 +67,16 @@ def fields() -> Mapping[str, FieldInfo]:
 
 
 def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the facts in base units out of what a form sends; an empty text is unknown.
-
-    Raise InvalidSpec with every error at its field.
-    """
-    given = {name: text.strip() for name, text in texts.items() if text.strip()}
+    """Return the facts of a form in base units. Raise InvalidSpec."""
+    facts = {name: text.strip() for name, text in texts.items() if text.strip()}
     try:
-        return StatedFacts.model_validate(given).model_dump(exclude_none=True)
+        return StatedFacts.model_validate(facts).model_dump(exclude_none=True)
     except ValidationError as error:
-        raise InvalidSpec(FieldError(str(e["loc"][0]), sentence(e)) for e in error.errors()) from None
+        raise refusal(error) from None
 
 
 def written(name: str, value: Any) -> str:
-    """Return a stored fact as people write it: ``1.756 GHz``, ``8``."""
+    """Return a stored fact as users write it: ``1.756 GHz``, ``8``."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         dimension = _DIMENSIONS.get(name)
         return dimension.format(value) if dimension else f"{value:.15g}"
@@ -111,7 +84,7 @@ def written(name: str, value: Any) -> str:
 
 
 def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
-    """Return stored facts as typed ones; what is no positive number is not known."""
+    """Return stored facts as typed ones; all but positive numbers are unknown."""
 
     def number(*names: str) -> float | None:
         for name in names:
@@ -124,11 +97,6 @@ def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
     return ClusterFacts(
         hosts=None if hosts is None else int(hosts),
         cores_per_host=1 if cores is None else int(cores),
-        clock_hz=number("clock_hz"),
         flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
-        price=number("price"),
-        watts=number("watts"),
-        price_per_host_hour=number("price_per_host_hour"),
-        years_of_use=number("years_of_use"),
-        price_per_kwh=number("price_per_kwh"),
+        **{name: number(name) for name in _SAME_NAMES},
     )

@@ -1,4 +1,4 @@
-"""The settings of a kind of cluster as people write them in a form: one text a field, its errors at the field. Pure."""
+"""Form of the settings of a kind of cluster: one text and its errors a field."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_HOSTS: Final = 10_000
 Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
 _RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
 _EMPTY: Final = '""'
-"""How an empty text is written where nothing written means the usual."""
+"""Notation of an empty text: nothing written means the default."""
 _WORDS: Final[Mapping[str, str]] = {
     "auto": "as each program was built",
     "first": "the first host",
@@ -34,7 +34,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of the form. ``path`` is its place in the settings, with a dot for those of a part: ``login.host``."""
+    """One field of the form; ``path`` has a dot for a part's field: ``login.host``."""
 
     path: str
     title: str
@@ -42,7 +42,7 @@ class Setting:
     group: str
     shape: Shape
     usual: str
-    """What holds where nothing is written, as people write it."""
+    """Default, as users write it."""
     choices: tuple[tuple[str, str], ...] = ()
 
 
@@ -55,8 +55,8 @@ def form_of(kind: ClusterKind) -> list[Setting]:
 
 
 def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings to store out of what a form sends; an empty text leaves the usual. Raise InvalidSpec, errors at fields."""
-    given: dict[str, Any] = {}
+    """Return the settings to store from the texts of a form. Raise InvalidSpec."""
+    settings: dict[str, Any] = {}
     errors: list[FieldError] = []
     for setting in form_of(kind):
         text = texts.get(setting.path, "").strip()
@@ -68,19 +68,19 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
             errors.append(FieldError(setting.path, str(error)))
             continue
         *parts, name = setting.path.split(".")
-        place = given
+        target = settings
         for part in parts:
-            place = place.setdefault(part, {})
-        place[name] = value
+            target = target.setdefault(part, {})
+        target[name] = value
     wrong = {error.path for error in errors}
-    errors += [error for error in kind.errors_in(given) if error.path not in wrong]
+    errors += [error for error in kind.errors_in(settings) if error.path not in wrong]
     if errors:
         raise InvalidSpec(errors)
-    return kind.settings_type.model_validate(given).model_dump(mode="json", exclude_unset=True)
+    return kind.settings_type.model_validate(settings).model_dump(mode="json", exclude_unset=True)
 
 
 def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return stored settings as a form shows them; what is not set is left out."""
+    """Return stored settings as a form shows them, without those that are not set."""
     texts = {}
     for setting in form_of(kind):
         value: Any = settings
@@ -92,7 +92,7 @@ def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def host_names(text: str) -> list[str]:
-    """Return the hosts of a text, names between spaces, commas or lines; ``n[01-04,7]`` is five. Raise ValueError."""
+    """Return the hosts of a text; ``n[01-04,7]`` is five. Raise ValueError."""
     names: list[str] = []
     for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
         names += _expanded(word)
@@ -116,7 +116,9 @@ def _expanded(word: str) -> list[str]:
 
 
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
-    for name, info in model.model_fields.items():
+    own_first = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
+    for name in own_first:
+        info = model.model_fields[name]
         kind = _without_none(info.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _settings(kind, f"{prefix}{name}.")
@@ -136,7 +138,7 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
 
 def _without_none(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(each for each in get_args(annotation) if each is not type(None))
+        return next(member for member in get_args(annotation) if member is not type(None))
     return annotation
 
 

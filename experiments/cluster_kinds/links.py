@@ -1,4 +1,4 @@
-"""What an experiment may ask of a network, and what of it a kind of cluster must be able to set. Pure."""
+"""Parts of a network that experiments request and kinds of cluster emulate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from experiments.specification.parameters import Link
 
 
 class AskedLink(Protocol):
-    """What must be known of `experiments.specification.parameters.Link` to judge who can make it."""
+    """The part of the specification's Link that decides which kind can make it."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...
@@ -52,7 +52,7 @@ EVERYTHING: Final = frozenset(_ASKED)
 
 
 def asked_parts(link: AskedLink) -> list[str]:
-    """Return what the link asks of the network, in words. The default of a rate or an MTU asks for nothing: every link has one."""
+    """Return the requested parts of the network; default rate and MTU request nothing."""
     return [part for part, value_of in _ASKED.items() if value_of(link)]
 
 
@@ -68,9 +68,9 @@ _PARTS: Final[Mapping[str, str]] = {
 
 
 def written_parts(link: Link) -> dict[str, str]:
-    """Return parameter -> part of the network for what somebody wrote down of a link and that asks for something.
+    """Return the parts of the network that written parameters request.
 
-    A rate that is written asks for that rate, even where it is the default; delay, loss and jitter of 0 ask for nothing.
+    A written rate requests that rate, even the default; delay, loss and jitter of 0 request nothing.
     """
     written = {name: getattr(link, name) for name in link.model_fields_set}
     asks = {"bandwidth", "mtu"}
@@ -82,5 +82,5 @@ def written_parts(link: Link) -> dict[str, str]:
 
 
 def part_of(parameter: str) -> str:
-    """Return the part of the network that a parameter of the link is about."""
+    """Return the part of the network that a parameter of the link belongs to."""
     return _PARTS.get(parameter, parameter)

@@ -1,4 +1,4 @@
-"""This machine alone."""
+"""This machine as a cluster of one host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from experiments.cluster_kinds.settings import NoSettings, stated
 
 
 class LocalSettings(NoSettings):
-    """`confined` False: programs of trials run as the worker and see what it sees, where a machine allows nothing else."""
+    """Settings of this machine.
 
-    confined: bool = stated(
-        True,
-        "Confine programs",
-        "Programs of trials see neither this installation nor other trials. Switch it off only where the machine allows no namespaces.",
-        "Trials",
-    )
+    With `confined` False, programs of trials run as the worker and see what it sees: for machines without namespaces.
+    """
+
+    confined: bool = stated(True, "Confine programs", "Trials")
+    """Programs of trials see neither this installation nor other trials. Switch it off only if the machine allows no namespaces."""
 
 
 class Local(MachineKind):

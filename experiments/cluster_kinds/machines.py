@@ -1,4 +1,4 @@
-"""Which machine is which: what a trial leases, so that one machine is never taken under two names.
+"""Identity of machines: trials lease one machine once, whatever its names are.
 
 This machine is known by the identity that its kernel draws at boot: containers share it, as they share the processors.
 Another machine is known by the name in the settings and by the addresses that the name has here.
@@ -19,7 +19,7 @@ import psutil
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 REMEMBERED_S: Final = 60.0
-"""How long an address is taken for what the name service said; every waiting trial asks for it again."""
+"""Lifetime of a looked-up address; every waiting trial asks for it again."""
 
 LOOK_UP_LIMIT_S: Final = 2.0
 
@@ -27,12 +27,12 @@ _remembered: dict[str, tuple[float, frozenset[str]]] = {}
 
 
 def this_machine() -> frozenset[str]:
-    """What a trial on this machine leases: its identity, and the name under which another worker may reach it with ssh."""
+    """Return the leases of a trial on this machine: its identity and its ssh name."""
     return frozenset({f"machine:{_boot_id()}", _named(socket.gethostname())})
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
-    """What a trial on these ssh hosts leases: names and addresses, and this machine where one of them means it."""
+    """Return the leases of a trial on ssh hosts, one of which may be this machine."""
     names = list(names)
     addresses = addresses_of(*names)
     loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}
@@ -41,35 +41,32 @@ def hosts(names: Iterable[str]) -> frozenset[str]:
 
 
 def addresses_of(*names: str) -> frozenset[str]:
-    """The IP addresses of hosts; none of a name that is known to ssh alone, or to nobody at the moment.
+    """Return the IP addresses of hosts; none of a name that cannot be resolved now.
 
-    All are asked for at once and for ``LOOK_UP_LIMIT_S`` at most: who claims a trial holds its row meanwhile, and a page waits.
+    All are looked up at once and for ``LOOK_UP_LIMIT_S`` at most: the claim of a trial holds its row meanwhile, and a page waits.
     """
     spelled = {_one_spelling(name) for name in names}
-    asked = [
-        threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if not _is_remembered(name)
-    ]
+    threads = [threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if _is_stale(name)]
     deadline = time.monotonic() + LOOK_UP_LIMIT_S
-    for thread in asked:
+    for thread in threads:
         thread.start()
-    for thread in asked:
+    for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0.0))
-    for name in spelled:
-        if not _is_remembered(name):  # what it says later counts from then on
-            _remembered[name] = (time.monotonic(), frozenset())
+    for name in filter(_is_stale, spelled):  # an answer that arrives later counts from then on
+        _remembered[name] = (time.monotonic(), frozenset())
     return frozenset().union(*(_remembered[name][1] for name in spelled))
 
 
-def _is_remembered(name: str) -> bool:
-    return name in _remembered and time.monotonic() - _remembered[name][0] < REMEMBERED_S
+def _is_stale(name: str) -> bool:
+    return time.monotonic() - _remembered.get(name, (float("-inf"),))[0] >= REMEMBERED_S
 
 
 def _look_up(name: str) -> None:
     try:
-        told = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        told = []
-    _remembered[name] = (time.monotonic(), frozenset(_plain(str(address[0])) for *_, address in told))
+        answers = []
+    _remembered[name] = (time.monotonic(), frozenset(_plain(str(address[0])) for *_, address in answers))
 
 
 def _named(host: str) -> str:
@@ -81,14 +78,15 @@ def _one_spelling(host: str) -> str:
 
 
 def _plain(address: str) -> str:
-    """Without the interface of a link-local address: fe80::1%eth0."""
     return address.partition("%")[0]
 
 
 def _own_addresses() -> frozenset[str]:
     families = (socket.AF_INET, socket.AF_INET6)
     interfaces = psutil.net_if_addrs().values()
-    return frozenset(_plain(own.address) for each in interfaces for own in each if own.family in families)
+    return frozenset(
+        _plain(entry.address) for interface in interfaces for entry in interface if entry.family in families
+    )
 
 
 @functools.cache

@@ -1,92 +1,175 @@
-"""What kinds of cluster whose hosts a batch system allots have in common: where its commands run, and what a job may take."""
+"""Kinds of cluster whose hosts a batch system allots."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
 
 
-class _Host(Settings):
-    """Which of the hosts is logged in to."""
+class SchedulerLogin(Login):
+    """Login to the host on which the scheduler's commands run."""
 
-    host: Name = stated(
-        ...,
-        "Login host",
-        "Where the scheduler's commands run. Empty: on the worker's machine, which then needs no login.",
-        "Login",
-    )
+    host: Name = stated(..., "Login host", "Login")
+    """Host of the scheduler's commands. Empty: the worker's machine, which then needs no login."""
 
 
-class SchedulerLogin(Login, _Host):
-    """Where the scheduler's commands are run."""
+class SchedulerSettings(HostSettings):
+    """Settings of allotted nodes; without `login` the worker's machine submits."""
 
-
-class _Asked(Settings):
-    """What is asked of every scheduler."""
-
-    time_limit: Word | None = stated(None, "Time limit", "Of one job, as the scheduler writes it.", "Queue")
-    options: tuple[Word, ...] = stated((), "Further options", "More words for the command that submits.", "Queue")
-    pending_limit_s: float = stated(
-        86400.0, "Longest wait for nodes", "In seconds; a trial fails after it.", "Queue", gt=0, allow_inf_nan=False
-    )
-    allocation: Literal["per size", "per experiment"] = stated(
-        "per size",
-        "Allocation",
-        "What one job holds its nodes for: trials of the same number of hosts that follow each other, or all trials of an experiment "
-        "on the nodes of its largest, so that a long queue is paid once.",
-        "Queue",
-    )
-
-
-class SchedulerSettings(HostSettings, _Asked):
-    """Nodes that a scheduler allots. Without `login` its commands run on the worker's machine."""
-
+    time_limit: Word | None = stated(None, "Time limit", "Queue")
+    """Limit of one job, as the scheduler writes it."""
+    options: tuple[Word, ...] = stated((), "Further options", "Queue")
+    """More words for the command that submits."""
+    pending_limit_s: float = stated(86400.0, "Longest wait for nodes", "Queue", gt=0, allow_inf_nan=False)
+    """In seconds; a trial fails after it."""
+    allocation: Literal["per size", "per experiment"] = stated("per size", "Allocation", "Queue")
+    """One job holds its nodes for successive trials of equal size, or for a whole experiment, which waits in the queue once."""
     login: SchedulerLogin | None = None
 
 
 class LoginSettings(SchedulerSettings):
-    """Of schedulers whose jobs nobody joins from outside: their nodes are reached with ssh, as long as the job holds them."""
+    """Settings of schedulers whose nodes are reached with ssh."""
 
-    slots_per_host: int = stated(
-        1,
-        "Slots of a host",
-        "How many of the scheduler's slots are one whole host: its cores, as a rule.",
-        "Queue",
-        ge=1,
-        le=100_000,
-    )
-    agent: tuple[Word, ...] | None = stated(
-        None,
-        "Between hosts",
-        "Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing.",
-        "Login",
-        min_length=1,
-    )
+    slots_per_host: int = stated(1, "Slots of a host", "Queue", ge=1, le=100_000)
+    """Number of the scheduler's slots that are one whole host, usually its cores."""
+    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
+    """Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing."""
 
     @property
     def between_hosts(self) -> tuple[str, ...]:
-        """How a node is reached from the login host and from other nodes."""
+        """Return the command that reaches a node from the login host and other nodes."""
         return self.agent or ("ssh", "-x", "-o", "BatchMode=yes")
 
 
 class SchedulerKind(ClusterKind):
-    """As many nodes as the scheduler gives; a trial leases the cluster only: nobody else is let on its nodes meanwhile."""
+    """As many nodes as the scheduler gives; it lets no other job on them."""
 
     allots = True
 
     def most_hosts(self, cluster: StoredCluster) -> int | None:
-        """A person may ask for more than is known, since partitions grow."""
+        """Return None: partitions grow, so users may ask for more than is known."""
         return None
 
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
-        """What is stated and what the scheduler last told a trial here of the same queue, whichever is less."""
+        """Return the stated hosts or those that the scheduler last reported, the fewer."""
         queue = cluster.told("partition", {})
-        asked = cluster.settings.get("partition", cluster.settings.get("queue"))
-        same = asked in (None, queue.get("name"))
-        known = [cluster.facts.get("hosts"), queue.get("hosts") if same else None]
-        return min((count for count in known if isinstance(count, int)), default=None)
+        requested = cluster.settings.get("partition", cluster.settings.get("queue"))
+        same = requested in (None, queue.get("name"))
+        counts = [cluster.facts.get("hosts"), queue.get("hosts") if same else None]
+        return min((count for count in counts if isinstance(count, int)), default=None)
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
         return str(cluster.facts.get("hosts", "as allocated"))
+
+
+class SlurmSettings(SchedulerSettings):
+    """Nodes that Slurm allots."""
+
+    partition: Name | None = stated(None, "Partition", "Queue")
+    """Empty: Slurm's default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of sbatch."""
+    qos: Name | None = stated(None, "Quality of service", "Queue")
+    """As of sbatch."""
+    constraint: Word | None = stated(None, "Constraint", "Queue")
+    """Features that nodes must have, as of sbatch."""
+    reservation: Name | None = stated(None, "Reservation", "Queue")
+    """As of sbatch."""
+
+
+class Slurm(SchedulerKind):
+    """Nodes that steps of the job reach."""
+
+    name = "slurm"
+    title = "Slurm"
+    summary = "Jobs through a login node"
+    noun = "Slurm"
+    settings_type = SlurmSettings
+
+
+class PbsSettings(LoginSettings):
+    """Nodes that PBS allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: PBS' default."""
+    account: Name | None = stated(None, "Account", "Queue")
+    """As of qsub -A."""
+    attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
+    """The nodes' command that takes a login into the job."""
+    select: Word | None = stated(None, "Of every node", "Queue")
+    """Further resources of a chunk of select: mem=64gb:mpiprocs=32."""
+
+
+class Pbs(SchedulerKind):
+    """Nodes that logins reach."""
+
+    name = "pbs"
+    title = "PBS"
+    summary = "OpenPBS and PBS Professional"
+    noun = "PBS"
+    settings_type = PbsSettings
+
+
+class LsfSettings(LoginSettings):
+    """Nodes that LSF allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: LSF's default."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of bsub -P."""
+    resources: Word | None = stated(None, "Resources", "Queue")
+    """Requirements of nodes, as of bsub -R: select[mem>64000]."""
+
+
+class Lsf(SchedulerKind):
+    """Nodes that logins reach."""
+
+    name = "lsf"
+    title = "LSF"
+    summary = "IBM Spectrum LSF"
+    noun = "LSF"
+    settings_type = LsfSettings
+
+
+class FluxSettings(SchedulerSettings):
+    """Nodes that Flux allots."""
+
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: Flux' default."""
+    bank: Name | None = stated(None, "Bank", "Queue")
+    """As of flux batch."""
+    requires: Word | None = stated(None, "Requires", "Queue")
+    """Properties that nodes must have, as of flux batch."""
+
+
+class Flux(SchedulerKind):
+    """Nodes that commands of Flux reach."""
+
+    name = "flux"
+    title = "Flux"
+    summary = "Flux Framework"
+    noun = "Flux"
+    settings_type = FluxSettings
+
+
+class GridengineSettings(LoginSettings):
+    """Nodes that Grid Engine allots."""
+
+    parallel_environment: Name = stated(..., "Parallel environment", "Queue")
+    """One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them."""
+    queue: Name | None = stated(None, "Queue", "Queue")
+    """Empty: any."""
+    project: Name | None = stated(None, "Project", "Queue")
+    """As of qsub -P."""
+
+
+class Gridengine(SchedulerKind):
+    """Nodes that logins reach: Sun's, Univa's, Altair's, Son of and Open Grid Engine."""
+
+    name = "gridengine"
+    title = "Grid Engine"
+    summary = "Sun's and its successors"
+    noun = "Grid Engine"
+    settings_type = GridengineSettings

@@ -1,4 +1,4 @@
-"""What settings of clusters (Cluster.settings) have in common, validated once. docs/administrator.md explains them. Pure."""
+"""Common settings of clusters; docs/administrator.md explains them."""
 
 from __future__ import annotations
 
@@ -23,43 +23,39 @@ Name = Annotated[str, AfterValidator(_as_name)]
 Word = Annotated[str, Field(min_length=1)]
 
 
-def stated(default: Any, title: str, description: str, group: str, **more: Any) -> Any:
-    """A setting as the form shows it: its label, its help, and the heading under which it stands."""
-    return Field(default, title=title, description=description, json_schema_extra={"group": group}, **more)
+def stated(default: Any, title: str, group: str, **more: Any) -> Any:
+    """Return a setting with its label and heading; its docstring is its help text."""
+    return Field(default, title=title, json_schema_extra={"group": group}, **more)
 
 
 class Settings(BaseModel):
-    """Unknown fields are errors, values are final."""
+    """Base of all settings: unknown fields are errors, values are final."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class NoSettings(Settings):
-    """Of kinds that need none; what stands there is not read."""
+    """Settings of kinds that need none: stored ones are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Login(Settings):
-    """How a host is reached with ssh."""
+    """Login to a host with ssh."""
 
-    user: Name | None = stated(None, "User", "An ordinary account; it needs no password and no root rights.", "Login")
-    port: int | None = stated(None, "Port", "Of sshd, where it is not 22.", "Login", ge=1, le=65535)
-    key: Word | None = stated(
-        None,
-        "Private key",
-        "Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or lie in an agent.",
-        "Login",
-    )
-    config: Word | None = stated(
-        None, "ssh configuration", "Path of a file for ssh -F on the worker's machine: jump hosts, aliases.", "Login"
-    )
-    forward_agent: bool = stated(
-        False, "Forward the ssh agent", "Lets the first host use the worker's agent to reach the others.", "Login"
-    )
+    user: Name | None = stated(None, "User", "Login")
+    """An ordinary account; it needs no password and no root rights."""
+    port: int | None = stated(None, "Port", "Login", ge=1, le=65535)
+    """Port of sshd, if it is not 22."""
+    key: Word | None = stated(None, "Private key", "Login")
+    """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or be in an agent."""
+    config: Word | None = stated(None, "ssh configuration", "Login")
+    """Path of a file for ssh -F on the worker's machine: jump hosts, aliases."""
+    forward_agent: bool = stated(False, "Forward the ssh agent", "Login")
+    """Lets the first host use the worker's agent to reach the others."""
 
     def ssh(self, host: str) -> list[str]:
-        """The command in front of what is to be run on the host. Never asks, and notices a dead host in 15 s."""
+        """Return the words in front of a command on the host; ssh never asks."""
         options = ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"]
         if self.key is not None:
             options.append("IdentitiesOnly=yes")
@@ -76,60 +72,29 @@ class Login(Settings):
 
 
 class HostSettings(Settings):
-    """What clusters of real hosts share."""
+    """Settings of all clusters of real hosts."""
 
-    mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated(
-        "auto",
-        "MPI library",
-        "That of the launch command. Chosen by hand it holds for all programs, which must be built for it.",
-        "MPI",
-    )
-    mpirun: Word | None = stated(
-        None,
-        "Launch command",
-        "Its name in PATH or its full path, the same on every host. Empty: that of the program's library.",
-        "MPI",
-    )
-    python: Word = stated("python3", "Python", "Interpreter on the hosts, 3.9 or newer.", "MPI")
-    scratch: str = stated(
-        "/tmp",  # noqa: S108 - a private directory is made in it
-        "Scratch directory",
-        "Exists on every host and can be written; Rankwire removes only what it put there.",
-        "MPI",
-        pattern=r"^/[^\s'\"$`\\]*$",
-    )
-    environment: dict[str, str] = stated(
-        {}, "Environment", "Variables of every rank, one NAME=value a line: PATH, LD_LIBRARY_PATH.", "MPI"
-    )
-    shared_cores: bool = stated(
-        False, "Hosts share processors", "Ranks are not bound to cores then, and yield while they wait.", "MPI"
-    )
-    interface: Name | None = stated(
-        None, "Interface", "MPI is told to use it, and packets are recorded on it. Empty: found out.", "Network"
-    )
-    capture: Literal["first", "every"] = stated(
-        "every",
-        "Record packets on",
-        "Recordings of every host are joined, each frame counted once. The first host alone sees nothing of what the others say "
-        "to each other.",
-        "Network",
-    )
-    capture_command: tuple[Word, ...] = stated(
-        ("dumpcap",), "Capture command", "For example: sudo -n dumpcap", "Network", min_length=1
-    )
-    capture_filter: str | None = stated(
-        None,
-        "Capture filter",
-        'In pcap\'s language. Empty: the ports of MPI where they are known, else all but ssh; "" records everything.',
-        "Network",
-    )
-    offloads: Literal["keep", "off"] = stated(
-        "keep",
-        "Offloads",
-        "Cards that join packets let a capture tell numbers of packets by estimate only. Switching them off changes the interface "
-        "for everybody while trials run; afterwards they are as before.",
-        "Network",
-    )
-    offload_command: tuple[Word, ...] = stated(
-        ("ethtool",), "Offload command", "For example: sudo -n ethtool", "Network", min_length=1
-    )
+    mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
+    """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
+    mpirun: Word | None = stated(None, "Launch command", "MPI")
+    """Its name in PATH or its full path, the same on every host. Empty: that of the program's library."""
+    python: Word = stated("python3", "Python", "MPI")
+    """Interpreter on the hosts, 3.9 or newer."""
+    scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it
+    """Exists on every host and can be written; Rankwire removes only what it put there."""
+    environment: dict[str, str] = stated({}, "Environment", "MPI")
+    """Variables of every rank, one NAME=value a line: PATH, LD_LIBRARY_PATH."""
+    shared_cores: bool = stated(False, "Hosts share processors", "MPI")
+    """Ranks are not bound to cores then, and yield while they wait."""
+    interface: Name | None = stated(None, "Interface", "Network")
+    """MPI uses it, and packets are recorded on it. Empty: detected."""
+    capture: Literal["first", "every"] = stated("every", "Record packets on", "Network")
+    """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
+    capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)
+    """For example: sudo -n dumpcap"""
+    capture_filter: str | None = stated(None, "Capture filter", "Network")
+    """In pcap's language. Empty: the ports of MPI if they are known, else all but ssh; "" records everything."""
+    offloads: Literal["keep", "off"] = stated("keep", "Offloads", "Network")
+    """Cards that join packets make numbers of packets estimates. Off changes the interface for all users while trials run."""
+    offload_command: tuple[Word, ...] = stated(("ethtool",), "Offload command", "Network", min_length=1)
+    """For example: sudo -n ethtool"""

@@ -8,31 +8,16 @@ from pydantic import field_validator
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
 
 
-class _Listed(Settings):
-    """Which hosts there are."""
+class SshSettings(HostSettings, Login):
+    """Settings of hosts that are reached with ssh."""
 
-    hosts: tuple[Name, ...] = stated(
-        ...,
-        "Hosts",
-        "One name or address a line, or a range such as n[01-04]; they are taken in this order.",
-        "Hosts",
-        min_length=1,
-    )
-
-
-class SshSettings(HostSettings, Login, _Listed):
-    """Hosts that are reached with ssh; `agent` is how they reach each other."""
-
-    agent: tuple[Word, ...] | None = stated(
-        None,
-        "Between hosts",
-        "Command by which a host reaches another. Empty: ssh with the same user and port.",
-        "Login",
-        min_length=1,
-    )
+    hosts: tuple[Name, ...] = stated(..., "Hosts", "Hosts", min_length=1)
+    """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
+    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
+    """Command by which a host reaches another. Empty: ssh with the same user and port."""
 
     @field_validator("hosts")
     @classmethod
@@ -43,7 +28,7 @@ class SshSettings(HostSettings, Login, _Listed):
 
     @property
     def between_hosts(self) -> tuple[str, ...]:
-        """How a host reaches another: as the hosts' own ssh is set up, with our user and port."""
+        """Return the command by which a host reaches another, with our user and port."""
         if self.agent is not None:
             return self.agent
         port = ("-p", str(self.port)) if self.port is not None else ()
@@ -64,5 +49,5 @@ class Ssh(ClusterKind):
         return len(cluster.settings.get("hosts", []))
 
     def resources(self, cluster: StoredCluster) -> frozenset[str]:
-        """Every host of the list, as whatever trial names it; of an empty list the cluster, which can run nothing."""
+        """Return every host of the list; the cluster itself if the list is empty."""
         return machines.hosts(cluster.settings.get("hosts", [])) or super().resources(cluster)

@@ -1,4 +1,4 @@
-"""The virtual test-bed: hosts that are made of this machine for each trial, joined by the network that is asked for."""
+"""Virtual test-bed: hosts and a network made on this machine for each trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_HOSTS: Final = 250
 
 
 class Testbed(MachineKind):
-    """As many hosts as are asked for, on one bridge or two."""
+    """As many virtual hosts as are requested, on one bridge or two."""
 
     name = "testbed"
     title = "Virtual test-bed"

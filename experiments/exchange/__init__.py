@@ -1,1 +1,1 @@
-"""Results that leave and enter: bundles of experiments (RO-Crate), and what was measured elsewhere."""
+"""Export and import of results: bundles (RO-Crate) and external results."""

@@ -1,7 +1,7 @@
-"""A bundle as somebody sent it: a zip archive or a directory, believed in nothing before it was looked at. Pure.
+"""Untrusted bundles: zip archives or directories, checked before they are read.
 
 Names that lead out of the bundle, links, encrypted members, archives with far more in them than their size allows and members that
-their list does not name are refused before a byte is unpacked; what is unpacked is held against its hash while it is read.
+their list does not name are refused before a byte is unpacked; unpacked files are compared with their hashes while they are read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -24,9 +25,9 @@ from experiments.errors import BadBundle
 MANIFEST: Final = "manifest-sha256.txt"
 MOST_FILES: Final = 200_000
 MOST_TIMES: Final = 200
-"""How many times larger than the archive its contents may be: tables of numbers shrink to a fiftieth."""
+"""Largest ratio of contents to archive: tables of numbers shrink to a fiftieth."""
 ALWAYS_BYTES: Final = 64 << 20
-"""What may be in the smallest archive."""
+"""Contents that any archive may have."""
 MOST_BYTES: Final = 1 << 40
 JSON_BYTES: Final = 64 << 20
 _LIST_BYTES: Final = MOST_FILES * 200
@@ -37,7 +38,7 @@ _END, _END64, _LOCATOR64 = 22, 56, 20
 
 
 class Container(Protocol):
-    """Where the files of a bundle are."""
+    """A source of the files of a bundle."""
 
     sizes: dict[str, int]
 
@@ -95,7 +96,7 @@ class DirectoryContainer:
 
 
 class Archive:
-    """The files of a bundle with the hashes that its list gives them."""
+    """The files of a bundle with their listed hashes."""
 
     def __init__(self, container: Container) -> None:
         self._container = container
@@ -103,9 +104,9 @@ class Archive:
 
     @classmethod
     @contextmanager
-    def opened(cls, place: Path) -> Iterator[Archive]:
-        """Open a zip archive or a directory. Raise BadBundle, or OSError where it is not there."""
-        container: Container = DirectoryContainer(place) if place.is_dir() else ZipContainer(place)
+    def opened(cls, path: Path) -> Iterator[Archive]:
+        """Open a zip archive or a directory. Raise BadBundle, or OSError if it is missing."""
+        container: Container = DirectoryContainer(path) if path.is_dir() else ZipContainer(path)
         try:
             yield cls(container)
         finally:
@@ -123,7 +124,7 @@ class Archive:
         if MANIFEST not in sizes:
             raise BadBundle(f"It has no {MANIFEST}: it is not a bundle of Rankwire.")
         hashes: dict[str, str] = {}
-        for line in self._content(MANIFEST, JSON_BYTES).decode(errors="replace").splitlines():
+        for line in self.content(MANIFEST).decode(errors="replace").splitlines():
             digest, _, name = line.partition("  ")
             if len(digest) != 64 or not name or name in hashes:
                 raise BadBundle(f"{MANIFEST} has a line that is none: {line[:100]!r}.")
@@ -135,13 +136,13 @@ class Archive:
         return hashes
 
     def verify(self) -> None:
-        """Read every file once. Raise BadBundle with the name of one that is not what the list says."""
+        """Read every file once. Raise BadBundle for one that differs from the list."""
         for name in self.hashes:
             for _ in self.pieces(name):
                 pass
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield the content of a file. Raise BadBundle, at the latest at its end, where it was changed."""
+        """Yield the content of a file. Raise BadBundle, at its end at the latest."""
         if name not in self.hashes:
             raise BadBundle(f"{name} is missing from the bundle.")
         digest = hashlib.sha256()
@@ -151,23 +152,15 @@ class Archive:
         if digest.hexdigest() != self.hashes[name]:
             raise BadBundle(f"{name} was changed after the bundle was made: its hash is another one.")
 
-    def _content(self, name: str, limit: int) -> bytes:
-        if self._container.sizes[name] > limit:
-            raise BadBundle(f"{name} is longer than the {limit >> 20} MiB that are read of such a file.")
-        return b"".join(pieces_of(self._container, name))
-
-    def content(self, name: str, limit: int = JSON_BYTES) -> bytes:
-        """Return a whole file. Raise BadBundle where it is missing, too long or changed."""
-        if name in self.hashes and self._container.sizes[name] > limit:
-            raise BadBundle(f"{name} is longer than the {limit >> 20} MiB that are read of such a file.")
-        return b"".join(self.pieces(name))
+    def content(self, name: str) -> bytes:
+        """Return a whole file. Raise BadBundle if it is missing, too long or changed."""
+        if self._container.sizes.get(name, 0) > JSON_BYTES:
+            raise BadBundle(f"{name} is longer than the {JSON_BYTES >> 20} MiB that are read of such a file.")
+        return b"".join(self.pieces(name) if name != MANIFEST else pieces_of(self._container, name))
 
     def json(self, name: str) -> Any:
-        """Return what a JSON file holds; numbers that are none are refused."""
-        try:
-            return json.loads(self.content(name), parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
+        """Return the content of a JSON file. Raise BadBundle."""
+        return parsed_json(self.content(name), name)
 
     def unpack(self, name: str, target: Path) -> None:
         """Write a file of the bundle to a new place."""
@@ -177,23 +170,32 @@ class Archive:
                 stream.write(piece)
 
 
+def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the content of an open file in pieces of bounded size."""
+    return iter(lambda: stream.read(_PIECE), b"")
+
+
 def pieces_of(container: Container, name: str) -> Iterator[bytes]:
-    """Yield the content of a file of a container, no more than its list says. Raise BadBundle where it cannot be read."""
-    left = container.sizes[name]
+    """Yield the content of a container's file. Raise BadBundle if it is damaged."""
+    remaining = container.sizes[name]
     try:
         with container.open(name) as stream:
-            while piece := stream.read(_PIECE):
-                left -= len(piece)
-                if left < 0:
+            for piece in in_pieces(stream):
+                remaining -= len(piece)
+                if remaining < 0:
                     raise BadBundle(f"{name} is longer than the archive says.")
                 yield piece
     # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None
-    except Exception as error:
-        if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
-            raise
-        raise BadBundle(f"{name} cannot be read: {error}.") from None
+
+
+def parsed_json(text: str | bytes, name: str) -> Any:
+    """Return a JSON value without NaN. Raise BadBundle that begins with ``name``."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
 
 
 def _refuse(constant: str) -> Any:
@@ -201,7 +203,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _require_short_list(stream: IO[bytes], size: int) -> None:
-    """The list of an archive's members is read whole, by ``zipfile`` too: one of a gigabyte is refused before."""
+    """Refuse a huge list of members: ``zipfile`` reads all of it."""
     stream.seek(max(0, size - _END - _LOCATOR64 - _END64))
     tail = stream.read()
     end = tail[-_END:]
@@ -239,14 +241,14 @@ def _sizes(members: list[zipfile.ZipInfo]) -> dict[str, int]:
 
 
 def _safe_name(name: str) -> str:
-    """Return the name of a file within a bundle. Raise BadBundle for one that leads elsewhere."""
+    """Return the name of a file within a bundle. Raise BadBundle for any other."""
     if not is_safe_path(name.rstrip("/")):
         raise BadBundle(f"{name[:100]!r} is no name that a file of a bundle may have.")
     return name
 
 
 def is_safe_path(name: str) -> bool:
-    """Return whether ``name`` is a plain relative path of readable characters that stays where it begins."""
+    """Return whether ``name`` is a plain relative path of printable characters."""
     path = PurePosixPath(name)
     return (
         0 < len(name) <= _LONGEST_NAME

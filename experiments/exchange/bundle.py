@@ -1,4 +1,4 @@
-"""Writing a bundle: experiments with everything measured, in one zip archive that can be read without Rankwire."""
+"""Bundle writer: experiments in a zip archive that needs no Rankwire to be read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.utils import timezone
 from experiments.errors import CannotExport
 from experiments.exchange import rows
 from experiments.exchange.archive import MANIFEST
-from experiments.exchange.crate import METADATA, Description, Run, Written, metadata
-from experiments.exchange.exporting import Leaving, Wanted
+from experiments.exchange.crate import METADATA, Description, Run, WrittenFile, metadata
+from experiments.exchange.exporting import FileExporter, Wanted
 from experiments.exchange.records import FORMAT, Contents, InstallationRecord
 from experiments.models import Experiment, Installation, Trial
 from experiments.selectors.diagnosis import answers_of
@@ -39,20 +39,20 @@ _ABOUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An experiment for a bundle, or (``trials``) some of its trials alone."""
+    """An experiment for a bundle, or (``trials``) some of its trials."""
 
     experiment: Experiment
     trials: tuple[int, ...] = ()
 
     def rows(self) -> QuerySet[Trial]:
-        """Its trials that can leave."""
+        """Return its trials that can be exported."""
         of_it = Trial.objects.filter(experiment=self.experiment)
         return rows.over(of_it.filter(pk__in=self.trials) if self.trials else of_it)
 
 
 @dataclass(slots=True)
-class Told:
-    """What became of it."""
+class BundleCounts:
+    """Counts of a written bundle."""
 
     experiments: int = 0
     trials: int = 0
@@ -62,19 +62,19 @@ class Told:
 
 
 class Writer:
-    """An archive with the list of the files that were put into it; ``leaving`` says how texts leave."""
+    """An archive with the list of its files; ``exporter`` changes their texts."""
 
-    def __init__(self, stream: IO[bytes], leaving: Leaving) -> None:
-        self.leaving = leaving
+    def __init__(self, stream: IO[bytes], exporter: FileExporter) -> None:
+        self.exporter = exporter
         self._zip = zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
-        self.written: list[Written] = []
+        self.written: list[WrittenFile] = []
 
     def add(self, name: str, content: bytes, about: str = "") -> None:
-        """Put a text with this content into it."""
-        self.stream(name, [self.leaving.text(content)], about)
+        """Add a file with this content."""
+        self.stream(name, [self.exporter.text(content)], about)
 
-    def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written:
-        """Put a file into it that comes in pieces."""
+    def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> WrittenFile:
+        """Add a file whose content comes in pieces."""
         member = zipfile.ZipInfo(name, date_time=timezone.now().timetuple()[:6])
         member.compress_type = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
         member.external_attr = 0o100644 << 16
@@ -84,50 +84,52 @@ class Writer:
                 digest.update(piece)
                 size += len(piece)
                 target.write(piece)
-        self.written.append(Written(name, size, digest.hexdigest(), about))
+        self.written.append(WrittenFile(name, size, digest.hexdigest(), about))
         return self.written[-1]
 
     def close(self, description: bytes) -> None:
-        """End it with its description and the list of hashes, which ``sha256sum -c`` reads."""
+        """Add the description and the list of hashes, which ``sha256sum -c`` reads."""
         self.add(METADATA, description)
-        listed = "".join(f"{each.sha256}  {each.name}\n" for each in self.written)
+        listed = "".join(f"{file.sha256}  {file.name}\n" for file in self.written)
         self._zip.writestr(MANIFEST, listed)
         self._zip.close()
 
 
-def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) -> Told:
-    """Write a bundle. Raise CannotExport where nothing of it can leave, or too much at once is asked for."""
-    count = sum(each.rows().count() for each in chosen)
+def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], options: Wanted) -> BundleCounts:
+    """Write a bundle. Raise CannotExport if it would be empty or too large."""
+    count = sum(selection.rows().count() for selection in chosen)
     if not count:
         raise CannotExport("No trial of it has ended: there is nothing to take away yet.")
     if count > MOST_TRIALS:
         raise CannotExport(f"{count} trials are more than the {MOST_TRIALS} that one bundle may hold.")
-    writer, told, runs = Writer(stream, Leaving(wanted)), Told(), []
-    own, now = Installation.own(), timezone.now()
-    directories = [f"experiments/{each.experiment.slug}" for each in chosen]
-    description = _description(chosen, wanted, now)
+    writer, counts, runs = Writer(stream, FileExporter(options)), BundleCounts(), []
+    installation, now = Installation.own(), timezone.now()
+    directories = [f"experiments/{selection.experiment.slug}" for selection in chosen]
+    description = _description(chosen, options, now)
     environments: set[str] = set()
-    for each, directory in zip(chosen, directories, strict=True):
-        runs += _experiment(writer, each, directory, told, environments)
-        description.experiments.append(_about(each.experiment, directory))
+    for selection, directory in zip(chosen, directories, strict=True):
+        runs += _experiment(writer, selection, directory, counts, environments)
+        description.experiments.append(_about(selection.experiment, directory))
     contents = Contents(
         format=FORMAT,
-        installation=InstallationRecord(uid=own.uid, name=own.name),
+        installation=InstallationRecord(uid=installation.uid, name=installation.name),
         written_at=now,
-        written_by=wanted.by,
-        licence=wanted.licence or NO_LICENCE,
-        captures=wanted.captures,
-        anonymised=wanted.anonymise,
+        written_by=options.by,
+        licence=options.licence or NO_LICENCE,
+        captures=options.captures,
+        anonymised=options.anonymise,
         experiments=directories,
     )
     writer.add(CONTENTS, _json(contents), "What is in the bundle, for programs.")
     writer.add("README.md", _readme(description).encode(), "What is in the bundle, for people.")
-    told.experiments, told.files = len(chosen), len(writer.written)
+    counts.experiments, counts.files = len(chosen), len(writer.written)
     writer.close(metadata(description, writer.written, runs))
-    return told
+    return counts
 
 
-def _experiment(writer: Writer, chosen: Chosen, directory: str, told: Told, environments: set[str]) -> list[Run]:
+def _experiment(
+    writer: Writer, chosen: Chosen, directory: str, counts: BundleCounts, environments: set[str]
+) -> list[Run]:
     experiment, trials = chosen.experiment, chosen.rows()
     specification = f"{directory}/specification.yaml"
     text = yaml.safe_dump(experiment.specification, sort_keys=False, allow_unicode=True)
@@ -135,17 +137,17 @@ def _experiment(writer: Writer, chosen: Chosen, directory: str, told: Told, envi
     runs: list[Run] = []
     directories: list[str] = []
     for trial, measured, artifacts in rows.with_artifacts(trials):
-        place = f"{directory}/trials/{len(directories) + 1:05}"
+        trial_directory = f"{directory}/trials/{len(directories) + 1:05}"
         first = len(writer.written)
-        kept = writer.leaving.in_order(artifacts)
-        files = [writer.leaving.artifact(writer, each, trial, f"{place}/files") for each in kept]
-        told.left_out += sum(bool(each.left_out) for each in files)
+        ordered = writer.exporter.in_order(artifacts)
+        files = [writer.exporter.artifact(writer, item, trial, f"{trial_directory}/files") for item in ordered]
+        counts.left_out += sum(bool(item.left_out) for item in files)
         environment = _environment(writer, trial, environments)
-        writer.add(f"{place}/trial.json", _json(rows.trial_record(trial, measured, environment, files)))
-        results = [each.name for each in writer.written[first:] if each.name.startswith(place)]
+        writer.add(f"{trial_directory}/trial.json", _json(rows.trial_record(trial, measured, environment, files)))
+        results = [item.name for item in writer.written[first:] if item.name.startswith(trial_directory)]
         runs.append(_run(trial, specification, results))
-        directories.append(place)
-    told.trials += len(directories)
+        directories.append(trial_directory)
+    counts.trials += len(directories)
     clusters = rows.clusters_of(experiment, trials)
     writer.add(f"{directory}/experiment.json", _json(rows.experiment_record(experiment, clusters, directories)))
     answer = answers_of([experiment]).get(experiment.pk)
@@ -156,23 +158,23 @@ def _experiment(writer: Writer, chosen: Chosen, directory: str, told: Told, envi
 
 
 def _table(writer: Writer, trials: QuerySet[Trial], directory: str) -> None:
-    """Everything measured as a table, with what its columns mean."""
+    """Write all measurements as a table, with the meaning of its columns."""
     table = TrialTable(trials)
-    pieces = map(writer.leaving.text, frames.as_csv(table.pieces(), table.columns))
+    pieces = map(writer.exporter.text, frames.as_csv(table.pieces(), table.columns))
     writer.stream(f"{directory}/trials.csv", pieces, _ABOUT["trials.csv"])
     meaning = {**dimensions(table.columns), "url": "trials.csv"}
     writer.add(f"{directory}/trials.csv-metadata.json", json.dumps(meaning, indent=1).encode())
 
 
-def _environment(writer: Writer, trial: Trial, known: set[str]) -> str | None:
+def _environment(writer: Writer, trial: Trial, written_hashes: set[str]) -> str | None:
     if trial.environment is None:
         return None
     written = json.dumps(trial.environment.facts, indent=1).encode()
-    masked = writer.leaving.text(written)
-    # Other facts are another environment, which who imports it tells by its hash.
+    masked = writer.exporter.text(written)
+    # Other facts are another environment, and imports identify it by its hash.
     digest = trial.environment.hash if masked == written else hashlib.sha256(masked).hexdigest()
-    if digest not in known:
-        known.add(digest)
+    if digest not in written_hashes:
+        written_hashes.add(digest)
         writer.add(f"environments/{digest}.json", masked)
     return digest
 
@@ -200,15 +202,15 @@ def _about(experiment: Experiment, directory: str) -> dict[str, Any]:
     }
 
 
-def _description(chosen: Sequence[Chosen], wanted: Wanted, now: Any) -> Description:
-    names = ", ".join(each.experiment.name for each in chosen)
-    cited = "; ".join(_citation(each.experiment) for each in chosen)
+def _description(chosen: Sequence[Chosen], options: Wanted, now: Any) -> Description:
+    names = ", ".join(selection.experiment.name for selection in chosen)
+    cited = "; ".join(_citation(selection.experiment) for selection in chosen)
     return Description(
         title=names,
         about=f"What was measured in: {names}. Specification, environment, measurements with their units, outputs and captures.",
-        licence=wanted.licence or NO_LICENCE,
+        licence=options.licence or NO_LICENCE,
         citation=cited,
-        by=wanted.by,
+        by=options.by,
         when=now.date().isoformat(),
         software="Rankwire",
     )
@@ -222,23 +224,25 @@ def _citation(experiment: Experiment) -> str:
     return f"{who + ': ' if who else ''}{experiment.name}. {experiment.created_at:%Y}. urn:uuid:{experiment.uid}"
 
 
-def _readme(told: Description) -> str:
-    lines = [f"# {told.title}", "", told.about, ""]
-    for each in told.experiments:
-        lines += [f"- `{each['directory']}`: {each['name']}. To repeat it: `{each['repeat']}`"]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Cite as: {told.citation}",
-            "",
-            f"Licence: {told.licence}",
-            "",
-            f"`sha256sum -c {MANIFEST}` tells whether every file is as it was written, `{METADATA}` describes all of them",
-            "(https://w3id.org/ro/crate), and `script/manage import FILE` brings them into another Rankwire.",
-            "",
-        ]
-    )
+def _readme(description: Description) -> str:
+    listed = [
+        f"- `{experiment['directory']}`: {experiment['name']}. To repeat it: `{experiment['repeat']}`"
+        for experiment in description.experiments
+    ]
+    experiments = "\n".join(listed)
+    return f"""# {description.title}
+
+{description.about}
+
+{experiments}
+
+Cite as: {description.citation}
+
+Licence: {description.licence}
+
+`sha256sum -c {MANIFEST}` checks that every file is as it was written, `{METADATA}` describes all of them
+(https://w3id.org/ro/crate), and `script/manage import FILE` brings them into another Rankwire.
+"""
 
 
 def _json(record: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What somebody asks to be put into a bundle, by the names that comparisons know: slugs, ``c:NUMBER`` and ``t:NUMBER``."""
+"""Selection for a bundle by names: slugs, ``c:NUMBER`` and ``t:NUMBER``."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _OWNERS: Final = {"e": ("slug", "experiment"), "c": ("configurations", "configur
 
 
 def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[Chosen]:
-    """Return what the names stand for, each experiment once, in their order. Raise CannotExport at the first unknown one."""
+    """Return each named experiment once, in order. Raise CannotExport."""
     visible = (Experiment.objects.all() if among is None else among).select_related("cluster", "owner")
-    wanted: dict[int, tuple[Experiment, set[int], bool]] = {}
+    selected: dict[int, tuple[Experiment, set[int], bool]] = {}
     for name in names:
         kind, number, slug = _meant(name)
         experiment = visible.filter(**{_OWNERS[kind][0]: slug or number}).first()
         if experiment is None:
             raise CannotExport(f"There is no {_OWNERS[kind][1]} {repr(slug) if kind == 'e' else number}.")
-        _, trials, whole = wanted.setdefault(experiment.pk, (experiment, set(), False))
+        _, trials, whole = selected.setdefault(experiment.pk, (experiment, set(), False))
         if kind == "t":
             trials.add(number)
         elif kind == "c":
             trials.update(experiment.trials.filter(configuration=number).values_list("pk", flat=True))
-        wanted[experiment.pk] = (experiment, trials, whole or kind == "e")
-    if len(wanted) > MOST_EXPERIMENTS:
-        raise CannotExport(f"A bundle holds {MOST_EXPERIMENTS} experiments at most, not {len(wanted)}.")
-    if not wanted:
+        selected[experiment.pk] = (experiment, trials, whole or kind == "e")
+    if len(selected) > MOST_EXPERIMENTS:
+        raise CannotExport(f"A bundle holds {MOST_EXPERIMENTS} experiments at most, not {len(selected)}.")
+    if not selected:
         raise CannotExport("Nothing was chosen: name an experiment, or t:NUMBER for a trial.")
-    return [Chosen(e, () if whole else tuple(sorted(trials))) for e, trials, whole in wanted.values()]
+    return [Chosen(e, () if whole else tuple(sorted(trials))) for e, trials, whole in selected.values()]
 
 
 def _meant(name: str) -> tuple[str, int, str]:
-    """(kind, number, slug) of a name; the number is that of a configuration or a trial."""
+    """Return (kind, number, slug) of a name: a number of a configuration or trial."""
     kind, colon, rest = name.partition(":")
     if not colon or kind == "e":
         return "e", 0, rest if colon else name

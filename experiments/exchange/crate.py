@@ -1,7 +1,7 @@
-"""The description of a bundle as an RO-Crate: who made what of what, readable without Rankwire.
+"""RO-Crate description of a bundle, readable without Rankwire.
 
 RO-Crate 1.3 (https://w3id.org/ro/crate/1.3) with the profile Process Run Crate 0.5 of Workflow Run Crate: each trial is an action with
-the program as its instrument, the specification as its object and its files as results. Pure.
+the program as its instrument, the specification as its object and its files as results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TYPES: Final = {".zst": "application/zstd", ".yaml": "application/yaml", ".pcap
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file that was written to a bundle."""
 
     name: str
@@ -48,7 +48,7 @@ class Run:
 
 @dataclass(slots=True)
 class Description:
-    """What is said of a bundle as a whole, and of each of its experiments."""
+    """Description of a bundle as a whole and of each of its experiments."""
 
     title: str
     about: str
@@ -61,64 +61,62 @@ class Description:
     """``directory``, ``name``, ``uid``, ``workload``, ``repeat`` (a command) of each."""
 
 
-def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -> bytes:
+def metadata(description: Description, files: Sequence[WrittenFile], runs: Sequence[Run]) -> bytes:
     """Return ``ro-crate-metadata.json``."""
-    # Imported here: only who writes a bundle waits for them.
+    # Imported here: only bundle writers need them.
     from rocrate.model import ContextEntity
     from rocrate.rocrate import ROCrate
 
     crate = ROCrate(version="1.3")
     root = crate.root_dataset
-    crate.name, crate.description, crate.license = told.title, told.about, told.licence
-    crate.datePublished = told.when
-    root["creditText"] = told.citation
+    crate.name, crate.description, crate.license = description.title, description.about, description.licence
+    crate.datePublished = description.when
+    root["creditText"] = description.citation
     root["conformsTo"] = crate.add(
         ContextEntity(crate, PROFILE, {"@type": "CreativeWork", "name": "Process Run Crate"})
     )
-    if told.by:
-        root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": told.by}))
-    entities = {each.name: _file(crate, each) for each in files}
+    if description.by:
+        root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": description.by}))
+    entities = {item.name: _file(crate, item) for item in files}
     programs: dict[str, Any] = {}
-    for each in told.experiments:
-        programs[each["workload"]] = crate.add(
+    for item in description.experiments:
+        programs[item["workload"]] = crate.add(
             ContextEntity(
-                crate, f"#program-{each['workload']}", {"@type": "SoftwareApplication", "name": each["workload"]}
+                crate, f"#program-{item['workload']}", {"@type": "SoftwareApplication", "name": item["workload"]}
             )
         )
-        place = crate.add_dataset(
-            dest_path=each["directory"],
+        dataset = crate.add_dataset(
+            dest_path=item["directory"],
             properties={
-                "name": each["name"],
-                "identifier": f"urn:uuid:{each['uid']}",
-                "usageInfo": f"To repeat it: {each['repeat']}",
+                "name": item["name"],
+                "identifier": f"urn:uuid:{item['uid']}",
+                "usageInfo": f"To repeat it: {item['repeat']}",
             },
         )
-        place["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{each['directory']}/")]
-    workloads = {each["directory"]: each["workload"] for each in told.experiments}
+        dataset["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{item['directory']}/")]
+    workloads = {item["directory"]: item["workload"] for item in description.experiments}
     for run in runs:
         _action(crate, run, entities, programs[workloads[run.specification.rpartition("/")[0]]])
     root["mentions"] = [{"@id": f"#{run.uid}"} for run in runs]
     return json.dumps(crate.metadata.generate(), indent=1).encode()
 
 
-def _file(crate: ROCrate, written: Written) -> Any:
+def _file(crate: ROCrate, written: WrittenFile) -> Any:
     suffix = "." + written.name.rpartition(".")[2]
     kind = _TYPES.get(suffix) or mimetypes.guess_type(written.name)[0] or "application/octet-stream"
-    told = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
-    return crate.add_file(
-        dest_path=written.name, properties=told | ({"description": written.about} if written.about else {})
-    )
+    properties = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
+    about = {"description": written.about} if written.about else {}
+    return crate.add_file(dest_path=written.name, properties=properties | about)
 
 
 def _action(crate: ROCrate, run: Run, entities: Mapping[str, Any], program: Any) -> None:
-    told = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
-    told |= {"startTime": run.started} if run.started else {}
-    told |= {"endTime": run.ended} if run.ended else {}
-    told |= {"error": run.error} if run.error else {}
+    times = {"startTime": run.started, "endTime": run.ended, "error": run.error}
+    properties = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
+    properties |= {name: value for name, value in times.items() if value}
     crate.add_action(
         program,
         identifier=f"#{run.uid}",
         object=[entities[run.specification]],
         result=[entities[name] for name in run.results],
-        properties=told,
+        properties=properties,
     )

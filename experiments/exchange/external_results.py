@@ -1,4 +1,4 @@
-"""Storing what was measured elsewhere and is described by a file: outputs go through our parsers, captures through our decoder."""
+"""Import of external results: workloads parse outputs, the decoder reads captures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.utils.text import slugify
 
 import analysis
@@ -24,10 +23,11 @@ from experiments import workloads
 from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
-from experiments.exchange.file_moves import files_with_rows, place_of
+from experiments.exchange.exporting import pieces_of
+from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.import_plan import ImportPlan
 from experiments.exchange.importers import read_report
-from experiments.exchange.measured import Measured, MeasuredTrial, checked, ranks_of, read_measured
+from experiments.exchange.measured import DescribedRuns, DescribedTrial, checked, ranks_of, read_measured
 from experiments.exchange.table import read_table
 from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import (
@@ -49,12 +49,11 @@ _NO_CAPTURE: Final = "it was imported without a capture"
 _DESCRIPTION_BYTES: Final = 200_000
 _TABLE_BYTES: Final = 2_000_000
 _REPORT_BYTES: Final = 32_000_000
-_PIECE: Final = 1 << 20
 
 
 @dataclass(slots=True)
 class _Read:
-    """What one trial came to."""
+    """Results of one trial."""
 
     figures: dict[str, float] = field(default_factory=dict)
     of_mpi: dict[str, float] = field(default_factory=dict)
@@ -65,19 +64,16 @@ class _Read:
     capture: analysis.CaptureAnalysis | None = None
 
 
-def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
-    """Import what the description at ``place`` says, with the files beside it; with ``dry_run`` only say what that would come to.
+def import_description(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportPlan:
+    """Import a description with its files; with ``dry_run`` only report the result.
 
-    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name beside it. The same description with
-    the same files is one experiment, however often it comes. Raise InvalidSpec at its fields, BadBundle, or OSError where ``place`` is
-    not there.
+    ``path`` may be a table (.csv, one row a trial); its description is the .yaml of the same name. The same description with the same
+    files is one experiment, however often it is imported. Raise InvalidSpec at its fields, BadBundle, or OSError if ``path`` is missing.
     """
-    text, table = _texts(place)
+    text, table = _texts(path)
     described, points = read_measured(text, table)
     try:
-        return _bring_in(
-            place, text if table is None else f"{text}\0{table}", described, points, project, owner, dry_run
-        )
+        return _import(path, text if table is None else f"{text}\0{table}", described, points, project, owner, dry_run)
     except InvalidSpec as error:
         if table is None:
             raise
@@ -85,19 +81,16 @@ def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_r
         raise InvalidSpec(map(rows.placed, error.errors)) from None
 
 
-def bring_in_report(
-    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False
+def import_report(
+    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False
 ) -> tuple[list[ImportPlan], list[str]]:
-    """Import a result file of another tool: what came of each of its programs, and a sentence for each run that does not come in.
-
-    All of it comes in or nothing. Raise BadBundle, or OSError where ``place`` is not there.
-    """
+    """Import a result file of another tool; return plans and exclusions."""
     try:
-        content = plain_files.read_text(place, limit_bytes=_REPORT_BYTES)
+        content = plain_files.read_text(path, limit_bytes=_REPORT_BYTES)
     except NotPlain as error:
         raise BadBundle(f"{error}.") from None
     report = read_report(content)
-    told = {"tool": report.tool, "sha256": hashlib.sha256(content.encode()).hexdigest()}
+    provenance = {"tool": report.tool, "sha256": hashlib.sha256(content.encode()).hexdigest()}
     described = []
     for data in report.sets:
         try:
@@ -105,73 +98,71 @@ def bring_in_report(
         except InvalidSpec as error:
             raise BadBundle(f"{data['name']}: {error}.") from None
     with transaction.atomic():
-        arrivals = [
-            _bring_in(place, text, each, points, project, owner, dry_run, told) for text, each, points in described
+        plans = [
+            _import(path, text, runs, points, project, owner, dry_run, provenance) for text, runs, points in described
         ]
-    return arrivals, report.left_out
+    return plans, report.left_out
 
 
-def _bring_in(
-    place: Path,
+def _import(
+    path: Path,
     text: str,
-    described: Measured,
+    described: DescribedRuns,
     points: Sequence[dict[str, Any]],
     project: Project,
     owner: Any,
     dry_run: bool,
-    told: Mapping[str, Any] | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> ImportPlan:
-    """The import of what ``text`` describes. Raise InvalidSpec at the fields of its trials, or BadBundle."""
-    digest = _digest(text, described, place.parent)
-    arrival = ImportPlan(described.name, uuid.uuid5(_NAMESPACE, digest))
-    arrival.existing = Experiment.objects.filter(uid=arrival.uid).first()
-    if arrival.existing is not None:
-        arrival.note = "it is here already"
-        return arrival
-    # Everything is read before anything is stored: an output that nobody can read refuses all of it.
-    read = [_read(described, number, points[number], place.parent) for number in range(len(points))]
-    arrival.trials = len(read)
-    arrival.files = sum(len(trial.places) for trial in described.trials)
+    digest = _digest(text, described, path.parent)
+    plan = ImportPlan(described.name, uuid.uuid5(_NAMESPACE, digest))
+    plan.existing = Experiment.objects.filter(uid=plan.uid).first()
+    if plan.existing is not None:
+        plan.note = "it is here already"
+        return plan
+    # Everything is read before anything is stored: one unreadable output refuses all of it.
+    read = [_read(described, number, points[number], path.parent) for number in range(len(points))]
+    plan.trials = len(read)
+    plan.files = sum(len(trial.places) for trial in described.trials)
     if not dry_run:
-        origin = {**_origin(described, place, digest, owner), **(told or {})}
+        origin = {**_origin(described, path, digest, owner), **(provenance or {})}
         with files_with_rows() as scratch:
-            arrival.stored = _store(described, points, read, arrival.uid, origin, project, owner)
-            _place_files(arrival.stored, described, read, place.parent, scratch)
-    return arrival
+            plan.stored = _store(described, points, read, plan.uid, origin, project, owner)
+            _place_files(plan.stored, described, read, path.parent, scratch)
+    return plan
 
 
-def _texts(place: Path) -> tuple[str, str | None]:
-    """The description and the table, where there is one. Raise BadBundle; OSError where ``place`` is not there."""
+def _texts(path: Path) -> tuple[str, str | None]:
+    """Return the description and the table, if any. Raise BadBundle or OSError."""
     try:
-        if place.suffix != ".csv":
-            return plain_files.read_text(place, limit_bytes=_DESCRIPTION_BYTES), None
-        table = plain_files.read_text(place, limit_bytes=_TABLE_BYTES)
-        beside = place.with_suffix(".yaml")
+        if path.suffix != ".csv":
+            return plain_files.read_text(path, limit_bytes=_DESCRIPTION_BYTES), None
+        table = plain_files.read_text(path, limit_bytes=_TABLE_BYTES)
+        description = path.with_suffix(".yaml")
         try:
-            return plain_files.read_text(beside, limit_bytes=_DESCRIPTION_BYTES), table
+            return plain_files.read_text(description, limit_bytes=_DESCRIPTION_BYTES), table
         except FileNotFoundError:
-            words = f"Beside a table stands {beside.name}, which says at least its name, workload and cluster; it is not there."
+            words = f"A table needs {description.name} in its directory, with at least name, workload and cluster; it is missing."
             raise BadBundle(words) from None
     except NotPlain as error:
         raise BadBundle(f"{error}.") from None
 
 
-def _digest(text: str, described: Measured, directory: Path) -> str:
-    """The hash of the description and of every file that it names. Raise InvalidSpec at the field of one that is not there."""
+def _digest(text: str, described: DescribedRuns, directory: Path) -> str:
+    """Return the hash of the description and its files. Raise InvalidSpec."""
     digest = hashlib.sha256(text.encode())
     for number, trial in enumerate(described.trials):
         for field_name, file in trial.places:
             try:
-                with plain_files.opened(directory / file) as stream:
-                    while piece := stream.read(_PIECE):
-                        digest.update(piece)
+                for piece in pieces_of(directory / file):
+                    digest.update(piece)
             except (NotPlain, OSError) as error:
                 why = error.strerror if isinstance(error, OSError) else error
                 raise InvalidSpec([FieldError(f"trials.{number}.{field_name}", f"{file}: {why}")]) from None
     return digest.hexdigest()
 
 
-def _read(described: Measured, number: int, point: Mapping[str, Any], directory: Path) -> _Read:
+def _read(described: DescribedRuns, number: int, point: Mapping[str, Any], directory: Path) -> _Read:
     trial = described.trials[number]
     read = _Read(figures=dict(trial.figures))
     if trial.output is not None:
@@ -189,7 +180,7 @@ def _read(described: Measured, number: int, point: Mapping[str, Any], directory:
     return read
 
 
-def _read_output(described: Measured, number: int, point: Mapping[str, Any], directory: Path, read: _Read) -> None:
+def _read_output(described: DescribedRuns, number: int, point: Mapping[str, Any], directory: Path, read: _Read) -> None:
     trial, at = described.trials[number], f"trials.{number}.output"
     limit = int(settings.OUTPUT_LIMIT_BYTES)
     try:
@@ -202,19 +193,19 @@ def _read_output(described: Measured, number: int, point: Mapping[str, Any], dir
         parsed = workloads.get(described.workload, point).parse(printed, by_name)
     except (OutputError, NotPlain) as error:
         raise InvalidSpec([FieldError(at, str(error))]) from None
-    for name, ran, told_here in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
-        raise InvalidSpec([_contradicted(described, number, name, ran, told_here)])
+    for name, ran, described_value in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
+        raise InvalidSpec([_contradicted(described, number, name, ran, described_value)])
     for name, value in parsed.figures.items():
         if name in trial.figures and trial.figures[name] != value:
-            told = numbers.significant(value), numbers.significant(trial.figures[name])
-            words = f"the output says {told[0]}, not {told[1]}: leave the figure out, or the output"
+            values = numbers.significant(value), numbers.significant(trial.figures[name])
+            words = f"the output says {values[0]}, not {values[1]}: leave the figure out, or the output"
             raise InvalidSpec([FieldError(f"trials.{number}.figures.{name}", words)])
     read.figures |= parsed.figures
     read.tables = parsed.tables
 
 
-def _contradicted(described: Measured, number: int, name: str, ran: int, told: Any) -> FieldError:
-    """Where a run was described as another one than its own output says: it would stand at a wrong place of every curve."""
+def _contradicted(described: DescribedRuns, number: int, name: str, ran: int, described_value: Any) -> FieldError:
+    """Return the error at the parameter that the output contradicts."""
     trial = described.trials[number]
     at = f"trials.{number}.output"
     if name in trial.parameters:
@@ -222,23 +213,22 @@ def _contradicted(described: Measured, number: int, name: str, ran: int, told: A
     elif name in described.parameters:
         at = f"parameters.{name}"
     how = "" if name in {**described.parameters, **trial.parameters} else ", which is hosts times ranks_per_host"
-    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {told}{how}")
+    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {described_value}{how}")
 
 
-def _origin(described: Measured, place: Path, digest: str, owner: Any) -> dict[str, Any]:
+def _origin(described: DescribedRuns, path: Path, digest: str, owner: Any) -> dict[str, Any]:
     return {
         "kind": "description",
-        "file": place.name,
+        "file": path.name,
         "source": described.source,
         "licence": described.licence,
         "sha256": digest,
-        "imported_at": timezone.now().isoformat(),
-        "imported_by": owner.get_username() if owner is not None else "the command line",
+        **imported_by(owner),
     }
 
 
 def _store(
-    described: Measured,
+    described: DescribedRuns,
     points: Sequence[dict[str, Any]],
     read: Sequence[_Read],
     uid: uuid.UUID,
@@ -246,7 +236,9 @@ def _store(
     project: Project,
     owner: Any,
 ) -> Experiment:
-    cluster = _cluster(described.cluster)
+    # Real hosts, of which nothing else is known.
+    slug = f"{slugify(described.cluster)[:60] or 'cluster'}-elsewhere"
+    cluster = cluster_elsewhere(slug, described.cluster, "ssh", {})
     specification = _specification(described, points, cluster)
     digest = configuration_hash(described.workload, specification)
     experiment = Experiment.objects.create(
@@ -268,24 +260,24 @@ def _store(
     repetitions: Counter[str] = Counter()
     for number, (trial, key, point) in enumerate(zip(described.trials, hashes, points, strict=True), start=1):
         if key not in rows:
-            told = {"parameters": storable(dict(point)), "hosts": point["hosts"], "ranks": ranks_of(point)}
-            rows[key] = experiment.configurations.create(hash=key, position=len(rows), **told)
+            fields = {"parameters": storable(dict(point)), "hosts": point["hosts"], "ranks": ranks_of(point)}
+            rows[key] = experiment.configurations.create(hash=key, position=len(rows), **fields)
         repetitions[key] += 1
         _store_trial(experiment, rows[key], trial, read[number - 1], repetitions[key], number)
     experiment.note_imported()
     return experiment
 
 
-def _specification(described: Measured, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
-    """What was varied and what was not, in the shape of a specification; nobody runs it."""
+def _specification(described: DescribedRuns, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
+    """Return constant and varied parameters in the shape of a specification."""
     names = list(dict.fromkeys(name for point in points for name in point))
     values = {name: list(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
     return storable(  # type: ignore[no-any-return]
         {
             "name": described.name,
             "workload": described.workload,
-            "parameters": {name: each[0] for name, each in values.items() if len(each) == 1},
-            "sweep": {name: each for name, each in values.items() if len(each) > 1},
+            "parameters": {name: distinct[0] for name, distinct in values.items() if len(distinct) == 1},
+            "sweep": {name: distinct for name, distinct in values.items() if len(distinct) > 1},
             "cluster": cluster.slug,
             "tags": described.tags,
         }
@@ -295,7 +287,7 @@ def _specification(described: Measured, points: Sequence[Mapping[str, Any]], clu
 def _store_trial(
     experiment: Experiment,
     configuration: Configuration,
-    trial: MeasuredTrial,
+    trial: DescribedTrial,
     read: _Read,
     repetition: int,
     position: int,
@@ -314,36 +306,25 @@ def _store_trial(
         not_available={name: why for name, why in read.not_available.items() if name not in read.figures},
         tables=storable(dict(read.tables)),
     )
-    Measurement.objects.bulk_create(
-        Measurement(trial=row, scope=scope, metric=metric, value=value)
-        for scope, values in (("all", read.figures), ("mpi", read.of_mpi))
-        for metric, value in values.items()
-    )
-
-
-def _cluster(name: str) -> Cluster:
-    """The row that stands for a cluster that nothing here can reach: real hosts, of which nothing else is known."""
-    slug = f"{slugify(name)[:60] or 'cluster'}-elsewhere"
-    told = {"name": storable(name), "kind": "ssh", "enabled": False, "elsewhere": True}
-    row, _ = Cluster.objects.get_or_create(slug=slug, defaults=told)
-    if not row.elsewhere:
-        raise BadBundle(f"A cluster of this installation is called {slug}: give the other one another name.")
-    return row
+    measured = {"all": read.figures, "mpi": read.of_mpi}
+    Measurement.objects.bulk_create(Measurement.rows(row.pk, measured)[0])
 
 
 def _place_files(
-    experiment: Experiment, described: Measured, read: Sequence[_Read], directory: Path, scratch: Path
+    experiment: Experiment, described: DescribedRuns, read: Sequence[_Read], directory: Path, scratch: Path
 ) -> None:
-    """Copy the files of every trial to where they wait for their move, with the analysis of its capture, and store their rows."""
+    """Copy the files of every trial, analyse captures, and store the rows."""
     kinds = {"output": Artifact.Kind.STDOUT, "capture": Artifact.Kind.CAPTURE}
     rows: list[Artifact] = []
-    for trial, told, result in zip(experiment.trials.order_by("position"), described.trials, read, strict=True):
+    for trial, described_trial, result in zip(
+        experiment.trials.order_by("position"), described.trials, read, strict=True
+    ):
         waiting, final = place_of(trial, scratch)
-        for field_name, file in told.places:
+        for field_name, file in described_trial.places:
             target = waiting / file.rpartition("/")[2]
             target.parent.mkdir(parents=True, exist_ok=True)
             with plain_files.opened(directory / file) as source, target.open("xb") as copy:
-                shutil.copyfileobj(source, copy, _PIECE)
+                shutil.copyfileobj(source, copy)
             rows.append(_moved(trial, kinds.get(field_name, Artifact.Kind.OTHER), target, final))
         if result.capture is not None:
             write_analysis(waiting / ANALYSIS_NAME, {**result.capture.to_dict(), "legacy_2011": None})
@@ -352,7 +333,7 @@ def _place_files(
 
 
 def _moved(trial: Trial, kind: str, file: Path, final: str) -> Artifact:
-    """The row of a file as it will be after its move."""
+    """Return the row of a file as it will be after its move."""
     row = Artifact.describe(trial.pk, kind, file)
     row.path = f"{final}/{file.name}"
     return row

@@ -1,34 +1,38 @@
-"""Files of imported trials: unpacked beside the directories of trials, given to the store as the last step before the commit."""
+"""Rows and files of imported trials: both are stored, or neither."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from experiments import store
 from experiments.common import plain_files
-from experiments.models import Trial
+from experiments.common.storable import storable
+from experiments.errors import BadBundle
+from experiments.models import Cluster, Trial
 
 
 @contextmanager
 def files_with_rows() -> Iterator[Path]:
-    """A transaction, and a directory for its files, in which each lies as it will in the store: both come to stay, or neither."""
+    """Open a transaction and a directory whose files move to the store at its end."""
     above = Path(settings.VAR) / store.TRIALS
     with plain_files.private():
         above.mkdir(parents=True, exist_ok=True)
-        # Beside the directories of trials: what an interrupted import leaves, the sweep of files without a row takes.
+        # Among the directories of trials: the sweep of files without a row removes those of an interrupted import.
         scratch = Path(tempfile.mkdtemp(prefix="import-", dir=above))
         taken: list[str] = []
         try:
             with transaction.atomic():
                 yield scratch
-                # The last that can go wrong before the commit; a crash behind it leaves directories that no row names.
+                # The last step before the commit; a crash after it leaves directories without rows.
                 store.current().take_in(scratch, taken)
         except BaseException:
             store.current().give_back(taken)
@@ -38,6 +42,21 @@ def files_with_rows() -> Iterator[Path]:
 
 
 def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
-    """Where files of a new trial wait for their move, and where they will be in the store."""
-    place = store.current().place_of(trial.pk)
-    return scratch / PurePosixPath(place).relative_to(store.TRIALS), place
+    """Return the waiting and the final directory of a new trial's files."""
+    path = store.current().place_of(trial.pk)
+    return scratch / PurePosixPath(path).relative_to(store.TRIALS), path
+
+
+def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any]) -> Cluster:
+    """Return the row of an unreachable cluster. Raise BadBundle if its name is taken."""
+    described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
+    row, _ = Cluster.objects.get_or_create(slug=slug, defaults={**described, "enabled": False, "elsewhere": True})
+    if not row.elsewhere:
+        raise BadBundle(f"A cluster of this installation is called {slug}: rename one of the two first.")
+    return row
+
+
+def imported_by(owner: Any) -> dict[str, str]:
+    """Return time and user of an import, for the origin of its experiments."""
+    name = owner.get_username() if owner is not None else "the command line"
+    return {"imported_at": timezone.now().isoformat(), "imported_by": name}

@@ -1,7 +1,7 @@
-"""Bringing a bundle in: looked at as a whole first, stored in one transaction, its files moved to their places last.
+"""Import of a bundle: checked as a whole, then stored in one transaction.
 
-An experiment keeps its identity (``Experiment.uid``), so that what is here already is not stored twice: of an experiment that was
-imported before, the trials that are new come in; of one that was measured here, nothing does.
+An experiment keeps its identity (``Experiment.uid``), so that it is not stored twice: of an experiment that was imported before, new
+trials are imported; of one that was measured here, none are.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ from pathlib import Path
 from typing import Any, Final
 
 import zstandard
-from django.utils import timezone
 from django.utils.text import slugify
 
 from analysis.numbers import plural
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.exchange.archive import Archive
+from experiments.exchange.archive import JSON_BYTES, Archive, in_pieces
 from experiments.exchange.bundle import CONTENTS
-from experiments.exchange.file_moves import files_with_rows, place_of
-from experiments.exchange.incoming import checked, digest_of, experiment_of, trials_of
-from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord
+from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
+from experiments.exchange.records import (
+    TRIAL_FIELDS,
+    ClusterRecord,
+    Contents,
+    ExperimentRecord,
+    FileRecord,
+    TrialRecord,
+    checked,
+)
 from experiments.models import (
     Artifact,
     Cluster,
@@ -40,23 +47,17 @@ from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
 
 _UNPACKED_BYTES: Final = 1 << 30
-"""What a compressed analysis, profile or trace may become when a page reads it."""
-_PIECE: Final = 1 << 20
-_AS_IT_IS: Final = (
-    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
-    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
-    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
-)
+"""Unpacked size of a compressed analysis, profile or trace that a page may read."""
 
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What a bundle would bring, or brought, of one experiment."""
+    """The import of one experiment of a bundle."""
 
     name: str
     uid: uuid.UUID
     note: str = ""
-    """Why nothing of it comes in, or what of it is here already."""
+    """Reason why nothing of it is imported, or the part that is here already."""
     trials: int = 0
     """New ones."""
     files: int = 0
@@ -66,7 +67,7 @@ class ImportPlan:
 
     @property
     def words(self) -> str:
-        """The same as a sentence."""
+        """Return the same as a sentence."""
         if not self.trials:
             return f"{self.name}: {self.note or 'nothing in it is new'}."
         what = f"{plural(self.trials, 'trial')} with {plural(self.files, 'file')}"
@@ -75,23 +76,23 @@ class ImportPlan:
 
 @dataclass(slots=True)
 class ImportResult:
-    """What a whole file came to: a bundle, or (``kind``) what was measured without Rankwire."""
+    """The import of a whole file: a bundle, or (``kind``) external results."""
 
     installation: str
-    """Of a bundle; of anything else what it is from: a file, a tool."""
+    """Installation of a bundle; otherwise the file or tool of the results."""
     written_at: Any
-    """None where the file does not say it."""
+    """None if the file does not state it."""
     written_by: str
     licence: str
     arrivals: list[ImportPlan] = field(default_factory=list)
     kind: str = "bundle"
     """``bundle``, ``description`` (a table too) or ``report``, of another tool."""
     left_out: list[str] = field(default_factory=list)
-    """A sentence for each run or figure of a report that does not come in."""
+    """A sentence for each excluded run or figure of a report."""
 
     @property
     def trials(self) -> int:
-        return sum(each.trials for each in self.arrivals)
+        return sum(plan.trials for plan in self.arrivals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +104,25 @@ class _Bundle:
 
 
 def import_bundle(
-    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
+    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
 ) -> ImportResult:
-    """Import the bundle at ``place`` into ``project``; with ``dry_run`` only say what that would come to.
+    """Import the bundle at ``path``; with ``dry_run`` only report the result.
 
-    Every file is held against its hash before anything is stored. Raise BadBundle, or OSError where the file is not there.
+    Every file is compared with its hash before anything is stored. Raise BadBundle, or OSError if the file is missing.
     """
-    with Archive.opened(place) as archive:
+    with Archive.opened(path) as archive:
         archive.verify()
-        contents = checked(Contents, archive.json(CONTENTS), CONTENTS)
-        bundle = _Bundle(archive, contents, digest_of(place), name or place.name)
-        brought = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
+        contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
+        bundle = _Bundle(archive, contents, digest_of(path), name or path.name)
+        result = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
         records = [experiment_of(archive, directory) for directory in contents.experiments]
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
-            brought.arrivals.append(_compared(archive, record, project))
-        if not dry_run and brought.trials:
-            _store_all(bundle, records, brought, project, owner)
-    return brought
+            result.arrivals.append(_compared(archive, record, project))
+        if not dry_run and result.trials:
+            _store_all(bundle, records, result, project, owner)
+    return result
 
 
 def _key(trial: TrialRecord) -> tuple[str, str, int, int]:
@@ -133,15 +134,15 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
 
 
 def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> ImportPlan:
-    """What of an experiment is new here."""
-    arrival = ImportPlan(record.name, record.uid)
-    arrival.existing = existing = Experiment.objects.filter(uid=record.uid).first()
+    """Return the new trials of an experiment."""
+    plan = ImportPlan(record.name, record.uid)
+    plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk)
     if existing is not None and not existing.is_imported:
-        arrival.note = "it was measured here, and nothing of it comes back"
+        plan.note = "it was measured here, and is not imported"
     elif existing is not None and blocked:
-        arrival.note = "another project of this installation has it already"
-    known = _known_trials(existing) if existing is not None else set()
+        plan.note = "another project of this installation has it already"
+    known_trials = _known_trials(existing) if existing is not None else set()
     seen: set[tuple[str, str, int, int]] = set()
     here = 0
     for _, trial in trials_of(archive, record):
@@ -150,36 +151,36 @@ def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> I
         seen.add(_key(trial))
         if blocked:
             continue
-        if _key(trial) in known:
+        if _key(trial) in known_trials:
             here += 1
             continue
-        arrival.trials += 1
-        arrival.files += sum(not file.left_out for file in trial.files)
-        arrival.size_bytes += sum(file.size_bytes for file in trial.files if not file.left_out)
+        plan.trials += 1
+        plan.files += sum(not file.left_out for file in trial.files)
+        plan.size_bytes += sum(file.size_bytes for file in trial.files if not file.left_out)
     if here:
-        arrival.note = f"{plural(here, 'trial')} of it {'is' if here == 1 else 'are'} here already"
-    return arrival
+        plan.note = f"{plural(here, 'trial')} of it {'is' if here == 1 else 'are'} here already"
+    return plan
 
 
 def _store_all(
-    bundle: _Bundle, records: Sequence[ExperimentRecord], brought: ImportResult, project: Project, owner: Any
+    bundle: _Bundle, records: Sequence[ExperimentRecord], result: ImportResult, project: Project, owner: Any
 ) -> None:
     with files_with_rows() as scratch:
-        for record, arrival in zip(records, brought.arrivals, strict=True):
-            if arrival.trials:
-                _store(bundle, record, arrival, project, owner, scratch)
-    for arrival in brought.arrivals:
-        if arrival.stored is not None:
-            forget_diagnosis(arrival.stored)
+        for record, plan in zip(records, result.arrivals, strict=True):
+            if plan.trials:
+                _store(bundle, record, plan, project, owner, scratch)
+    for plan in result.arrivals:
+        if plan.stored is not None:
+            forget_diagnosis(plan.stored)
 
 
 def _store(
-    bundle: _Bundle, record: ExperimentRecord, arrival: ImportPlan, project: Project, owner: Any, scratch: Path
+    bundle: _Bundle, record: ExperimentRecord, plan: ImportPlan, project: Project, owner: Any, scratch: Path
 ) -> None:
-    experiment = arrival.existing
+    experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    clusters = {each.slug: _cluster(each, bundle.contents) for each in record.clusters}
+    clusters = {cluster.slug: _cluster(cluster, bundle.contents) for cluster in record.clusters}
     cluster = clusters[record.cluster] if record.cluster is not None else None
     origin = _origin(bundle, record, owner)
     if experiment is None:
@@ -193,23 +194,23 @@ def _store(
     newest = record.version >= experiment.version
     _versions(experiment, record)
     configurations = _configurations(experiment, record, newest=newest)
-    known = _known_trials(experiment)
+    known_trials = _known_trials(experiment)
     for directory, trial in trials_of(bundle.archive, record):
-        if _key(trial) in known:
+        if _key(trial) in known_trials:
             if newest:
                 same = {"configuration": configurations[trial.configuration], "kind": trial.kind}
-                alike = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
-                alike.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
+                same_trials = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
+                same_trials.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
             continue
         row = _trial(bundle.archive, experiment, trial, configurations, clusters)
         _files(bundle.archive, f"{directory}/files", row, trial, scratch)
-    arrival.stored = experiment
+    plan.stored = experiment
     experiment.note_imported()
 
 
-def _free_slug(wanted: str, project: Project) -> str:
+def _free_slug(slug: str, project: Project) -> str:
     # Without the project's name that another installation put before it.
-    return free_slug(slugify(wanted.rpartition("--")[2]) or "imported", project)
+    return free_slug(slugify(slug.rpartition("--")[2]) or "imported", project)
 
 
 def _describe(
@@ -223,7 +224,7 @@ def _describe(
 
 
 def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, Any]:
-    """Where it came from: kept with the experiment and shown on its page; what the bundle said of it before stays below."""
+    """Return the origin of an experiment; an earlier one is kept below ``before``."""
     contents = bundle.contents
     return {
         "kind": "bundle",
@@ -232,12 +233,8 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
         "slug": record.slug,
         "owner": record.owner,
         "written_at": contents.written_at.isoformat(),
-        "written_by": contents.written_by,
-        "licence": contents.licence,
-        "captures": contents.captures,
-        "anonymised": contents.anonymised,
-        "imported_at": timezone.now().isoformat(),
-        "imported_by": owner.get_username() if owner is not None else "the command line",
+        **contents.model_dump(include={"written_by", "licence", "captures", "anonymised"}),
+        **imported_by(owner),
         "file": bundle.name,
         "sha256": bundle.sha256,
         **({"before": record.origin} if record.origin else {}),
@@ -245,61 +242,41 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
 
 
 def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
-    """The row that stands for a cluster of another installation; one that is this installation's own stays another row."""
+    """Return the row of a cluster of another installation."""
     if record.elsewhere:
         slug, name = record.slug, record.name
     else:
-        known = f"{contents.installation.uid.hex[:8]}"
-        slug, name = f"{record.slug[:70]}-{known}", f"{record.name} of {contents.installation.name}"
-    row, made = Cluster.objects.get_or_create(
-        slug=slug,
-        defaults={
-            "name": storable(name)[:120],
-            "kind": record.kind,
-            "facts": storable(record.facts),
-            "enabled": False,
-            "elsewhere": True,
-        },
-    )
-    if not made and not row.elsewhere:
-        raise BadBundle(f"A cluster of this installation is called {slug}, as that of the bundle is: rename it first.")
-    return row
+        uid = f"{contents.installation.uid.hex[:8]}"
+        slug, name = f"{record.slug[:70]}-{uid}", f"{record.name} of {contents.installation.name}"
+    return cluster_elsewhere(slug, name, record.kind, record.facts)
 
 
 def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
-    known = set(experiment.versions.values_list("number", flat=True))
-    numbers = [each.number for each in record.versions]
+    numbers_here = set(experiment.versions.values_list("number", flat=True))
+    numbers = [version.number for version in record.versions]
     if len(set(numbers)) < len(numbers):
         raise BadBundle(f"{record.name}: a version is in the bundle twice.")
-    for each in record.versions:
-        if each.number not in known:
+    for version in record.versions:
+        if version.number not in numbers_here:
             row = experiment.versions.create(
-                number=each.number, specification=storable(each.specification), hash=each.hash
+                number=version.number, specification=storable(version.specification), hash=version.hash
             )
-            ExperimentVersion.objects.filter(pk=row.pk).update(created_at=each.created_at)
+            ExperimentVersion.objects.filter(pk=row.pk).update(created_at=version.created_at)
 
 
 def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:
-    known = {row.hash: row for row in experiment.configurations.all()}
+    rows = {row.hash: row for row in experiment.configurations.all()}
     new = [
-        Configuration(
-            experiment=experiment,
-            hash=each.hash,
-            parameters=storable(each.parameters),
-            hosts=each.hosts,
-            ranks=each.ranks,
-            position=each.position,
-            in_design=each.in_design,
-        )
-        for each in record.configurations
-        if each.hash not in known
+        Configuration(experiment=experiment, **storable(configuration.model_dump()))
+        for configuration in record.configurations
+        if configuration.hash not in rows
     ]
     Configuration.objects.bulk_create(new, batch_size=2000)
     if newest:
-        for each in record.configurations:
-            if (row := known.get(each.hash)) is not None:
-                row.position, row.in_design = each.position, each.in_design
-        Configuration.objects.bulk_update(known.values(), ["position", "in_design"], batch_size=2000)
+        for configuration in record.configurations:
+            if (row := rows.get(configuration.hash)) is not None:
+                row.position, row.in_design = configuration.position, configuration.in_design
+        Configuration.objects.bulk_update(rows.values(), ["position", "in_design"], batch_size=2000)
     return dict(experiment.configurations.values_list("hash", "pk"))
 
 
@@ -315,13 +292,9 @@ def _trial(
         configuration_id=configurations[record.configuration],
         cluster=clusters[record.cluster] if record.cluster is not None else None,
         environment=_environment(archive, record),
-        **{name: storable(getattr(record, name)) for name in _AS_IT_IS},
+        **{name: storable(getattr(record, name)) for name in TRIAL_FIELDS},
     )
-    Measurement.objects.bulk_create(
-        Measurement(trial=row, scope=scope, metric=metric, value=value)
-        for scope, values in record.measurements.items()
-        for metric, value in values.items()
-    )
+    Measurement.objects.bulk_create(Measurement.rows(row.pk, {**record.measurements})[0])  # type: ignore[dict-item]
     return row
 
 
@@ -330,43 +303,43 @@ def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
         return None
     facts = archive.json(f"environments/{record.environment}.json")
     if not isinstance(facts, dict):
-        raise BadBundle(f"environments/{record.environment}.json is not as it should be.")
+        raise BadBundle(f"environments/{record.environment}.json {BAD}.")
     return Environment.store(storable(facts))
 
 
-def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
-    """Unpack the files of a trial where they wait for their move, and store their rows."""
+def _files(archive: Archive, directory: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
+    """Unpack the files of a trial to wait for their move, and store their rows."""
     waiting, place_in_store = place_of(trial, scratch)
     rows = []
     for file in record.files:
         if file.left_out:
             continue
         target = waiting / file.path
-        archive.unpack(f"{place}/{file.path}", target)
-        _require_readable(target, f"{place}/{file.path}", file)
+        archive.unpack(f"{directory}/{file.path}", target)
+        _require_readable(target, f"{directory}/{file.path}", file)
         path = f"{place_in_store}/{file.path}"
-        told = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
-        rows.append(Artifact(trial=trial, kind=file.kind, path=path, **told))
+        fields = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
+        rows.append(Artifact(trial=trial, kind=file.kind, path=path, **fields))
     names = [row.name for row in rows]
     if len(set(names)) < len(names):
-        raise BadBundle(f"{place} has two files of one name.")
+        raise BadBundle(f"{directory} has two files of one name.")
     Artifact.objects.bulk_create(rows)
 
 
 def _require_readable(target: Path, name: str, file: FileRecord) -> None:
-    """What pages unpack in memory must not become a flood there: a few bytes can hold gigabytes of zeros."""
+    """Refuse gigabytes of zeros in a few bytes: pages unpack in memory."""
     if not file.path.endswith(".zst") or file.kind == "capture":
         return
     size, last = 0, b""
     try:
         with target.open("rb") as stream, zstandard.ZstdDecompressor().stream_reader(stream) as reader:
-            while piece := reader.read(_PIECE):
+            for piece in in_pieces(reader):
                 size += len(piece)
                 if size > _UNPACKED_BYTES:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
-                if size <= 64 * _PIECE:
+                if size <= JSON_BYTES:
                     last += piece
-        if file.kind == "analysis" and (size > 64 * _PIECE or not isinstance(json.loads(last), dict)):
+        if file.kind == "analysis" and (size > JSON_BYTES or not isinstance(json.loads(last), dict)):
             raise BadBundle(f"{name} is no analysis of a capture.")
     except (zstandard.ZstdError, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None

@@ -1,59 +1,43 @@
-"""What stands in a bundle, checked record by record before anything of it is believed."""
+"""Records of a bundle, checked one by one before they are used."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from experiments import cluster_kinds
 from experiments.common import plain_files
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
-from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, trial_uid
+from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, checked, trial_uid
 from experiments.library.studies import PublishedStudy
 from experiments.specification import design
 from experiments.specification.validation import restore
 
-_PIECE: Final = 1 << 20
-_R = TypeVar("_R", bound=BaseModel)
+BAD: Final = "is not as it should be"
 
 
-def digest_of(place: Path) -> str:
-    """The hash of the archive, or of the list of a directory."""
-    digest = hashlib.sha256()
-    with plain_files.opened(place / MANIFEST if place.is_dir() else place) as stream:
-        while piece := stream.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def checked(kind: type[_R], data: Any, name: str) -> _R:
-    """Return the record that the file ``name`` holds. Raise BadBundle with the field that is not as it should be."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadBundle(f"{name} is not as it should be: {where or 'as a whole'}: {first['msg']}.") from None
-    except RecursionError:
-        raise BadBundle(f"{name} is nested too deeply.") from None
+def digest_of(path: Path) -> str:
+    """Return the hash of the archive, or of the list of a directory."""
+    with plain_files.opened(path / MANIFEST if path.is_dir() else path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
     """Return the experiment in a directory of a bundle. Raise BadBundle."""
     name = f"{directory}/experiment.json"
-    record = checked(ExperimentRecord, archive.json(name), name)
-    known = {cluster.slug for cluster in record.clusters}
-    if record.cluster is not None and record.cluster not in known:
+    record = checked(ExperimentRecord, archive.json(name), f"{name} {BAD}")
+    slugs = {cluster.slug for cluster in record.clusters}
+    if record.cluster is not None and record.cluster not in slugs:
         raise BadBundle(f"{name} does not say what the cluster {record.cluster} is.")
     for cluster in record.clusters:
         if cluster.kind not in dict(cluster_kinds.choices()):
             raise BadBundle(f"{name}: clusters of the kind {cluster.kind!r} are not known here.")
-    if len({each.hash for each in record.configurations}) < len(record.configurations):
+    if len({configuration.hash for configuration in record.configurations}) < len(record.configurations):
         raise BadBundle(f"{name} has a configuration twice.")
     _require_specification(record, name)
     _require_points(record, name)
@@ -61,32 +45,32 @@ def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
 
 
 def _require_specification(record: ExperimentRecord, name: str) -> None:
-    """Lists of experiments read specifications too: one that is none would take them away from everybody."""
+    """Refuse a bad specification: it would break all lists of experiments."""
     if record.published:
-        checked(PublishedStudy, record.specification, f"{name}: the specification")
+        checked(PublishedStudy, record.specification, f"{name}: the specification {BAD}")
         return
     try:
         restore(record.specification)
     except InvalidSpec as error:
         first = error.errors[0]
-        where = first.path or "as a whole"
-        raise BadBundle(f"{name}: the specification is not as it should be: {where}: {first.message}.") from None
+        path = first.path or "as a whole"
+        raise BadBundle(f"{name}: the specification {BAD}: {path}: {first.message}.") from None
 
 
 def _require_points(record: ExperimentRecord, name: str) -> None:
-    """Links are links, and what differs between the points of a sweep can be set along an axis."""
-    points = [each.parameters for each in record.configurations]
+    """Refuse points with impossible links, or with lists among the varied parameters."""
+    points = [configuration.parameters for configuration in record.configurations]
     links = {repr(link): (number, link) for number, point in enumerate(points) if (link := _link(point))}
     for number, link in links.values():
         try:
             design.link_of(link)
         except (ValueError, TypeError, ArithmeticError) as error:  # pydantic's are ValueErrors
-            told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise BadBundle(f"{name} is not as it should be: configurations.{number}: its link: {told}.") from None
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise BadBundle(f"{name} {BAD}: configurations.{number}: its link: {reason}.") from None
     lists = {key for point in points for key, value in point.items() if isinstance(value, list | dict)}
     for key in sorted(lists):
         if len({repr(point.get(key)) for point in points}) > 1:
-            raise BadBundle(f"{name} is not as it should be: a list cannot be swept over, as the parameter {key!r} is.")
+            raise BadBundle(f"{name} {BAD}: a list cannot be swept over, as the parameter {key!r} is.")
 
 
 def _link(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -94,11 +78,11 @@ def _link(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str, TrialRecord]]:
-    """Yield the trials of an experiment one by one, with their directories. Raise BadBundle."""
+    """Yield the trials of an experiment with their directories. Raise BadBundle."""
     configurations, clusters = {c.hash for c in record.configurations}, {c.slug for c in record.clusters}
     for directory in record.trials:
         name = f"{directory}/trial.json"
-        trial = checked(TrialRecord, archive.json(name), name)
+        trial = checked(TrialRecord, archive.json(name), f"{name} {BAD}")
         identity = trial_uid(record.uid, trial.configuration, trial.kind, trial.repetition, trial.attempt)
         if trial.uid != identity:
             raise BadBundle(f"{name} is a trial of another experiment.")

@@ -1,4 +1,4 @@
-"""Whatever comes in: a bundle, a description with its files, a table, or a result file of another tool."""
+"""Import by file name: bundle, description, table or report of another tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.conf import settings
 
 from experiments.errors import BadBundle
 from experiments.exchange.archive import MANIFEST, ZipContainer, is_safe_path, pieces_of
-from experiments.exchange.external_results import bring_in_measured, bring_in_report
+from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
 
@@ -23,42 +23,42 @@ REPORT: Final = ".json"
 _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
 
 
-def take_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
-    """Import what lies at ``place``, by its name; files that a description names lie beside it.
+def take_in(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
+    """Import the file at ``path`` by its name, with the files that it names.
 
-    Raise BadBundle, InvalidSpec at fields and lines, or OSError where it is not there.
+    Raise BadBundle, InvalidSpec at fields and lines, or OSError if it is missing.
     """
-    told: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
-    if place.suffix in (*DESCRIPTIONS, TABLE):
-        arrival = bring_in_measured(place, **told)
-        return ImportResult(place.name, None, "", "", [arrival], "description")
-    if place.suffix == REPORT:
-        arrivals, left_out = bring_in_report(place, **told)
-        return ImportResult(place.name, None, "", "", arrivals, "report", left_out)
-    return import_bundle(place, **told)
+    options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
+    if path.suffix in (*DESCRIPTIONS, TABLE):
+        plan = import_description(path, **options)
+        return ImportResult(path.name, None, "", "", [plan], "description")
+    if path.suffix == REPORT:
+        plans, left_out = import_report(path, **options)
+        return ImportResult(path.name, None, "", "", plans, "report", left_out)
+    return import_bundle(path, **options)
 
 
 def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> ImportResult:
-    """Import a file that somebody sent under ``name``: it sees no other file of this machine, whatever names it gives.
+    """Import an uploaded file, which can name no other file of this machine.
 
-    A description or a table with files comes in a zip archive, in which it lies at the top. Raise BadBundle or InvalidSpec.
+    A description or a table with files comes in a zip archive, at its top. Raise BadBundle or InvalidSpec.
     """
-    told: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
+    options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     plain = PurePosixPath(name.replace("\\", "/")).name[-100:]
     if Path(plain).suffix in _ALONE:
         with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
-            place = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
-            shutil.copyfile(file, place)
-            return take_in(place, **told)
+            path = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
+            shutil.copyfile(file, path)
+            return take_in(path, **options)
     with _unpacked(file) as described:
         if described is not None:
-            return take_in(described, **told)
-    return import_bundle(file, **told, name=name)
+            return take_in(described, **options)
+    return import_bundle(file, **options, name=name)
 
 
 @contextmanager
 def _unpacked(file: Path) -> Iterator[Path | None]:
-    """Where the description or the table of an archive lies that is no bundle; None for anything else."""
+    """Unpack an archive that is not a bundle; give its description, or None."""
     archive = ZipContainer(file)
     try:
         top = [name for name in archive.sizes if "/" not in name and name.endswith((*DESCRIPTIONS, TABLE))]
@@ -77,7 +77,7 @@ def _unpacked(file: Path) -> Iterator[Path | None]:
 
 
 def _described_by(top: list[str]) -> str:
-    """The file that says what the archive holds. Raise BadBundle where several do."""
+    """Return the file that describes the archive. Raise BadBundle for several."""
     tables = [name for name in top if name.endswith(TABLE)]
     descriptions = [name for name in top if not name.endswith(TABLE)]
     if len(tables) > 1 or len(descriptions) > 1:

@@ -1,7 +1,4 @@
-"""What was measured elsewhere, described by a small YAML file: parameters, figures, and where the outputs and captures lie. Pure.
-
-The file is checked as a specification is: every error with the path of its field and its line.
-"""
+"""External results in a YAML file, checked as a specification is."""
 
 from __future__ import annotations
 
@@ -16,12 +13,12 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
 from experiments.exchange.table import Table, read_table
 from experiments.metrics import is_metric
-from experiments.specification.parameters import canonical, known_parameters, sentence
+from experiments.specification.parameters import canonical, known_parameters, refusal
 from experiments.specification.yaml_lines import YamlDocument
 
 MOST_TRIALS: Final = 2000
 _TAKEN: Final = "analysis.json.zst"
-"""What the analysis of a capture is called that stands beside these files."""
+"""Name of the analysis of a capture, which is stored with these files."""
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=120, strip_whitespace=True)]
 _Place = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
@@ -30,8 +27,8 @@ class _Described(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class MeasuredTrial(_Described):
-    """One run. ``output`` is what it printed, ``files`` what it wrote besides; both go through the parser of the workload."""
+class DescribedTrial(_Described):
+    """One run; the parser of the workload reads its ``output`` and ``files``."""
 
     parameters: dict[str, Any] = {}
     figures: dict[str, FiniteFloat] = {}
@@ -51,13 +48,13 @@ class MeasuredTrial(_Described):
 
     @property
     def places(self) -> list[tuple[str, str]]:
-        """(path of the field, name of the file) of every file that belongs to it."""
+        """Return (path of the field, name of the file) of all its files."""
         named = [("output", self.output), ("capture", self.capture)]
         listed = [(f"files.{number}", file) for number, file in enumerate(self.files)]
         return [(field, file) for field, file in [*named, *listed] if file is not None]
 
 
-class Measured(_Described):
+class DescribedRuns(_Described):
     """A set of runs of one program on one cluster."""
 
     name: _Name
@@ -67,11 +64,11 @@ class Measured(_Described):
     licence: Annotated[str, StringConstraints(max_length=300)] = ""
     tags: Annotated[list[Annotated[str, StringConstraints(max_length=40)]], Field(max_length=20)] = []
     parameters: dict[str, Any] = {}
-    """Of every trial; a trial's own come on top."""
-    trials: Annotated[list[MeasuredTrial], Field(min_length=1, max_length=MOST_TRIALS)]
+    """Parameters of every trial; a trial's own take precedence."""
+    trials: Annotated[list[DescribedTrial], Field(min_length=1, max_length=MOST_TRIALS)]
 
     def points(self) -> list[dict[str, Any]]:
-        """The parameters of each trial in base units, hosts among them. Raise InvalidSpec."""
+        """Return the parameters of each trial in base units. Raise InvalidSpec."""
         errors: list[FieldError] = []
         points = [self._point(number, errors) for number in range(len(self.trials))]
         if errors:
@@ -79,21 +76,25 @@ class Measured(_Described):
         return points
 
     def _point(self, number: int, errors: list[FieldError]) -> dict[str, Any]:
-        own = self.trials[number].parameters
-        given = {"hosts": 1, **self.parameters, **own}
+        own_parameters = self.trials[number].parameters
+        all_parameters = {"hosts": 1, **self.parameters, **own_parameters}
         point: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in all_parameters.items():
             try:
-                point[name] = self._value(name, value, given)
+                point[name] = self._value(name, value, all_parameters)
             except ValueError as error:
-                path = f"trials.{number}.parameters.{name}" if name in own else f"parameters.{name}"
+                path = f"trials.{number}.parameters.{name}" if name in own_parameters else f"parameters.{name}"
                 errors.append(FieldError(path, str(error)))
         return point
 
-    def _value(self, name: str, value: Any, given: dict[str, Any]) -> Any:
-        known = known_parameters(self.workload, given) if workloads.find(self.workload, given) is not None else set()
-        if name in known:
-            return canonical(self.workload, name, value, given)
+    def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
+        names = (
+            known_parameters(self.workload, all_parameters)
+            if workloads.find(self.workload, all_parameters) is not None
+            else set()
+        )
+        if name in names:
+            return canonical(self.workload, name, value, all_parameters)
         if name in ("hosts", "ranks", "ranks_per_host"):
             if not _is_count(value):
                 raise ValueError(f"{value!r} is no count")
@@ -103,7 +104,7 @@ class Measured(_Described):
 
 
 def ranks_of(point: dict[str, Any]) -> int:
-    """How many ranks a point has: as given, else one or ``ranks_per_host`` on each host."""
+    """Return the ranks of a point: as given, else ``ranks_per_host`` or one a host."""
     return int(point.get("ranks", point["hosts"] * point.get("ranks_per_host", 1)))
 
 
@@ -111,11 +112,11 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
 
 
-def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[dict[str, Any]]]:
-    """Return the description and the parameters of each of its trials. Raise InvalidSpec with paths and lines.
+def read_measured(text: str, table: str | None = None) -> tuple[DescribedRuns, list[dict[str, Any]]]:
+    """Return the description and the parameters of each of its trials.
 
-    With ``table``, comma-separated values, the trials stand there and the description says the rest; an error of a trial then has the
-    line and the column of the table.
+    With ``table``, comma-separated values, the trials are there and all else is in the description; an error of a trial then has the line
+    and the column of the table. Raise InvalidSpec with paths and lines.
     """
     document = YamlDocument(text)
     rows = None if table is None else read_table(table)
@@ -125,15 +126,15 @@ def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[d
             raise InvalidSpec([FieldError("", "a description is a mapping of fields: name, workload, cluster, trials")])
         if rows is not None:
             if "trials" in data:
-                raise InvalidSpec([FieldError("trials", "stand in the table: leave them out here")])
+                raise InvalidSpec([FieldError("trials", "are in the table: leave them out here")])
             data = {**data, "trials": rows.trials}
         return checked(data)
     except InvalidSpec as error:
-        raise InvalidSpec(_lined(each, document, rows) for each in error.errors) from None
+        raise InvalidSpec(_lined(error, document, rows) for error in error.errors) from None
 
 
-def checked(data: dict[str, Any]) -> tuple[Measured, list[dict[str, Any]]]:
-    """Return the description that ``data`` is and the parameters of each of its trials. Raise InvalidSpec with paths."""
+def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:
+    """Return the description and the parameters of its trials. Raise InvalidSpec."""
     if wrong := list(problems(data)):
         raise InvalidSpec(wrong)
     described = _validated(data)
@@ -143,7 +144,7 @@ def checked(data: dict[str, Any]) -> tuple[Measured, list[dict[str, Any]]]:
 
 
 def _lined(error: FieldError, document: YamlDocument, rows: Table | None) -> FieldError:
-    """The error where its reader finds it: at a line of the table, or of the description."""
+    """Return the error at a line of the table, or of the description."""
     if rows is None:
         return FieldError(error.path, error.message, error.line or document.line(error.path))
     if error.path.startswith("trials."):
@@ -151,17 +152,15 @@ def _lined(error: FieldError, document: YamlDocument, rows: Table | None) -> Fie
     return FieldError(error.path, f"{error.message} (in the description beside the table)", document.line(error.path))
 
 
-def _validated(data: dict[str, Any]) -> Measured:
+def _validated(data: dict[str, Any]) -> DescribedRuns:
     try:
-        return Measured.model_validate(data)
+        return DescribedRuns.model_validate(data)
     except ValidationError as error:
-        raise InvalidSpec(
-            FieldError(".".join(map(str, each["loc"])), sentence(each)) for each in error.errors()
-        ) from None
+        raise refusal(error) from None
 
 
-def _wrong_figures(described: Measured) -> list[FieldError]:
-    """A figure of a name that nobody knows would be a number without meaning or unit."""
+def _wrong_figures(described: DescribedRuns) -> list[FieldError]:
+    """Return an error for each figure whose name is not a metric."""
     return [
         FieldError(f"trials.{number}.figures.{name}", f"there is no metric {name!r}: see the catalogue of metrics")
         for number, trial in enumerate(described.trials)
@@ -170,7 +169,7 @@ def _wrong_figures(described: Measured) -> list[FieldError]:
     ]
 
 
-def _wrong_places(described: Measured) -> list[FieldError]:
+def _wrong_places(described: DescribedRuns) -> list[FieldError]:
     wrong = []
     for number, trial in enumerate(described.trials):
         wrong += [
@@ -182,6 +181,6 @@ def _wrong_places(described: Measured) -> list[FieldError]:
         if len({*names, _TAKEN}) <= len(names):
             wrong.append(FieldError(f"trials.{number}", f"two of its files have one name, or one is called {_TAKEN}"))
         if trial.output is not None and workloads.find(described.workload, trial.parameters) is None:
-            words = f"the workload {described.workload!r} is not known here, and nobody else reads its output"
+            words = f"the workload {described.workload!r} is not known here, so its output cannot be read"
             wrong.append(FieldError(f"trials.{number}.output", words))
     return wrong

@@ -1,8 +1,4 @@
-"""What readers of a trial expect inside of its free records, so that nothing else comes in. Pure.
-
-Conditions, certificates and tables are kept as they are, names that nobody here knows too: only what pages and analyses take hold of has a
-shape, and nothing is nested without end.
-"""
+"""Shapes of a trial's free records, for those parts that pages and analyses read."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ class _Shape(BaseModel):
 
 
 class _CertificateRow(_Shape):
-    """What was asked of one direction of the link, and what it was measured to be."""
+    """A requested and a measured property of one direction of the link."""
 
     quantity: str
     source: str
@@ -67,17 +63,17 @@ class _Conditions(_Shape):
 
 
 class _Parameters(_Shape):
-    """Of a configuration; those of a link are judged as a link."""
+    """Parameters of a configuration, without those of the link."""
 
     hosts: Annotated[int, Field(ge=0)] = 1
     ranks_per_host: Annotated[int, Field(ge=1)] = 1
 
 
-def _check_depth(value: Any, left: int) -> None:
-    if left < 0:
+def _check_depth(value: Any, levels: int) -> None:
+    if levels < 0:
         raise PydanticCustomError("shape", "nested too deeply")
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_depth(each, left - 1)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(item, levels - 1)
 
 
 def _shaped(kind: Any) -> Callable[[Any], Any]:
@@ -89,8 +85,8 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part)[:80] for part in first["loc"])
-            raise PydanticCustomError("shape", "{where}: {what}", {"where": where, "what": first["msg"]}) from None
+            path = ".".join(str(part)[:80] for part in first["loc"])
+            raise PydanticCustomError("shape", "{where}: {what}", {"where": path, "what": first["msg"]}) from None
         return value
 
     return check

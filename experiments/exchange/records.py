@@ -1,16 +1,14 @@
-"""What stands in a bundle, as it is written and as it is believed when it is read. Pure.
-
-Bounds are those of the columns that the values go to: what does not fit is refused before anything is stored.
-"""
+"""Records of a bundle; bounds are those of the database columns."""
 
 from __future__ import annotations
 
 import uuid
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 
+from experiments.errors import BadBundle
 from experiments.exchange import record_schemas
 
 FORMAT: Final = "rankwire-bundle/1"
@@ -19,9 +17,19 @@ _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-_Object = dict[str, Any]
+_R = TypeVar("_R", bound=BaseModel)
 Captures = Literal["none", "headers", "all"]
 CAPTURES: Final[tuple[Captures, ...]] = ("none", "headers", "all")
+TRIAL_FIELDS: Final = (
+    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
+    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
+    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
+)
+EXPERIMENT_FIELDS: Final = (
+    *("uid", "slug", "name", "workload", "version", "specification", "specification_hash"),
+    *("tags", "source", "published", "created_at", "origin"),
+)
+"""Fields of a trial and of an experiment that their records have under the same names."""
 OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
 
 
@@ -30,14 +38,14 @@ class _Record(BaseModel):
 
 
 class InstallationRecord(_Record):
-    """A Rankwire that results were measured in or went through."""
+    """A Rankwire that measured results or passed them on."""
 
     uid: uuid.UUID
     name: _Line
 
 
 class Contents(_Record):
-    """``rankwire.json``: what is in the bundle, and who made it."""
+    """``rankwire.json``: the contents and the maker of the bundle."""
 
     format: Literal["rankwire-bundle/1"]
     installation: InstallationRecord
@@ -51,7 +59,7 @@ class Contents(_Record):
 
 
 class ClusterRecord(_Record):
-    """Where trials ran: what its readers need, nothing of how it is reached."""
+    """A cluster on which trials ran, without its access."""
 
     slug: _Slug
     name: Annotated[str, StringConstraints(max_length=120)]
@@ -77,7 +85,7 @@ class ConfigurationRecord(_Record):
 
 
 class ExperimentRecord(_Record):
-    """``experiment.json``: what was asked, and where. Its trials are files of their own."""
+    """``experiment.json``: specification and cluster; its trials are other files."""
 
     uid: uuid.UUID
     slug: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
@@ -96,7 +104,7 @@ class ExperimentRecord(_Record):
     owner: _Line
     created_at: datetime
     origin: record_schemas.Facts
-    """Where it had come from itself; empty where it was measured."""
+    """Origin of an imported experiment; empty for one that was measured here."""
     trials: Annotated[list[_Line], Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
 
@@ -112,13 +120,13 @@ class FileRecord(_Record):
     sha256: _Hash
     left_out: Annotated[str, StringConstraints(max_length=200)] = ""
     changed: Annotated[str, StringConstraints(max_length=200)] = ""
-    """How it differs from what the trial left; size and hash are those of the file in the bundle."""
+    """Difference from the trial's file; size and hash are those of the file in the bundle."""
     original_sha256: _Hash | None = None
-    """Of what the trial left, where that is another file."""
+    """Hash of the trial's file, if that differs."""
 
 
 class TrialRecord(_Record):
-    """``trial.json``: one trial with everything measured."""
+    """``trial.json``: one trial with all measurements."""
 
     uid: uuid.UUID
     configuration: _Hash
@@ -150,5 +158,17 @@ class TrialRecord(_Record):
 
 
 def trial_uid(experiment: uuid.UUID, configuration: str, kind: str, repetition: int, attempt: int) -> uuid.UUID:
-    """Return the identity of a trial: the same in every installation that its experiment goes to."""
+    """Return the identity of a trial, which is the same in every installation."""
     return uuid.uuid5(experiment, f"{configuration}/{kind}/{repetition}/{attempt}")
+
+
+def checked(kind: type[_R], data: Any, refusal: str) -> _R:
+    """Return the record in ``data``. Raise BadBundle that begins with ``refusal``."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(map(str, first["loc"]))
+        raise BadBundle(f"{refusal}: {path or 'as a whole'}: {first['msg']}.") from None
+    except RecursionError:
+        raise BadBundle(f"{refusal}: it is nested too deeply.") from None

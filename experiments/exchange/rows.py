@@ -10,7 +10,9 @@ from django.db.models import QuerySet
 
 from experiments import store
 from experiments.exchange.records import (
+    EXPERIMENT_FIELDS,
     OVER,
+    TRIAL_FIELDS,
     ClusterRecord,
     ConfigurationRecord,
     ExperimentRecord,
@@ -22,53 +24,26 @@ from experiments.exchange.records import (
 from experiments.models import Artifact, Cluster, Experiment, Trial
 
 _AT_ONCE: Final = 100
-_SAME: Final = (
-    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
-    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
-    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
-)
-"""Fields of a trial that a record has under the same name."""
 
 
 def over(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-    """The trials that can leave: those that ended."""
+    """Return the trials that have ended."""
     return trials.filter(state__in=OVER).order_by("position", "attempt", "pk")
 
 
 def experiment_record(experiment: Experiment, clusters: list[Cluster], directories: list[str]) -> ExperimentRecord:
-    """Return what a bundle says of an experiment, whose trials are in ``directories``."""
+    """Return the record of an experiment, whose trials are in ``directories``."""
+    same: dict[str, Any] = {name: getattr(experiment, name) for name in EXPERIMENT_FIELDS}
     return ExperimentRecord(
-        uid=experiment.uid,
-        slug=experiment.slug,
-        name=experiment.name,
-        workload=experiment.workload,
         cluster=experiment.cluster.slug if experiment.cluster else None,
         clusters=[_cluster_record(cluster) for cluster in clusters],
-        version=experiment.version,
-        specification=experiment.specification,
-        specification_hash=experiment.specification_hash,
-        versions=[
-            VersionRecord(number=v.number, specification=v.specification, hash=v.hash, created_at=v.created_at)
-            for v in experiment.versions.all()
-        ],
+        versions=[VersionRecord.model_validate(row, from_attributes=True) for row in experiment.versions.all()],
         configurations=[
-            ConfigurationRecord(
-                hash=c.hash,
-                parameters=c.parameters,
-                hosts=c.hosts,
-                ranks=c.ranks,
-                position=c.position,
-                in_design=c.in_design,
-            )
-            for c in experiment.configurations.all()
+            ConfigurationRecord.model_validate(row, from_attributes=True) for row in experiment.configurations.all()
         ],
-        tags=experiment.tags,
-        source=experiment.source,
-        published=experiment.published,
         owner=experiment.owner.get_username() if experiment.owner else experiment.origin.get("owner", ""),
-        created_at=experiment.created_at,
-        origin=experiment.origin,
         trials=directories,
+        **same,
     )
 
 
@@ -79,7 +54,7 @@ def clusters_of(experiment: Experiment, trials: QuerySet[Trial]) -> list[Cluster
 
 
 def _cluster_record(cluster: Cluster) -> ClusterRecord:
-    # How many hosts there are bounds what answers advise; how they are reached stays here.
+    # The number of hosts bounds recommended trials; the access to them is not exported.
     hosts = cluster.hosts_to_suggest
     return ClusterRecord(
         slug=cluster.slug,
@@ -91,7 +66,7 @@ def _cluster_record(cluster: Cluster) -> ClusterRecord:
 
 
 def with_artifacts(trials: QuerySet[Trial]) -> Iterator[tuple[Trial, dict[str, dict[str, float]], list[Artifact]]]:
-    """Yield trials with their measurements and artifacts, some at once, so that memory stays bounded."""
+    """Yield trials with measurements and artifacts, in pieces of bounded memory."""
     rows = trials.select_related("configuration", "cluster", "environment", "experiment")
     for trial in rows.prefetch_related("measurements", "artifacts").iterator(chunk_size=_AT_ONCE):
         measured: dict[str, dict[str, float]] = defaultdict(dict)
@@ -103,8 +78,8 @@ def with_artifacts(trials: QuerySet[Trial]) -> Iterator[tuple[Trial, dict[str, d
 def trial_record(
     trial: Trial, measured: dict[str, dict[str, float]], environment: str | None, files: list[FileRecord]
 ) -> TrialRecord:
-    """Return what a bundle says of a trial; ``environment`` is the hash of its facts as the bundle has them."""
-    same: dict[str, Any] = {name: getattr(trial, name) for name in _SAME}
+    """Return the record of a trial; ``environment`` is the hash of its exported facts."""
+    same: dict[str, Any] = {name: getattr(trial, name) for name in TRIAL_FIELDS}
     return TrialRecord(
         uid=uid_of(trial),
         configuration=trial.configuration.hash,
@@ -117,10 +92,10 @@ def trial_record(
 
 
 def uid_of(trial: Trial) -> Any:
-    """The identity of a trial in every installation."""
+    """Return the identity of a trial in every installation."""
     return trial_uid(trial.experiment.uid, trial.configuration.hash, trial.kind, trial.repetition, trial.attempt)
 
 
 def path_within(artifact: Artifact, trial: Trial) -> str:
-    """Where an artifact lies in the directory of its trial."""
+    """Return the path of an artifact in the directory of its trial."""
     return store.place_within(artifact.path, trial.pk)

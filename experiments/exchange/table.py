@@ -1,8 +1,8 @@
-"""Runs that were measured elsewhere as a table of comma-separated values, one row a trial. Pure.
+"""External results in a table of comma-separated values, one row a trial.
 
 The headings are the fields of a trial in a description (``measured``): ``parameters.NAME``, ``figures.NAME [UNIT]``, ``output``,
-``capture``, ``ended_at``. ``hosts``, ``ranks``, ``ranks_per_host`` and the name of a metric need no more than their name. A cell that is
-empty says nothing.
+``capture``, ``ended_at``. ``hosts``, ``ranks``, ``ranks_per_host`` and the name of a metric need no more than their name. Empty cells
+are ignored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows as trials of a description, with where each stands in the file."""
+    """The rows as trials of a description, with their lines and headings."""
 
     trials: list[dict[str, Any]]
     lines: list[int]
@@ -35,11 +35,11 @@ class Table:
     """The heading of each column, by the path of its field below a trial."""
 
     def placed(self, error: FieldError) -> FieldError:
-        """Return the error of a trial with the line and the column that it comes from."""
+        """Return the error of a trial with its line and column."""
         _, number, *rest = error.path.split(".", 2)
         heading = self.headings.get(rest[0]) if rest else None
-        where = f"column {heading}" if heading is not None else ""
-        return FieldError(where, error.message, self.lines[int(number)])
+        column = f"column {heading}" if heading is not None else ""
+        return FieldError(column, error.message, self.lines[int(number)])
 
 
 def read_table(text: str) -> Table:
@@ -65,7 +65,7 @@ def read_table(text: str) -> Table:
 
 
 def _rows(text: str) -> list[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the line at which it begins."""
+    """Return the rows that are not blank, each with its first line."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     rows, begins = [], 1
     try:
@@ -79,29 +79,29 @@ def _rows(text: str) -> list[tuple[int, list[str]]]:
 
 
 def _paths(headings: Sequence[str], line: int) -> list[tuple[str, ...]]:
-    """The field of a trial that each column gives. Raise InvalidSpec."""
+    """Return the field of a trial for each column. Raise InvalidSpec."""
     errors: list[FieldError] = []
     paths: list[tuple[str, ...]] = []
     for number, heading in enumerate(headings, start=1):
-        where = f"column {heading or number}"
+        column = f"column {heading or number}"
         try:
             path = _path(heading)
             if path in paths:
                 raise ValueError("is there twice")
             paths.append(path)
         except ValueError as error:
-            errors.append(FieldError(where, str(error), line))
+            errors.append(FieldError(column, str(error), line))
     if errors:
         raise InvalidSpec(errors)
     return paths
 
 
 def _path(heading: str) -> tuple[str, ...]:
-    """Raise ValueError with what is wrong with it."""
-    told = _HEADING.fullmatch(heading)
-    if told is None:
+    """Return the field of a trial for a heading. Raise ValueError."""
+    match = _HEADING.fullmatch(heading)
+    if match is None:
         raise ValueError("is no heading: a name, and behind a figure its unit in brackets if you like")
-    name, unit = told["name"], told["unit"]
+    name, unit = match["name"], match["unit"]
     kind, dot, rest = name.partition(".")
     path: tuple[str, ...]
     if dot and rest and kind in ("parameters", "figures"):
@@ -122,16 +122,16 @@ def _path(heading: str) -> tuple[str, ...]:
 
 
 def _check_unit(path: tuple[str, ...], unit: str) -> None:
-    """A figure is kept in the unit of its metric: another one would be a wrong number. Raise ValueError."""
+    """Raise ValueError for another unit than the metric's: no value is converted."""
     if path[0] != "figures":
         raise ValueError("only figures have their unit in the heading: write that of a parameter with its value")
     if not metrics.is_metric(path[1]):
         return  # refused for its name, in each row that has it
-    own = metrics.find(path[1]).unit
-    if not own:
+    metric_unit = metrics.find(path[1]).unit
+    if not metric_unit:
         raise ValueError("the unit of this figure is not known here: leave it out of the heading")
-    if unit != own:
-        raise ValueError(f"is kept in the unit {own!r}, not {unit!r}")
+    if unit != metric_unit:
+        raise ValueError(f"is kept in the unit {metric_unit!r}, not {unit!r}")
 
 
 def _trial(
@@ -153,7 +153,7 @@ def _trial(
 
 
 def _value(cell: str) -> bool | int | float | str:
-    """A parameter as YAML would have read it; what is no number stays text, 64 KiB among it."""
+    """Return a parameter as YAML reads it; ``64 KiB`` stays text."""
     if cell in _WORDS:
         return _WORDS[cell]
     if _WHOLE.fullmatch(cell):

@@ -1,4 +1,4 @@
-"""Built-in experiments and published results, loaded into the repository by ``manage.py load_library``."""
+"""Built-in experiments and published results, for ``manage.py load_library``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def built_in() -> list[Path]:
 
 
 def load_defaults() -> Project:
-    """Make the default project, the clusters that every machine has and the usual networks; return the project. Idempotent."""
+    """Create the default project, the usual clusters and networks; return the project."""
     project, _ = Project.objects.get_or_create(slug=DEFAULT_PROJECT, defaults={"name": "Laboratory"})
     for kind in cluster_kinds.registry():
         if kind.exists_everywhere:
@@ -33,7 +33,7 @@ def load_defaults() -> Project:
 
 
 def load_published() -> int:
-    """Store the published results that are not stored yet or have changed; return how many. Idempotent."""
+    """Store published results that are new or changed; return how many. Idempotent."""
     project, _ = Project.objects.get_or_create(slug=PUBLISHED_PROJECT, defaults={"name": "Published results"})
     loaded = 0
     for study in published_studies():

@@ -1,7 +1,7 @@
-"""The format of published studies: tables as they were printed, with their source, conditions and notes on inconsistencies.
+"""Format of published studies: printed tables with source, conditions and notes.
 
-A study is one JSON file. Each of its tables has constants, rows of parameters and values in base units, and what the values are
-called in print. Rows of several tables that have the same parameters are one point. Pure: no Django.
+A study is one JSON file. Each of its tables has constants, rows of parameters and values in base units, and the printed names of
+the values. Rows of several tables that have the same parameters are one point.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.metrics import is_metric
 from experiments.specification.design import configuration_hash
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -23,7 +22,7 @@ class _Part(BaseModel):
 
 
 class Source(_Part):
-    """Where it was published and how it was measured."""
+    """Publication of a study, and the conditions of its measurements."""
 
     title: str
     authors: str
@@ -35,7 +34,7 @@ class Source(_Part):
 
 
 class Row(_Part):
-    """One printed line: ``conditions`` are what stands beside the numbers, in words."""
+    """One printed line; ``conditions`` are printed beside the numbers, in words."""
 
     parameters: dict[str, Any]
     values: dict[str, float]
@@ -43,7 +42,7 @@ class Row(_Part):
 
 
 class Table(_Part):
-    """One printed table; ``printed_as`` tells the columns' printed names by metric."""
+    """One printed table; ``printed_as`` holds the printed names of columns by metric."""
 
     name: str
     constants: dict[str, Any]
@@ -63,17 +62,17 @@ class Point:
 
     @property
     def hosts(self) -> int:
-        """Number of hosts; 0 where it is not printed."""
+        """Number of hosts; 0 if it is not printed."""
         return int(self.parameters.get("hosts", 0))
 
     @property
     def ranks(self) -> int:
-        """Number of ranks; 0 where it is not printed."""
+        """Number of ranks; 0 if it is not printed."""
         return self.hosts * int(self.parameters.get("ranks_per_host", 1))
 
 
 class PublishedStudy(_Part):
-    """A publication's tables. ``notes`` are about their quality, ``statements`` are what it says besides."""
+    """Tables of a publication, notes on their quality, and its other statements."""
 
     slug: str
     name: str
@@ -86,7 +85,7 @@ class PublishedStudy(_Part):
     tables: list[Table]
 
     def points(self) -> list[Point]:
-        """Return all points in the order of print. Raise ValueError when two rows print the same metric for one point."""
+        """Return all points in the order of print. Raise ValueError for a repeated metric."""
         by_hash: dict[str, Point] = {}
         for table in self.tables:
             for row in table.rows:
@@ -100,25 +99,7 @@ class PublishedStudy(_Part):
                 point.conditions[table.name] = dict(row.conditions)
         return list(by_hash.values())
 
-    def check(self) -> None:
-        """Raise ValueError when a table prints a metric that has no name or no description."""
-        for table in self.tables:
-            printed = {metric for row in table.rows for metric in row.values}
-            if printed != table.printed_as.keys():
-                odd = min(printed ^ table.printed_as.keys())
-                raise ValueError(f"{self.slug}: {table.name}: {odd} is only in printed_as or only in the rows")
-            for metric in printed:
-                if not is_metric(metric):
-                    raise ValueError(f"{self.slug}: {table.name}: {metric} is not a known metric")
-
-
-def read_study(file: Path) -> PublishedStudy:
-    """Return a checked study. Raise ValueError when the file does not hold one."""
-    study = PublishedStudy.model_validate_json(file.read_bytes())
-    study.check()
-    return study
-
 
 def published_studies() -> list[PublishedStudy]:
     """Return the published studies that come with Rankwire, by slug."""
-    return [read_study(file) for file in sorted(PUBLISHED.glob("*.json"))]
+    return [PublishedStudy.model_validate_json(file.read_bytes()) for file in sorted(PUBLISHED.glob("*.json"))]

@@ -13,7 +13,7 @@ from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.specification.parameters import sentence
-from experiments.workloads.program import ProgramDefinition
+from experiments.workloads.definition import ProgramDefinition
 
 
 class Program(models.Model):

@@ -1,1 +1,1 @@
-"""Small programs that Rankwire itself runs on the ranks; each is one file that its workload ships with the inputs of a trial."""
+"""Programs of Rankwire that run on ranks; workloads ship them with the inputs."""

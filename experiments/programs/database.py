@@ -1,7 +1,7 @@
-"""A private PostgreSQL server in memory, filled with numbered pages of text; it lives as long as its context.
+"""Private PostgreSQL server in memory, filled with numbered pages of text.
 
-The server of the concurrent readers. It runs as an ordinary user, because PostgreSQL refuses to be root, and root is who a rank of the
-virtual test-bed is. Needs psycopg2, and ``places.py`` beside it.
+It serves the concurrent readers, and lives as long as its context. It runs as an ordinary user, because PostgreSQL refuses to run as
+root, as ranks of the virtual test-bed do. Needs psycopg2, and ``places.py`` in its directory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from places import address, memory_directory  # type: ignore[import-not-found]  
 
 BINARIES = "/usr/lib/postgresql/*/bin"
 ORDINARY_ID = 65534
-"""nobody, on every Linux."""
+"""The user without rights of every Linux."""
 ALPHABET = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[i % 64] for i in range(256))
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 20.0
@@ -37,11 +37,11 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class DatabaseError(Exception):
-    """The server cannot be had; the text says why."""
+    """The server cannot be started; the text says why."""
 
 
 class Database:
-    """``pages`` pages of ``page_bytes`` characters each, served to ``clients`` connections. A context manager."""
+    """A server of pages of characters for a number of connections."""
 
     def __init__(self, *, pages: int, page_bytes: int, clients: int) -> None:
         self.pages, self.page_bytes, self.clients = pages, page_bytes, clients
@@ -63,7 +63,7 @@ class Database:
         self._stack.close()
 
     def settings(self) -> dict[str, str | int]:
-        """Return what a client needs to connect: arguments of ``psycopg2.connect``."""
+        """Return the arguments of ``psycopg2.connect`` for a client."""
         return {
             "host": self.host,
             "port": self.port,
@@ -74,7 +74,7 @@ class Database:
         }
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return user and system CPU seconds of the server and all its processes so far, ended ones included."""
+        """Return user and system CPU seconds of all processes of the server so far."""
         return tree_cpu_s(self._server.pid)
 
     def _make_directory(self) -> Path:
@@ -167,7 +167,7 @@ class Database:
 
 
 class _Rows:
-    """The lines of COPY as a file: page number and random text, the same in every trial. Made while they are read."""
+    """The lines of COPY as a file: page numbers and random text, equal in all trials."""
 
     def __init__(self, pages: int, page_bytes: int) -> None:
         self._lines = self._all(pages, page_bytes)
@@ -190,18 +190,18 @@ class _Rows:
 
 
 def ordinary_user() -> list[str]:
-    """Return the command in front that makes a program run as an ordinary user, and end with the process that started it."""
+    """Return the command that runs a program as an ordinary user."""
     dies_with_us = ["setpriv", "--pdeathsig", "QUIT"]
     if os.geteuid() != 0:
         return dies_with_us
     if may_change_user():
         return [*dies_with_us, f"--reuid={ORDINARY_ID}", f"--regid={ORDINARY_ID}", "--clear-groups"]
-    # Root of a user namespace that knows no other user: only in a namespace below it can it be somebody else.
+    # Root of a user namespace without other users can change its user only in a namespace below it.
     return ["unshare", "--user", f"--map-user={ORDINARY_ID}", f"--map-group={ORDINARY_ID}", *dies_with_us]
 
 
 def may_change_user() -> bool:
-    """Return whether this is a root that can become somebody else."""
+    """Return whether this is a root that can change its user."""
     if os.geteuid() != 0:
         return False
     mapped = [[int(word) for word in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -209,18 +209,18 @@ def may_change_user() -> bool:
 
 
 def free_port(host: str) -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 def tree_cpu_s(pid: int) -> tuple[float, float]:
-    """Return user and system CPU seconds of a process, its children and those it has waited for."""
+    """Return user and system CPU seconds of a process and its children."""
     user = system = 0
-    for each in (pid, *_children(pid)):
+    for process in (pid, *_children(pid)):
         try:
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended, and its parent counts it now
         user += int(fields[11]) + int(fields[13])

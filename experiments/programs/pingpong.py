@@ -1,7 +1,7 @@
-"""Ping-pong between ranks 0 and 1: time per message size, as the Intel MPI Benchmarks define it.
+"""Ping-pong between ranks 0 and 1: time per message size, as IMB defines it.
 
 t[usec] is half of a round trip and Mbytes/s is size / t with 1 MB = 1 000 000 bytes. Further ranks wait asleep. The program runs with
-the system's Python and mpi4py, on hosts that have nothing of Rankwire's, so it is one file and imports nothing else.
+the system's Python and mpi4py, on hosts without Rankwire, so it is one file and imports nothing else.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=whole, default=20)
     parser.add_argument("--warmups", type=whole, default=2)
     parser.add_argument("--time-per-size", type=float, default=10.0, help="no repetition starts later, in seconds")
-    given = parser.parse_args()
-    if given.repetitions < 1:
+    options = parser.parse_args()
+    if options.repetitions < 1:
         parser.error("needs at least one repetition")
-    return given
+    return options
 
 
 def serve(world: MPI.Intracomm, buffer: bytearray, size: int) -> None:
@@ -49,22 +49,22 @@ def serve(world: MPI.Intracomm, buffer: bytearray, size: int) -> None:
             raise RuntimeError(f"{status.Get_count(MPI.BYTE)} bytes arrived instead of {size}")
 
 
-def measure(world: MPI.Intracomm, buffer: bytearray, size: int, given: argparse.Namespace) -> list[float]:
-    """Return the half round trips of one size in seconds, warm-ups left out; at least one."""
+def measure(world: MPI.Intracomm, buffer: bytearray, size: int, options: argparse.Namespace) -> list[float]:
+    """Return the half round trips of one size in seconds without warm-ups."""
     part = [memoryview(buffer)[:size], size, MPI.BYTE]
     halves: list[float] = []
     started = time.monotonic()
-    for number in range(given.warmups + given.repetitions):
-        late = time.monotonic() - started > given.time_per_size
+    for number in range(options.warmups + options.repetitions):
+        late = time.monotonic() - started > options.time_per_size
         # A slow link may use the time up in the warm-ups; one repetition is measured all the same.
-        if late and number < given.warmups:
+        if late and number < options.warmups:
             continue
-        last = late or number == given.warmups + given.repetitions - 1
+        last = late or number == options.warmups + options.repetitions - 1
         before = MPI.Wtime()
         world.Send(part, dest=RIGHT, tag=LAST if last else GO_ON)
         world.Recv(part, source=RIGHT, tag=GO_ON)
         elapsed = MPI.Wtime() - before
-        if number >= given.warmups:
+        if number >= options.warmups:
             halves.append(elapsed / 2)
         if last:
             break
@@ -79,16 +79,16 @@ def row(size: int, halves: list[float]) -> str:
 
 
 def wait(world: MPI.Intracomm) -> None:
-    """Wait for all ranks without using the processor: a polling bystander would steal time from those that measure."""
-    everybody = world.Ibarrier()
-    while not everybody.Test():
+    """Wait for all ranks asleep: a polling rank would disturb the measurement."""
+    barrier = world.Ibarrier()
+    while not barrier.Test():
         time.sleep(0.02)
 
 
 def main() -> None:
     """Run every size and print the table on rank 0."""
     world = MPI.COMM_WORLD
-    given = arguments()
+    options = arguments()
     hosts = world.gather(MPI.Get_processor_name(), root=LEFT)
     if world.size < 2:
         raise SystemExit("a ping-pong needs two ranks")
@@ -98,10 +98,10 @@ def main() -> None:
         print("#      bytes  #repetitions   t_min[usec]  t_med[usec]       t[usec]      Mbytes/s")
     if world.rank in (LEFT, RIGHT):
         # Filled, because untouched memory would be one shared page of zeros and never leave the cache.
-        buffer = bytearray(b"\x5a") * max(1, *given.sizes)
-        for size in given.sizes:
+        buffer = bytearray(b"\x5a") * max(1, *options.sizes)
+        for size in options.sizes:
             if world.rank == LEFT:
-                print(row(size, measure(world, buffer, size, given)), flush=True)
+                print(row(size, measure(world, buffer, size, options)), flush=True)
             else:
                 serve(world, buffer, size)
     if world.size > 2:

@@ -1,4 +1,4 @@
-"""Where a program of Rankwire's may put files on a host, and under which address other hosts reach it. Standard library only."""
+"""Directories and addresses of a host, for programs of the standard library."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def memory_directory(needed_bytes: int) -> str:
-    """Return a directory with room, in memory where there is one: what is measured is the network, not a disk.
+    """Return a directory with room, in memory if possible: a disk is not measured.
 
-    The temporary directory comes first, because that of the virtual test-bed lies in memory and ends with it. Raise OSError when
-    none has room.
+    The temporary directory comes first, because that of the virtual test-bed is in memory and ends with it. Raise OSError if none has
+    room.
     """
     candidates = list(dict.fromkeys((tempfile.gettempdir(), "/dev/shm", "/var/tmp")))  # noqa: S108 (mkdtemp makes ours)
     in_memory = [path for path in candidates if os.path.isdir(path) and file_system(path) == "tmpfs"]  # noqa: PTH112
@@ -32,7 +32,7 @@ def file_system(path: str) -> str:
 
 
 def address() -> str:
-    """Return this host's address for the other hosts; loopback where its name means nothing."""
+    """Return this host's address for other hosts; loopback if its name has none."""
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:

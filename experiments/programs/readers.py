@@ -1,7 +1,7 @@
-"""Concurrent readers of one database server: rank 0 serves, the ranks of the other hosts run the reading jobs.
+"""Concurrent readers of one database server on rank 0.
 
-Runs with the system's Python, mpi4py and psycopg2; ``database.py`` and ``reading_job.py`` lie beside it. Prints a line per sample of the
-server while the jobs read, and writes everything to readers.json.
+The ranks of the other hosts run the reading jobs. Runs with the system's Python, mpi4py and psycopg2; needs ``database.py`` and
+``reading_job.py`` in its directory. Prints a line per sample of the server while the jobs read, and writes everything to readers.json.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ def arguments() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--work-s", type=float, default=0.0)
     parser.add_argument("--sample-s", type=float, default=0.5)
-    given = parser.parse_args()
-    given.pages_per_event = -(-given.event_bytes // given.page_bytes)
-    return given
+    options = parser.parse_args()
+    options.pages_per_event = -(-options.event_bytes // options.page_bytes)
+    return options
 
 
 def receive(world: MPI.Intracomm, source: int) -> Any:
-    """Receive one object. Asleep while it waits: a polling rank would use the processor that is being measured."""
+    """Receive one object asleep: a polling rank would use the measured processor."""
     while not world.iprobe(source=source):
         time.sleep(POLL_S)
     return world.recv(source=source)
 
 
 def client_ranks(hosts: list[str]) -> list[int]:
-    """Return the ranks that run jobs: all on other hosts than the server's, or, on one host alone, all but the server."""
+    """Return the ranks that run jobs, on other hosts than the server if possible."""
     away = [rank for rank, host in enumerate(hosts) if host != hosts[SERVER]]
     return away or list(range(1, len(hosts)))
 
@@ -82,7 +82,7 @@ class CpuSampler:
 
 
 def sent_bytes(loopback: bool) -> int:
-    """Return the bytes that this host's interfaces have sent; those of loopback alone, or of all others."""
+    """Return the bytes that this host has sent over loopback, or over the others."""
     total = 0
     for line in Path("/proc/self/net/dev").read_text().splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -92,19 +92,19 @@ def sent_bytes(loopback: bool) -> int:
 
 
 def machine_busy_s() -> tuple[float, float]:
-    """Return busy and all seconds of the processors of the machine underneath since it started."""
+    """Return busy and all seconds of the machine's processors since it started."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     return (sum(ticks) - ticks[3] - ticks[4]) * tick_s, sum(ticks) * tick_s
 
 
-def serve(world: MPI.Intracomm, given: argparse.Namespace, clients: list[int]) -> dict[str, Any]:
-    """Run the server and its clock; return everything that was measured on all ranks."""
-    pages = given.events * given.pages_per_event
+def serve(world: MPI.Intracomm, options: argparse.Namespace, clients: list[int]) -> dict[str, Any]:
+    """Run the server and its clock; return everything that all ranks measured."""
+    pages = options.events * options.pages_per_event
     started = time.monotonic()
-    with Database(pages=pages, page_bytes=given.page_bytes, clients=given.jobs) as database:
+    with Database(pages=pages, page_bytes=options.page_bytes, clients=options.jobs) as database:
         phases = [phase("fill", started, database.cpu_s(), (0.0, 0.0))]
-        print(f"{given.events} events in {pages} pages are served; {given.jobs} jobs connect", flush=True)
+        print(f"{options.events} events in {pages} pages are served; {options.jobs} jobs connect", flush=True)
         began, before = time.monotonic(), database.cpu_s()
         for rank in clients:
             world.send(database.settings(), dest=rank)
@@ -112,7 +112,7 @@ def serve(world: MPI.Intracomm, given: argparse.Namespace, clients: list[int]) -
             receive(world, rank)  # its jobs are connected
         phases.append(phase("connect", began, database.cpu_s(), before))
         began, before, busy_before = time.monotonic(), database.cpu_s(), machine_busy_s()
-        sampler, reports = watch(world, given, clients, database)
+        sampler, reports = watch(world, options, clients, database)
         phases.append(phase("read", began, database.cpu_s(), before))
         busy, whole = (after - start for after, start in zip(machine_busy_s(), busy_before, strict=True))
     return {
@@ -124,11 +124,11 @@ def serve(world: MPI.Intracomm, given: argparse.Namespace, clients: list[int]) -
 
 
 def watch(
-    world: MPI.Intracomm, given: argparse.Namespace, clients: list[int], database: Database
+    world: MPI.Intracomm, options: argparse.Namespace, clients: list[int], database: Database
 ) -> tuple[CpuSampler, dict[int, Any]]:
-    """Start the jobs, sample the server until all have reported; return the samples and the reports by rank."""
-    loopback = world.size - 1 == len(clients) and len({*given.hosts}) == 1
-    sampler = CpuSampler(given.sample_s)
+    """Start the jobs and sample the server; return samples and reports by rank."""
+    loopback = world.size - 1 == len(clients) and len({*options.hosts}) == 1
+    sampler = CpuSampler(options.sample_s)
     sampler.start(database.cpu_s(), sent_bytes(loopback))
     for rank in clients:
         world.send("go", dest=rank)
@@ -150,7 +150,7 @@ def watch(
 
 
 def phase(name: str, began: float, cpu_s: tuple[float, float], before: tuple[float, float]) -> dict[str, Any]:
-    """Return what the server used from ``began`` until now."""
+    """Return the server's use from ``began`` until now."""
     return {
         "phase": name,
         "wall_s": time.monotonic() - began,
@@ -159,15 +159,15 @@ def phase(name: str, began: float, cpu_s: tuple[float, float], before: tuple[flo
     }
 
 
-def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) -> None:
-    """Run the jobs ``numbers`` of this rank and send their reports to the server's rank."""
+def read(world: MPI.Intracomm, options: argparse.Namespace, numbers: list[int]) -> None:
+    """Run the jobs ``numbers`` of this rank and send their reports to the server."""
     server = receive(world, SERVER)
-    jobs = [start_job(given, number, server) for number in numbers]
+    jobs = [start_job(options, number, server) for number in numbers]
     for job in jobs:
         expect(job, "ready")
     world.send("ready", dest=SERVER)
     receive(world, SERVER)
-    sampler = CpuSampler(given.sample_s)
+    sampler = CpuSampler(options.sample_s)
     sampler.start(_cpu_of(jobs))
     for job in jobs:
         tell(job, "go")
@@ -189,7 +189,7 @@ def read(world: MPI.Intracomm, given: argparse.Namespace, numbers: list[int]) ->
 
 
 def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int, dict[str, float]]:
-    """Return the reports of all jobs by process, and sample their CPU use until the last one has come."""
+    """Return the reports of all jobs by process; sample their CPU use meanwhile."""
     reports: dict[int, dict[str, float]] = {}
     with selectors.DefaultSelector() as reading:
         for job in jobs:
@@ -204,15 +204,15 @@ def collect(jobs: list[subprocess.Popen[str]], sampler: CpuSampler) -> dict[int,
     return reports
 
 
-def start_job(given: argparse.Namespace, number: int, server: dict[str, Any]) -> subprocess.Popen[str]:
-    """Start one job; jobs begin at different events, so that they do not read the same page at once."""
-    pages_in_all = given.events * given.pages_per_event
+def start_job(options: argparse.Namespace, number: int, server: dict[str, Any]) -> subprocess.Popen[str]:
+    """Start one job; jobs begin at different events, to read different pages."""
+    pages_in_all = options.events * options.pages_per_event
     order = {
         "server": server,
-        "first_page": number * given.events // given.jobs * given.pages_per_event,
-        "events": given.events_per_job,
-        "pages_per_event": given.pages_per_event,
-        "work_s": given.work_s,
+        "first_page": number * options.events // options.jobs * options.pages_per_event,
+        "events": options.events_per_job,
+        "pages_per_event": options.pages_per_event,
+        "work_s": options.work_s,
         "pages_in_all": pages_in_all,
     }
     argv = [sys.executable, "-E", "-s", str(Path(__file__).with_name("reading_job.py"))]
@@ -229,7 +229,7 @@ def tell(job: subprocess.Popen[str], line: str) -> None:
 
 
 def expect(job: subprocess.Popen[str], beginning: str) -> str:
-    """Return the job's next line. Raise SystemExit when it has died or says something else."""
+    """Return the job's next line. Raise SystemExit if it has died or differs."""
     assert job.stdout is not None  # noqa: S101
     line = job.stdout.readline()
     if not line.startswith(beginning):
@@ -244,17 +244,17 @@ def _cpu_of(jobs: list[subprocess.Popen[str]]) -> tuple[float, float]:
 
 
 def main(world: MPI.Intracomm) -> None:
-    """Part the ranks, run, write the result."""
-    given = arguments()
-    given.hosts = world.allgather(MPI.Get_processor_name())
+    """Divide the ranks, run, write the result."""
+    options = arguments()
+    options.hosts = world.allgather(MPI.Get_processor_name())
     if world.size < 2:
         raise SystemExit("needs a rank for the server and one for the jobs")
-    clients = client_ranks(given.hosts)[: given.jobs]
+    clients = client_ranks(options.hosts)[: options.jobs]
     if world.rank in clients:
-        place = clients.index(world.rank)
-        read(world, given, list(range(place, given.jobs, len(clients))))
+        index = clients.index(world.rank)
+        read(world, options, list(range(index, options.jobs, len(clients))))
     elif world.rank == SERVER:
-        result = serve(world, given, clients)
+        result = serve(world, options, clients)
         Path(RESULT).write_text(json.dumps(result))
         walls = [job["wall_s"] for client in result["clients"] for job in client["jobs"]]
         print(f"{len(walls)} jobs took {min(walls):.3f} to {max(walls):.3f} s", flush=True)

@@ -1,7 +1,7 @@
-"""One reading job: fetches events page by page, one request after the other, and tells what that took.
+"""One reading job: fetches events page by page and reports times and bytes.
 
-Its order stands in the first line of standard input, as JSON; it answers ``ready`` when it is connected and starts with the next line.
-A process of its own, because the processor time of a job is what the study asks for.
+The first line of standard input holds its order, as JSON; it answers ``ready`` when it is connected and starts with the next line.
+It is a process of its own, because the study asks for the processor time of a job.
 """
 
 from __future__ import annotations

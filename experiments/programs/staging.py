@@ -1,8 +1,8 @@
-"""A data set from one file server to many nodes, then searches on it: rank 0 serves, every other rank is a node.
+"""Data set from one file server to many nodes, then searches on it.
 
-Staging by pull (every node fetches from the server at once, over TCP), multicast (uftp to all nodes at once) or tree (MPI broadcast
-over a binary tree). Runs with the system's Python and mpi4py. ``places.py`` lies beside it; the data set lies in memory; the result is
-staging.json.
+Rank 0 serves, every other rank is a node. Staging is by pull (every node fetches from the server at once, over TCP), multicast (uftp
+to all nodes at once) or tree (MPI broadcast over a binary tree). Runs with the system's Python and mpi4py; needs ``places.py`` in its
+directory. The data set is in memory; the result is staging.json.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import io
 import json
 import os
 import random
-import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
@@ -68,9 +67,9 @@ def receive(world: MPI.Intracomm, source: int) -> Any:
 
 
 def wait_for_all(world: MPI.Intracomm) -> None:
-    """Barrier, asleep."""
-    everybody = world.Ibarrier()
-    while not everybody.Test():
+    """Wait for all ranks, asleep."""
+    barrier = world.Ibarrier()
+    while not barrier.Test():
         time.sleep(POLL_S)
 
 
@@ -78,9 +77,9 @@ def wait_for_all(world: MPI.Intracomm) -> None:
 
 
 def make_database(directory: Path, dataset_bytes: int) -> list[Path]:
-    """Make a BLAST database of random sequences, ``dataset_bytes`` of packed letters; return its files.
+    """Make a BLAST database of random sequences; return its files.
 
-    Four letters are one byte there; the same sequences in every trial.
+    It has ``dataset_bytes`` of packed letters, four letters a byte; the sequences are the same in every trial.
     """
     random_bytes = random.Random(568).randbytes  # noqa: S311 (contents, no secret)
     sequences = max(1, round(4 * dataset_bytes / SEQUENCE_LETTERS))
@@ -98,22 +97,22 @@ def make_database(directory: Path, dataset_bytes: int) -> list[Path]:
 
 def make_files(directory: Path, dataset_bytes: int) -> list[Path]:
     """Make one file of random bytes; return it in a list."""
-    random_bytes, left = random.Random(568).randbytes, dataset_bytes  # noqa: S311
+    random_bytes, remaining = random.Random(568).randbytes, dataset_bytes  # noqa: S311
     with (directory / "data.bin").open("wb") as stream:
-        while left:
-            stream.write(random_bytes(min(left, CHUNK_BYTES)))
-            left -= min(left, CHUNK_BYTES)
+        while remaining:
+            stream.write(random_bytes(min(remaining, CHUNK_BYTES)))
+            remaining -= min(remaining, CHUNK_BYTES)
     return [directory / "data.bin"]
 
 
 def make_query(rank: int, sequences: int) -> str:
-    """Return FASTA of pieces of the stored sequences: each must be found again, whole. Every node asks for others."""
+    """Return FASTA of pieces of the stored sequences, different for every node."""
     random_bytes, choose = random.Random(568).randbytes, random.Random(rank)  # noqa: S311
-    wanted = set(choose.sample(range(sequences), min(QUERIES, sequences)))
+    chosen = set(choose.sample(range(sequences), min(QUERIES, sequences)))
     lines = []
-    for number in range(max(wanted) + 1):
+    for number in range(max(chosen) + 1):
         letters = random_bytes(SEQUENCE_LETTERS).translate(NUCLEOTIDES)
-        if number in wanted:
+        if number in chosen:
             start = choose.randrange(SEQUENCE_LETTERS - QUERY_LETTERS)
             lines.append(f">q{number}\n{letters[start : start + QUERY_LETTERS].decode()}\n")
     return "".join(lines)
@@ -124,36 +123,39 @@ def digest(paths: list[Path]) -> str:
     sha256 = hashlib.sha256()
     for path in sorted(paths):
         sha256.update(path.name.encode())
-        with path.open("rb") as stream:
-            while chunk := stream.read(CHUNK_BYTES):
-                sha256.update(chunk)
+        for chunk in chunks(path):
+            sha256.update(chunk)
     return sha256.hexdigest()
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file in pieces of bounded size."""
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            yield chunk
 
 
 # Staging. Each method has the server's side, a context around the nodes' staging, and the node's side.
 
 
 @contextlib.contextmanager
-def serve_pull(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """A file server: one thread per node, the kernel sends the files."""
-    listener = socket.create_server((address(), 0), backlog=world.size)
+def serve_pull(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Serve files with one thread per node; the kernel sends them."""
 
-    def answer(connection: socket.socket) -> None:
-        with connection:
+    class Answer(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
             for path in files:
                 with path.open("rb") as stream:
-                    connection.sendfile(stream)
+                    self.request.sendfile(stream)
 
-    def accept() -> None:
-        with contextlib.suppress(OSError):  # the listener is closed at the end
-            while True:
-                connection, _ = listener.accept()
-                threading.Thread(target=answer, args=(connection,), daemon=True).start()
+    class Server(socketserver.ThreadingTCPServer):
+        request_queue_size = world.size
+        daemon_threads = True
 
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    with listener:
-        yield {"address": listener.getsockname()}
+    with Server((address(), 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"address": server.server_address}
+        server.shutdown()
 
 
 def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, begin: Any) -> None:
@@ -161,27 +163,17 @@ def fetch_pull(world: MPI.Intracomm, offer: dict[str, Any], directory: Path, beg
     with socket.create_connection(tuple(offer["address"])) as connection, connection.makefile("rb") as stream:
         for name, size in offer["files"]:
             with (directory / name).open("wb") as target:
-                shutil.copyfileobj(_Limited(stream, size), target, CHUNK_BYTES)
-
-
-class _Limited(io.RawIOBase):
-    """The next ``size`` bytes of a stream, as a file."""
-
-    def __init__(self, stream: Any, size: int) -> None:
-        self.stream, self.left = stream, size
-
-    def read(self, size: int = -1) -> bytes:
-        part: bytes = self.stream.read(self.left if size < 0 else min(size, self.left))
-        if self.left and not part:
-            raise SystemExit(f"the file server closed with {self.left} bytes to come")
-        self.left -= len(part)
-        return part
+                while target.tell() < size:
+                    part = stream.read(min(CHUNK_BYTES, size - target.tell()))
+                    if not part:
+                        raise SystemExit(f"the file server closed with {size - target.tell()} bytes to come")
+                    target.write(part)
 
 
 @contextlib.contextmanager
-def serve_multicast(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """uftp sends every packet once; nodes ask again for what they miss."""
-    rate = "-1" if not given.multicast_rate else str(max(1, round(given.multicast_rate / 1000)))
+def serve_multicast(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Send every packet once with uftp; nodes request what they miss."""
+    rate = "-1" if not options.multicast_rate else str(max(1, round(options.multicast_rate / 1000)))
     command = [
         *("uftp", "-R", rate, "-r", "0.1:0.01:1.0", "-H", ",".join(_uftp_name(rank) for rank in range(1, world.size))),
         *("-M", ANNOUNCE, "-p", str(UFTP_PORT), "-I", address(), "-x", "1", *(str(path) for path in files)),
@@ -208,7 +200,7 @@ def fetch_multicast(world: MPI.Intracomm, offer: dict[str, Any], directory: Path
     try:
         _wait_until_listening(receiver)
         begin()
-        while not all(_has(directory / name, size) for name, size in offer["files"]):
+        while not all((directory / name).exists() for name, _ in offer["files"]):
             if receiver.poll() is not None:
                 raise SystemExit(f"uftpd ended with status {receiver.returncode}")
             time.sleep(POLL_S)
@@ -222,31 +214,23 @@ def _uftp_name(rank: int) -> str:
 
 
 def _wait_until_listening(receiver: subprocess.Popen[bytes]) -> None:
-    """The server announces itself a few times only, so every node must listen before it begins."""
-    wanted = f":{UFTP_PORT:04X} "
+    """Wait for uftpd: the server announces itself a few times only."""
+    port = f":{UFTP_PORT:04X} "
     deadline = time.monotonic() + 10
-    while not any(wanted in line for line in Path("/proc/self/net/udp").read_text().splitlines()):
+    while not any(port in line for line in Path("/proc/self/net/udp").read_text().splitlines()):
         if receiver.poll() is not None or time.monotonic() > deadline:
             raise SystemExit("uftpd does not listen; does something else use its port?")
         time.sleep(POLL_S)
 
 
-def _has(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except OSError:
-        return False
-
-
 @contextlib.contextmanager
-def serve_tree(world: MPI.Intracomm, files: list[Path], given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """MPI_Bcast of every file, chunk by chunk; nodes that have a part send it on to at most two others."""
+def serve_tree(world: MPI.Intracomm, files: list[Path], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Broadcast every file in chunks; nodes pass parts on to at most two others."""
 
     def send() -> None:
         for path in files:
-            with path.open("rb") as stream:
-                while chunk := stream.read(CHUNK_BYTES):
-                    world.Bcast([bytearray(chunk), MPI.BYTE], root=SERVER)
+            for chunk in chunks(path):
+                world.Bcast([bytearray(chunk), MPI.BYTE], root=SERVER)
 
     yield {"begin": send}
 
@@ -271,10 +255,10 @@ STAGING = {
 # Searches
 
 
-def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
-    """Search once; return what was found: queries with a perfect match, or bytes read."""
-    if given.work == "read":
-        return sum(len(chunk) for path in directory.glob("data.*") for chunk in _chunks(path))
+def search(options: argparse.Namespace, directory: Path, query: Path) -> int:
+    """Search once; return the perfect matches of queries, or the bytes read."""
+    if options.work == "read":
+        return sum(len(chunk) for path in directory.glob("data.*") for chunk in chunks(path))
     command = ["blastn", "-task", "megablast", "-db", str(directory / "data"), "-query", str(query)]
     command += ["-outfmt", "6 qseqid pident length", "-max_target_seqs", "5", "-num_threads", "1"]
     blastn = subprocess.run(command, capture_output=True, text=True)
@@ -284,26 +268,22 @@ def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
     return len({name for name, share, length in rows if float(share) == 100.0 and int(length) == QUERY_LETTERS})
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            yield chunk
-
-
 # The two roles
 
 
-def serve(world: MPI.Intracomm, given: argparse.Namespace) -> None:
+def serve(world: MPI.Intracomm, options: argparse.Namespace) -> None:
     """Make the data set, hand it out, collect the nodes' reports, write the result."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="rankwire-staging-", dir=memory_directory(8 * given.dataset_bytes)) as made:
+    with tempfile.TemporaryDirectory(
+        prefix="rankwire-staging-", dir=memory_directory(8 * options.dataset_bytes)
+    ) as made:
         directory = Path(made)
-        files = (make_database if given.work == "blast" else make_files)(directory, given.dataset_bytes)
+        files = (make_database if options.work == "blast" else make_files)(directory, options.dataset_bytes)
         sizes = [(path.name, path.stat().st_size) for path in files]
         total = sum(size for _, size in sizes)
         setup_s = time.monotonic() - began
         print(f"{len(files)} files, {total / 1e6:.1f} MB, made in {setup_s:.1f} s", flush=True)
-        with STAGING[given.staging][0](world, files, given) as offer:
+        with STAGING[options.staging][0](world, files, options) as offer:
             begin = offer.pop("begin", None)
             for rank in range(1, world.size):
                 world.send({**offer, "files": sizes}, dest=rank)
@@ -320,7 +300,7 @@ def serve(world: MPI.Intracomm, given: argparse.Namespace) -> None:
     print(f"staged to {len(reports)} nodes in {max(report['staged_s'] for report in reports):.3f} s", flush=True)
 
 
-def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
+def be_node(world: MPI.Intracomm, options: argparse.Namespace) -> None:
     """Stage, search, report."""
     offer = receive(world, SERVER)
     needed = 2 * sum(size for _, size in offer["files"])
@@ -334,16 +314,16 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="rankwire-staging-", dir=memory_directory(needed)) as made:
         directory = Path(made)
         query = directory / "query.fa"
-        if given.work == "blast":
-            sequences = max(1, round(4 * given.dataset_bytes / SEQUENCE_LETTERS))
+        if options.work == "blast":
+            sequences = max(1, round(4 * options.dataset_bytes / SEQUENCE_LETTERS))
             query.write_text(make_query(world.rank, sequences))
-        STAGING[given.staging][1](world, offer, directory, begin)
+        STAGING[options.staging][1](world, offer, directory, begin)
         staged_s = time.monotonic() - started
-        expected = query.read_text().count(">") if given.work == "blast" else sum(size for _, size in offer["files"])
+        expected = query.read_text().count(">") if options.work == "blast" else sum(size for _, size in offer["files"])
         times, hits = [], []
-        for _ in range(given.searches):
+        for _ in range(options.searches):
             before = time.monotonic()
-            hits.append(search(given, directory, query))
+            hits.append(search(options, directory, query))
             times.append(time.monotonic() - before)
             if hits[-1] != expected:
                 raise SystemExit(f"rank {world.rank} found {hits[-1]} of {expected}: the data set is not what was sent")
@@ -361,14 +341,14 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
 
 
 def main(world: MPI.Intracomm) -> None:
-    """Part the ranks."""
-    given = arguments()
+    """Divide the ranks."""
+    options = arguments()
     if world.size < 2:
         raise SystemExit("needs a rank for the server and one for a node")
     if world.rank == SERVER:
-        serve(world, given)
+        serve(world, options)
     else:
-        be_node(world, given)
+        be_node(world, options)
     wait_for_all(world)
 
 

@@ -1,4 +1,4 @@
-"""What an experiment asks: its specification, validated in one place for browser, YAML, REST and command line. Pure."""
+"""Specification of an experiment, with one validator for pages, YAML and REST."""
 
 from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import Capture, Link

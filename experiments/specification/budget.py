@@ -1,6 +1,6 @@
-"""The processor time that a request may use: asked for by the loops whose length people write. Pure.
+"""Limit of the processor time of a request, checked in loops of any length.
 
-A signal would end a request anywhere, in the middle of a transaction's bookkeeping too; here it ends where nothing is half done.
+A signal would end a request anywhere, in the middle of a transaction too; here it ends between complete steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Exhausted(Exception):
 
 @contextmanager
 def seconds(most: float) -> Iterator[None]:
-    """Let what runs inside, in this thread, use ``most`` seconds of processor time; 0 is without limit."""
+    """Limit this thread to ``most`` seconds of processor time inside; 0: no limit."""
     token = _end.set(time.thread_time() + most if most else None)
     try:
         yield
@@ -28,7 +28,7 @@ def seconds(most: float) -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise Exhausted where the time is used up. Costs half a microsecond."""
+    """Raise Exhausted if the time is used up. Costs half a microsecond."""
     end = _end.get()
     if end is not None and time.thread_time() > end:
         raise Exhausted

@@ -1,4 +1,4 @@
-"""From a specification to its configurations and ordered trials. Pure: the live preview and the stored rows come from the same call."""
+"""From a specification to its configurations and ordered trials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LATER_DEFAULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationPlan:
-    """One point of the sweep. ``parameters`` hold every parameter in base units, defaults included; ``hash`` is canonical."""
+    """One point of the sweep, with every parameter in base units."""
 
     parameters: Mapping[str, Any]
     hash: str
@@ -57,7 +57,7 @@ class ConfigurationPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
-    """One run: ``configuration`` indexes the design's list, ``repetition`` counts from 1 within its kind."""
+    """One run; ``repetition`` counts from 1 within its kind."""
 
     configuration: int
     kind: Kind
@@ -66,7 +66,7 @@ class TrialPlan:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """All configurations, and all trials in the order in which they run."""
+    """All configurations, and all trials in running order."""
 
     configurations: tuple[ConfigurationPlan, ...]
     trials: tuple[TrialPlan, ...]
@@ -79,12 +79,12 @@ def expand(spec: ExperimentSpec) -> Design:
 
 
 def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
-    """Return the parameters of the first configuration of a checked specification, without making the others."""
+    """Return the parameters of the first configuration, without making the others."""
     return next(_points(spec))
 
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
-    """Return what is wrong with the configurations: too many, none left, or values that do not go together."""
+    """Return the errors of the configurations: too many, none, or contradictions."""
     per_configuration = spec.repetitions + spec.warmups + spec.control + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
@@ -110,10 +110,7 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
 
 
 def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[FieldError]:
-    """Return why ``sizes``, the values of ``grown`` by number of hosts, are no weak scaling.
-
-    The analysis compares one size of the problem per number of hosts; with several it would compare different problems.
-    """
+    """Return why ``sizes``, values of ``grown`` by hosts, are not weak scaling."""
 
     def wrong(message: str) -> list[FieldError]:
         return [FieldError("grows_with_hosts", message)]
@@ -136,20 +133,20 @@ def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[Fie
 
 
 def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
-    """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes.
+    """Return the SHA-256 (hex) of a workload and its parameters; equal numbers match.
 
-    A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials. How the
-    output is read stays out too: other figures of the same run are no other run.
+    A parameter added later stays out at its default, so that a stored configuration keeps its hash and its trials. Parameters that only
+    read the output stay out too: other figures of the same run are not another run.
     """
-    known = workloads.find(workload, parameters)
-    later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
-    aside = frozenset() if known is None else known.reading
-    said = {
+    definition = workloads.find(workload, parameters)
+    later = {**_LATER_DEFAULTS, **({} if definition is None else definition.later_defaults)}
+    ignored = frozenset() if definition is None else definition.reading
+    relevant = {
         name: _plain(value)
         for name, value in parameters.items()
-        if name not in aside and (name not in later or value != later[name])
+        if name not in ignored and (name not in later or value != later[name])
     }
-    canonical_form = {"workload": workload, "parameters": said}
+    canonical_form = {"workload": workload, "parameters": relevant}
     return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -160,12 +157,12 @@ def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def ranks_of(parameters: Mapping[str, Any]) -> int:
-    """Return on how many ranks a configuration runs."""
+    """Return the number of ranks of a configuration."""
     return int(parameters["hosts"]) * int(parameters["ranks_per_host"])
 
 
 def pinned(spec: ExperimentSpec) -> ExperimentSpec:
-    """Return a checked specification that says what otherwise depends on when it is read: the version of a registered program."""
+    """Return a specification that holds the version of its registered program."""
     workload = workloads.get(spec.workload, spec.parameters)
     fields = workload.parameters_type.model_fields
     missing = {name: fields[name].default for name in workload.pinned if name not in spec.parameters}
@@ -173,18 +170,18 @@ def pinned(spec: ExperimentSpec) -> ExperimentSpec:
 
 
 def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
-    """Return how many threads each rank of a configuration has; 1 for a workload or parameters of another time."""
-    known = workloads.find(workload, parameters)
+    """Return the threads of each rank of a configuration; 1 if they are not known."""
+    definition = workloads.find(workload, parameters)
     try:
-        return 1 if known is None else known.threads(workload_parameters(workload, parameters))
+        return 1 if definition is None else definition.threads(workload_parameters(workload, parameters))
     except ValidationError:
         return 1
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:
-    """Return the link that a configuration asks for. One from before a parameter existed has its default."""
-    asked = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
-    return Link.model_validate(asked)
+    """Return the link of a configuration; parameters that it lacks are defaults."""
+    fields = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
+    return Link.model_validate(fields)
 
 
 def _plain(value: Any) -> Any:
@@ -192,7 +189,7 @@ def _plain(value: Any) -> Any:
 
 
 def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the swept values of every kept configuration, the last parameter changing fastest."""
+    """Yield the parameters of every kept point, the last one changing fastest."""
     swept = spec.values()
     keep = spec.condition()
     if keep is not None and limit is not None:
@@ -225,25 +222,27 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
     defaults = workloads.get(spec.workload, spec.parameters).parameters_type.model_construct().model_dump()
     cluster = {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     link = {f"link.{name}": value for name, value in spec.link.model_dump().items()}
-    own = {name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()}
-    return {**cluster, **defaults, **link, **own}
+    constants = {
+        name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()
+    }
+    return {**cluster, **defaults, **link, **constants}
 
 
 def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
-    """Return the largest number of hosts that a trial needs, and the field that asks for it."""
+    """Return the largest number of hosts of a trial, and the field that requests it."""
     field = "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts"
     return max(point.hosts for point in plan.configurations), field
 
 
 def most_ranks(spec: ExperimentSpec, plan: Design) -> tuple[int, int, str]:
-    """Return hosts and ranks of the trial with most ranks, and the field that asks for them."""
+    """Return hosts and ranks of the largest trial, and the field that requests them."""
     largest = max(plan.configurations, key=lambda point: point.ranks)
     field = "sweep.ranks_per_host" if "ranks_per_host" in spec.sweep else "parameters.ranks_per_host"
     return largest.hosts, largest.ranks, field
 
 
 def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield what is wrong with values that are each allowed but do not go together."""
+    """Yield errors of values that are each allowed but do not go together."""
     if values["link.jitter"] > values["link.delay"]:
         swept = next((name for name in ("link.jitter", "link.delay") if name in spec.sweep), None)
         path = f"sweep.{swept}" if swept else "link.jitter"
@@ -255,18 +254,18 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
             "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts", f"{ranks} ranks; the limit is {MAX_RANKS}"
         )
     try:
-        own = workload_parameters(spec.workload, values)
-        workloads.get(spec.workload, values).check(own, ranks=ranks)
+        typed = workload_parameters(spec.workload, values)
+        workloads.get(spec.workload, values).check(typed, ranks=ranks)
     except workloads.Mismatch as error:
         yield FieldError(f"{'sweep' if error.parameter in spec.sweep else 'parameters'}.{error.parameter}", str(error))
     except ValidationError as error:
-        for each in error.errors():
-            name = ".".join(map(str, each["loc"]))
-            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(each))
+        for problem in error.errors():
+            name = ".".join(map(str, problem["loc"]))
+            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(problem))
 
 
 def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield what of the link cannot be built, at the parameter that is most easily changed."""
+    """Yield errors of an impossible link, at the parameter that is easiest to change."""
 
     def at(name: str) -> str:
         return f"sweep.link.{name}" if f"link.{name}" in spec.sweep else f"link.{name}"
@@ -293,10 +292,10 @@ def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
 
 
 def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
-    """Yield the trials in running order. In rounds control runs and twins come right after the first, to meet the same conditions.
+    """Yield the trials in running order.
 
-    Interleaved rounds alternate their direction: in rounds of one direction the last configuration always runs later than the first, and
-    a drift would look like a difference between them.
+    In rounds control runs and ideal-network runs come right after the first, to meet the same conditions. Interleaved rounds alternate
+    their direction: otherwise the last configuration always runs later than the first, and a drift would look like a difference.
     """
     kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
     kinds.append(("measured", 1))

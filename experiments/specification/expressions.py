@@ -1,10 +1,10 @@
-"""Whether an expression holds for a configuration: ``ranks <= 16 and link.delay < 8 ms and molecules != 512``.
+"""Evaluation of expressions: ``ranks <= 16 and link.delay < 8 ms``.
 
 One language for the ``where`` of a specification and the conditions of the explorer; docs/user-guide.md describes it. `grammar` reads
 it into a `tree`; here the tree is evaluated for one configuration, `experiments.selectors.conditions` asks the database the same.
 
-What cannot be computed (a division by zero, a word that is less than a number, a parameter that the workload does not have) is neither
-yes nor no: ``and`` and ``or`` decide without it where the rest is enough.
+Values that cannot be computed (a division by zero, a word that is less than a number, a parameter that the workload does not have) are
+neither true nor false: ``and`` and ``or`` ignore them if the other operands decide.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 class Expression:
-    """A checked expression. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no.
+    """A checked expression, called with the parameters of a configuration.
 
-    ``tree`` is what it means, with quantities in base units; ``size`` counts its nodes, the work of one answer.
+    ``names`` are its parameters; ``tree`` has quantities in base units; ``size`` counts its nodes, the work of one answer.
     """
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
@@ -68,7 +68,7 @@ class Expression:
         self.names = {node.name for node in nodes if isinstance(node, Name)}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the configuration is kept. Raise ValueError when that cannot be computed."""
+        """Return whether the configuration is kept. Raise ValueError if that is unknown."""
         try:
             answer = _evaluate(self.tree, values)
         except _FAILURES as error:
@@ -79,7 +79,7 @@ class Expression:
 
 
 def calculated(node: Node) -> float | None:
-    """Return the number that a calculation without names gives; None where it cannot be computed."""
+    """Return the number of a calculation without names; None if it has none."""
     value = _attempt(node, {})
     return None if isinstance(value, Exception) else float(value)
 
@@ -101,19 +101,19 @@ def _evaluate(node: Node, values: Mapping[str, Any]) -> Any:
         case Negative():
             return -_number(_evaluate(node.operand, values))
         case Arithmetic():
-            left, right = (_bounded(_number(_evaluate(each, values))) for each in (node.left, node.right))
+            left, right = (_bounded(_number(_evaluate(operand, values))) for operand in (node.left, node.right))
             return float(_ARITHMETIC[node.sign](left, right))
         case Comparison():
             return _compare(node, values)
         case Not():
             return not _evaluate(node.operand, values)
         case Logic():
-            return _decide(node.word, (_attempt(each, values) for each in node.operands))
+            return _decide(node.word, (_attempt(operand, values) for operand in node.operands))
     raise AssertionError(f"unchecked node {node}")
 
 
 def _number(value: Any) -> float:
-    """Numbers only: ``'a' * 10**9`` would fill the memory."""
+    """Return a number; words are refused: ``'a' * 10**9`` would fill the memory."""
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a number")
     return float(value)
@@ -152,7 +152,7 @@ def _test(sign: str, left: Any, right: Any) -> bool | Exception:
 
 
 def _decide(word: str, answers: Iterable[Any]) -> bool:
-    """Return the conjunction (``and``) or disjunction of answers. Raise the first failure where the others do not decide."""
+    """Return the conjunction or disjunction of answers. Raise a deciding failure."""
     failure = None
     for answer in answers:
         if isinstance(answer, Exception):

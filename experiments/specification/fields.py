@@ -1,4 +1,4 @@
-"""The fields of a specification; `experiments.specification` judges what stands in them. Pure: no Django."""
+"""Fields of a specification."""
 
 from __future__ import annotations
 
@@ -32,52 +32,41 @@ class ExperimentSpec(Part):
     description: str = Field("", max_length=4000)
     tags: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
     workload: str = Field(json_schema_extra=_NOT_BLANK)
-    parameters: dict[str, Any] = Field(
-        default_factory=dict, description="Parameters that stay the same in every trial."
-    )
-    sweep: dict[str, Any] = Field(default_factory=dict, description="Parameters that vary: a list or a range for each.")
-    zip: tuple[tuple[str, ...], ...] = Field((), description="Groups of swept parameters that advance together.")
-    where: str | None = Field(
-        None, description="Keep only the configurations for which this holds, as in ranks <= 16 and link.delay < 8 ms."
-    )
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    """Parameters that stay the same in every trial."""
+    sweep: dict[str, Any] = Field(default_factory=dict)
+    """Parameters that vary: a list or a range for each."""
+    zip: tuple[tuple[str, ...], ...] = ()
+    """Groups of swept parameters that advance together."""
+    where: str | None = None
+    """Keep only the configurations for which this holds, as in ranks <= 16 and link.delay < 8 ms."""
     scaling: Literal["strong", "weak", "throughput"] = "strong"
-    grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
-    deciding: str | None = Field(
-        None,
-        description="The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own.",
-    )
+    grows_with_hosts: str | None = None
+    """Weak scaling: the parameter that grows with the hosts."""
+    deciding: str | None = None
+    """The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own."""
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
-    link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
-    certificate: Literal["degrade", "require", "skip"] = Field(
-        "degrade",
-        description="A link that is not as asked: trials count as degraded, or are refused; or the link is not measured.",
-    )
-    capture: Capture = Capture()  # type: ignore[call-arg]
-    profile: Literal["none", "summary", "trace"] = Field(
-        "summary",
-        description="Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too.",
-    )
+    link: Link = Link()
+    certificate: Literal["degrade", "require", "skip"] = "degrade"
+    """If the link differs from the requested one: trials are degraded, or refused; or the link is not measured."""
+    capture: Capture = Capture()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
+    profile: Literal["none", "summary", "trace"] = "summary"
+    """Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too."""
     repetitions: Count = Field(3, ge=1, le=1000)
     warmups: Count = Field(0, ge=0, le=100)
-    control: bool = Field(
-        False, description="One repetition without capture per configuration, to measure the observer effect."
-    )
-    ideal: bool = Field(
-        False,
-        description="One twin per configuration on an unlimited link without delay, to measure what transfer and serialisation cost.",
-    )
+    control: bool = False
+    """One control run without capture per configuration, to measure the capture overhead."""
+    ideal: bool = False
+    """One ideal-network run per configuration, without limits and delay, to measure transfer and serialisation."""
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
     seed: Count = Field(2007, ge=0, le=2**31 - 1)
     time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
-    allocation: Literal["cluster", "per size", "per experiment"] = Field(
-        "cluster",
-        description="Where a scheduler allots hosts: a job for trials of one size that follow each other, or one for all trials.",
-    )
-    retries: Count = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
-    disturbed: Literal["repeat", "keep"] = Field(
-        "repeat",
-        description="A trial that other load disturbed: it is run once more, by itself, or only marked.",
-    )
+    allocation: Literal["cluster", "per size", "per experiment"] = "cluster"
+    """If a scheduler allots hosts: a job for successive trials of one size, or one for all trials."""
+    retries: Count = Field(1, ge=0, le=10)
+    """New attempts for a trial whose worker was lost."""
+    disturbed: Literal["repeat", "keep"] = "repeat"
+    """A trial that other load disturbed: it is repeated once, or only marked."""
 
     @field_validator("name", "workload", "cluster")
     @classmethod
@@ -87,7 +76,7 @@ class ExperimentSpec(Part):
         return value.strip()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that ``parse`` turns into an equal specification; defaults are left out."""
+        """Return plain data that ``parse`` reads to an equal one; defaults are left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def values(self) -> dict[str, list[Any]]:
@@ -97,29 +86,29 @@ class ExperimentSpec(Part):
         }
 
     def swept(self, name: str) -> list[Any]:
-        """Return the values of a swept parameter as they are written. Raise ValueError with a reader's sentence."""
+        """Return the written values of a swept parameter. Raise ValueError."""
         return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
 
     def known_parameters(self) -> set[str]:
-        """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
+        """Return the names that ``parameters``, ``sweep`` and ``zip`` may use."""
         return known_parameters(self.workload, self.parameters)
 
     def condition(self) -> Expression | None:
-        """Return the filter; it may use ``ranks`` too. Raise ValueError with a reader's sentence."""
+        """Return the filter, which may use ``ranks`` too. Raise ValueError."""
         if self.where is None:
             return None
-        known = self.known_parameters()
-        kinds = {name: dimension_of(self.workload, name, self.parameters) for name in known}
+        names = self.known_parameters()
+        kinds = {name: dimension_of(self.workload, name, self.parameters) for name in names}
         vocabulary = Vocabulary(
-            known=known | {RANKS},
+            known=names | {RANKS},
             dimensions={name: kind for name, kind in kinds.items() if kind is not None},
-            words={name for name in known if is_text(self.workload, name, self.parameters)},
+            words={name for name in names if is_text(self.workload, name, self.parameters)},
             as_stored=self._as_stored,
         )
         return Expression(self.where, vocabulary)
 
     def _as_stored(self, name: str, word: str) -> str:
-        """Return the canonical form of a word that a filter compares with; one that cannot be meant stays, and equals nothing."""
+        """Return the canonical form of a compared word; an impossible one stays."""
         try:
             return str(canonical(self.workload, name, word, self.parameters))
         except ValueError:

@@ -62,7 +62,7 @@ _SIGN: Final = _token(r"<=|>=|==|!=|=|<|>|in(?!\w)|not\s+in(?!\w)")
 _SUM: Final = _token(r"[+\-]")
 _PRODUCT: Final = _token(r"\*|//|/|%")
 _NUMBER: Final = _token(r"(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+\-]?[0-9]+)?")
-# A percent sign is the remainder of a division where an operand follows.
+# A percent sign is the remainder of a division if an operand follows.
 _UNIT: Final = _token(rf"(?:(?i:{_UNITS}))(?!\w)|%(?=\s*(?:$|[)\],<>=!]|(?:and|or|in|not)\b))")
 _QUOTED: Final = _token(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _TRUTH: Final = _token(r"(?:[Tt]rue|[Ff]alse)(?![\w.])")
@@ -77,17 +77,13 @@ _BARE: Final = re.compile(
     r"""\s*(?P<token>[^\s,()\[\]<>=!'"][^,()\[\]<>=!'"]*?)"""
     r"\s*(?=\Z|[,()\[\]<>=!]|(?<![\w.\-/])(?:and|or|not|in)(?![\w.\-/]))"
 )
-_PLAIN: Final = re.compile(
-    r"\s*(?P<name>[A-Za-z][\w.]*)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^\s,=][^,]*?)\s*(?=,|\Z)"
-)
-_JOINED: Final = re.compile(r"\s(?:and|or)\s")
 
 
 _ALLOWED: Final = "anything but names, values, + - * / // %, comparisons, in, and, or, not is not allowed"
 
 
 def parse(text: str, vocabulary: Vocabulary) -> Node:
-    """Return the tree of ``text``, with quantities in base units. Raise ValueError with a reader's sentence."""
+    """Return the tree of ``text``, with quantities in base units. Raise ValueError."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"longer than {MAX_LENGTH} characters")
     parser = _Parser(text, vocabulary)
@@ -106,7 +102,7 @@ def _unknown(name: str, vocabulary: Vocabulary) -> str:
 
 
 class _Parser:
-    """One method for each line of the grammar; each takes what it reads off the front of the text."""
+    """Parser with one method for each line of the grammar."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
@@ -114,7 +110,7 @@ class _Parser:
         self._at = 0
         self._nested = 0
         self._compared: set[str] = set()
-        """Unknown names that are compared with a value, where the vocabulary is open."""
+        """Unknown names that are compared with a value, if the vocabulary is open."""
 
     def conditions(self) -> Node:
         parts = []
@@ -129,32 +125,13 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Logic("and", tuple(parts))
 
     def _condition(self) -> Node:
-        start = self._at
-        try:
-            condition = self._either()
-            if not (_END.match(self._text, self._at) or _COMMA.match(self._text, self._at)):
-                self._fail()
-            self._check_names(condition)
-        except Unreadable:
-            self._at = start
-            plain = self._plain()
-            if plain is None:
-                raise
-            return plain
-        return condition
-
-    def _check_names(self, condition: Node) -> None:
+        condition = self._either()
+        if not (_END.match(self._text, self._at) or _COMMA.match(self._text, self._at)):
+            self._fail()
         for node, _ in walk(condition):
             if isinstance(node, Name) and node.name not in self._names.known and node.name not in self._compared:
                 raise Unreadable(_unknown(node.name, self._names))
-
-    def _plain(self) -> Node | None:
-        """A word with any characters but a comma, as the explorer's conditions always took it: ``input = f(x).lj``."""
-        match = _PLAIN.match(self._text, self._at)
-        if match is None or _JOINED.search(match["value"]) or not self._holds_any_word(match["name"]):
-            return None
-        self._at = match.end()
-        return self._comparison_of(Name(match["name"]), [(match["sign"], Constant(match["value"]))])
+        return condition
 
     def _either(self) -> Node:
         return self._logic("or", self._both)
@@ -197,7 +174,7 @@ class _Parser:
         return self._value(left.name)
 
     def _value(self, name: str) -> Node:
-        """What the parameter ``name`` is compared with, where that may be a word without quotes."""
+        """Return the value that ``name`` is compared with; a word may have no quotes."""
         start = self._at
         try:
             value = self._sum()
@@ -212,7 +189,7 @@ class _Parser:
         return Constant(word)
 
     def _is_word(self, value: Node, name: str) -> bool:
-        """Return whether what could be read as an expression is a word, to the right of ``name``."""
+        """Return whether a readable expression is a word, to the right of ``name``."""
         names, holds_words, takes_words = self._names, name in self._names.words, self._holds_any_word(name)
         match value:
             case Name():
@@ -264,7 +241,7 @@ class _Parser:
         return Name(self._long_name() or self._take(_NAME) or self._fail())
 
     def _items(self, bracket: str, item: Callable[[], Node]) -> Node:
-        """What stands between brackets: one thing in round ones is that thing, anything else a group."""
+        """Return the content of brackets: one item in round ones is itself, else a group."""
         items: list[Node] = []
         commas = 0
         while not self._take(_CLOSE[bracket]):
@@ -287,7 +264,7 @@ class _Parser:
         return Constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
     def _long_name(self) -> str | None:
-        """The longest known name here: metrics may have hyphens, as in ``concurrent-readers.job_wall_s``."""
+        """Return the longest known name here; metrics may have hyphens."""
         match = _LONG_NAME.match(self._text, self._at)
         name = match["token"] if match else ""
         while "-" in name and name not in self._names.known:
@@ -315,5 +292,5 @@ class _Parser:
 
     def _fail(self) -> NoReturn:
         rest = " ".join(self._text[self._at : self._at + 40].split())
-        where = f"from {rest!r} on" if rest else "to its end"
-        raise Unreadable(f"cannot be read {where}; {_ALLOWED}")
+        position = f"from {rest!r} on" if rest else "to its end"
+        raise Unreadable(f"cannot be read {position}; {_ALLOWED}")

@@ -1,4 +1,4 @@
-"""What a configuration launches on a cluster, resolved once: the preview shows it, and the trial runs it. Pure."""
+"""Launch of a configuration on a cluster, resolved once for preview and trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.workloads import WorkloadDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """The workload, its command and files, and the hosts and the network that they get."""
+    """The workload, its command and files, and its hosts and network."""
 
     workload: WorkloadDefinition
     parameters: Mapping[str, Any]
@@ -35,15 +35,15 @@ class LaunchPlan:
     """Paths of further input files on the first host by name."""
 
     def inputs(self, decks: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts of all input files, with those of ``decks``. Raise Mismatch for a parameter that changes nothing."""
+        """Return the texts of all input files, with ``decks``. Raise Mismatch."""
         return {**self.files, **self.workload.filled(self.own, decks, ranks=self.ranks)}
 
 
 def plan_launch(
     workload: str, parameters: Mapping[str, Any], cluster: str = "", *, is_ideal: bool = False
 ) -> LaunchPlan:
-    """Return what a configuration launches on a cluster; ``is_ideal``: over a network that costs nothing."""
-    definition = workloads.get(workload, parameters).on(cluster)
+    """Return the launch of a configuration; ``is_ideal``: on an ideal network."""
+    definition = workloads.get(workload, parameters, cluster)
     own, ranks = workload_parameters(workload, parameters), ranks_of(parameters)
     link, threads = link_of(parameters), definition.threads(own)
     return LaunchPlan(

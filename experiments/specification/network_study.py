@@ -1,6 +1,6 @@
-"""``study: network``: the short form of a sweep that tells what a program needs from its network. Pure.
+"""``study: network``: short form of a sweep for a program's network needs.
 
-It stands for a sweep over delay, bandwidth and loss that advance together along the links that ``analysis.sensitivity`` proposes:
+It expands to a sweep over delay, bandwidth and loss that advance together along the links that ``analysis.sensitivity`` proposes:
 
     study: network                    # or, with a range of one's own:
     study: {kind: network, delay: 2 ms, bandwidth: 50 Mbit/s, loss: [1 %]}
@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, field_validator
 from analysis import sensitivity
 from experiments.common.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.errors import FieldError, InvalidSpec
-from experiments.specification.parameters import Bandwidth, Delay, Link, Loss, Part, sentence
+from experiments.specification.parameters import Bandwidth, Delay, Link, Loss, Part, refusal
 
 KIND: Final = "network"
 _SWEPT: Final = ("link.delay", "link.bandwidth", "link.loss")
@@ -26,7 +26,7 @@ _P = TypeVar("_P", bound=Part)
 
 
 class NetworkStudy(Part):
-    """How far the links go from the one under ``link``; what is left out is proposed."""
+    """Range of the links from the one under ``link``; omitted ends are proposed."""
 
     kind: str
     delay: Delay | None = Field(None, gt=0)
@@ -42,7 +42,7 @@ class NetworkStudy(Part):
 
 
 def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the specification with the sweep that its study stands for. Raise InvalidSpec with the errors at their fields."""
+    """Return the specification with the sweep of its study. Raise InvalidSpec."""
     rest = {name: value for name, value in data.items() if name != "study"}
     if data.get("study") is None:
         return rest
@@ -50,7 +50,7 @@ def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
     study = _read("study", NetworkStudy, written if isinstance(written, Mapping) else {"kind": written})
     link = _read("link", Link, rest.get("link") or {})
     links = _links(study, link)
-    lossy = any(each.loss != link.loss for each in links)
+    lossy = any(point.loss != link.loss for point in links)
     sweep = rest.get("sweep") or {}
     if not isinstance(sweep, Mapping):
         return rest  # is refused as what it is
@@ -60,9 +60,9 @@ def expanded(data: Mapping[str, Any]) -> dict[str, Any]:
                 [FieldError(f"sweep.{name}", "is chosen by the study of the network; leave one of both out")]
             )
     added = {
-        "link.delay": [DURATION.format(each.delay_s) for each in links],
-        "link.bandwidth": [BANDWIDTH.format(each.rate_bps) for each in links],
-        "link.loss": [FRACTION.format(each.loss) for each in links],
+        "link.delay": [DURATION.format(point.delay_s) for point in links],
+        "link.bandwidth": [BANDWIDTH.format(point.rate_bps) for point in links],
+        "link.loss": [FRACTION.format(point.loss) for point in links],
     }
     together = list(_SWEPT[: 2 + lossy])
     return {
@@ -89,6 +89,4 @@ def _read(path: str, model: type[_P], value: Any) -> _P:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidSpec(
-            FieldError(".".join([path, *map(str, each["loc"])]), sentence(each)) for each in error.errors()
-        ) from None
+        raise refusal(error, path) from None

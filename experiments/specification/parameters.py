@@ -1,8 +1,8 @@
-"""Parameters of a configuration: those of the cluster, of the link and of the workload, with their types, units and limits. Pure."""
+"""Parameters of cluster, link and workload: types, units and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -12,13 +12,16 @@ from pydantic.fields import FieldInfo
 from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
+from experiments.errors import FieldError, InvalidSpec
 
 MAX_HOSTS: Final = 4096
 MAX_RANKS: Final = 65_536
+MOST_ERRORS: Final = 100
+"""Reported at once: in YAML each of them looks for its line."""
 
 
 def refuse_bool(value: Any) -> Any:
-    """Return ``value`` unless it is true or false, which Python counts as numbers. Raise ValueError for those."""
+    """Return ``value``. Raise ValueError for booleans, which Python counts as numbers."""
     if isinstance(value, bool):
         raise ValueError(f"must be a number, not {str(value).lower()}")
     return value
@@ -31,45 +34,36 @@ def _bytes(value: Any) -> Any:
     return int(size) if size.is_integer() else size
 
 
-def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        return None if value is None else dimension.parse(value) if isinstance(value, str | int | float) else value
-
-    return convert
-
-
 def _text(dimension: Dimension) -> Any:
     return Annotated[str, Field(pattern=dimension.pattern, max_length=60)]
 
 
-def _written(dimension: Dimension) -> Any:
-    """What people may write for a quantity, as JSON schemas say it: a number in the base unit, or text with a unit."""
-    return float | _text(dimension)
+def _quantity(dimension: Dimension) -> BeforeValidator:
+    """Read a number in the base unit, or text with a unit; JSON schemas show both."""
+
+    def convert(value: Any) -> Any:
+        return dimension.parse(value) if isinstance(value, str | int | float) else value
+
+    return BeforeValidator(convert, json_schema_input_type=float | _text(dimension))
 
 
-Bandwidth = Annotated[
-    float, BeforeValidator(_quantity(BANDWIDTH), json_schema_input_type=_written(BANDWIDTH)), Field(gt=0, le=1e12)
-]
-Delay = Annotated[
-    float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION)), Field(ge=0, le=10)
-]
-Duration = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION))]
-Loss = Annotated[
-    float, BeforeValidator(_quantity(FRACTION), json_schema_input_type=_written(FRACTION)), Field(ge=0, lt=1)
-]
+Bandwidth = Annotated[float, _quantity(BANDWIDTH), Field(gt=0, le=1e12)]
+Delay = Annotated[float, _quantity(DURATION), Field(ge=0, le=10)]
+Duration = Annotated[float, _quantity(DURATION)]
+Loss = Annotated[float, _quantity(FRACTION), Field(ge=0, lt=1)]
 Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | _text(SIZE))]
 Count = Annotated[int, BeforeValidator(refuse_bool)]
 """A whole number. pydantic alone would read ``repetitions: yes`` as 1."""
 
 
 class Part(BaseModel):
-    """Base of every part of a specification: unknown fields are errors, values are final."""
+    """Base of all parts of a specification: unknown fields are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 def _rates(value: Any) -> Any:
-    """Return ``1 Gbit/s; 100 Mbit/s`` in canonical words from a list or from text with semicolons. Raise ValueError."""
+    """Return ``1 Gbit/s; 100 Mbit/s`` from a list or a text. Raise ValueError."""
     if value is None or value == "":
         return ""
     items = value if isinstance(value, list | tuple) else value.split(";") if isinstance(value, str) else [value]
@@ -82,51 +76,46 @@ def _rates(value: Any) -> Any:
     return "; ".join(BANDWIDTH.format(rate) for rate in rates)
 
 
-_WrittenRate = float | Annotated[str, Field(pattern=BANDWIDTH.pattern, max_length=60)]
-Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_WrittenRate])]
+_RATE: Any = float | _text(BANDWIDTH)
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_RATE])]
 """Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
 
 
 class Link(Part):
-    """What the network between hosts is asked to be.
+    """Requested network between hosts.
 
     ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu``, ``queue`` and ``tcp_buffer`` in bytes.
     """
 
-    bandwidth: Bandwidth | None = Field(
-        1e9, description="Rate of every host's port, of the wide-area link with two sites; empty: unlimited."
-    )
-    delay: Delay = Field(0.0, description="One-way delay.")
-    jitter: Delay = Field(0.0, description="Variation of the delay: half of its range, or its standard deviation.")
-    loss: Loss = Field(0.0, description="Share of packets lost at random.")
-    mtu: Annotated[Bytes, Field(ge=576, le=9216)] = Field(1500, description="Largest IP datagram.")
-    distribution: Literal["uniform", "normal"] = Field("uniform", description="Distribution of the jitter.")
-    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = Field(
-        1.0, description="Mean number of packets lost in a row; 1: each by itself."
-    )
-    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = Field(
-        None, description="Longest queue in front of the limited rate; empty: so long that it never drops."
-    )
-    topology: Literal["one site", "two sites", "star"] = Field(
-        "one site",
-        description="All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions.",
-    )
-    rates: Rates = Field(
-        "",
-        description="Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts.",
-    )
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = Field(
-        None, description="TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."
-    )
-    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = Field(
-        None, description="Largest TCP send and receive buffer of a socket; empty: as the machine has it."
-    )
-    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = Field(
-        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is available."
-    )
+    bandwidth: Bandwidth | None = 1e9
+    """Rate of every host's port, of the wide-area link with two sites; empty: unlimited."""
+    delay: Delay = 0.0
+    """One-way delay."""
+    jitter: Delay = 0.0
+    """Variation of the delay: half of its range, or its standard deviation."""
+    loss: Loss = 0.0
+    """Share of packets lost at random."""
+    mtu: Annotated[Bytes, Field(ge=576, le=9216)] = 1500
+    """Largest IP datagram."""
+    distribution: Literal["uniform", "normal"] = "uniform"
+    """Distribution of the jitter."""
+    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = 1.0
+    """Mean number of consecutive lost packets; 1: independent losses."""
+    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = None
+    """Longest queue in front of the limited rate; empty: so long that it never drops."""
+    topology: Literal["one site", "two sites", "star"] = "one site"
+    """All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions."""
+    rates: Rates = ""
+    """Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts."""
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = None
+    """TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."""
+    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = None
+    """Largest TCP send and receive buffer of a socket; empty: as the machine has it."""
+    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = "auto"
+    """Emulator of delay and loss; auto: netem if the kernel has it, else any that is available."""
 
     def ideal(self) -> Link:
-        """Return the same hosts on a network that costs nothing; frames and TCP stay as they are."""
+        """Return the link of an ideal-network run; frames and TCP stay as they are."""
         free = {"bandwidth": None, "delay": 0.0, "jitter": 0.0, "loss": 0.0, "loss_burst": 1.0, "queue": None}
         return self.model_copy(update={**free, "topology": "one site", "rates": "", "emulator": "auto"})
 
@@ -157,7 +146,7 @@ class Link(Part):
         return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
 
     def describe(self) -> str:
-        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1 500 B``; the rest only where it was asked for."""
+        """Return the link in words, with its requested properties."""
         jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
         bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
         parts = [
@@ -176,15 +165,17 @@ class Link(Part):
 
 
 class Capture(Part):
-    """Whether and how the packets of a trial are recorded."""
+    """Recording of the packets of a trial."""
 
     enabled: bool = True
-    snap_length: Count = Field(128, ge=96, le=262_144, description="Bytes kept of each packet; 128 hold all headers.")
-    keep: bool = Field(True, description="Keep the compressed capture file after analysis.")
+    snap_length: Count = Field(128, ge=96, le=262_144)
+    """Bytes kept of each packet; 128 hold all headers."""
+    keep: bool = True
+    """Keep the compressed capture file after analysis."""
 
 
 RANKS: Final = "ranks"
-"""What a filter may use beside the parameters: hosts times ranks per host."""
+"""Name in filters for hosts times ranks per host."""
 CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
 LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
 _LINK_DIMENSIONS: Final = {
@@ -201,43 +192,40 @@ _LINK_DIMENSIONS: Final = {
 _BASE_UNITS: Final = {
     "B": SIZE,
     "1": FRACTION,
-    **{each.base: each for each in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
+    **{dimension.base: dimension for dimension in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
 }
 
 
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
-    """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
-    own = workloads.get(workload, constants).parameters_type.model_fields
-    return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+    """Return the parameter names of a workload, of the cluster and of the link."""
+    fields = workloads.get(workload, constants).parameters_type.model_fields
+    return {*fields, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
 
 
 def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
-    """Return the kind of quantity in whose base unit a known parameter is stored; None for counts, words and other units."""
+    """Return the kind of quantity of a known parameter; None for counts and words."""
     if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
         return _LINK_DIMENSIONS.get(name)
     return dimension_of_unit(unit_of(workloads.get(workload, constants).parameters_type.model_fields[name]))
 
 
 def unit_of(field: FieldInfo) -> str:
-    """Return the unit that a workload names for its parameter; '' for counts, words and what has none."""
+    """Return the unit of a workload's parameter; '' for counts and words."""
     extra = field.json_schema_extra
     return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
 
 
 def dimension_of_unit(unit: str) -> Dimension | None:
-    """Return the kind of quantity whose base unit this is; None for counts and other units."""
+    """Return the kind of quantity with this base unit; None for others."""
     return _BASE_UNITS.get(unit)
 
 
 def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
-    """Return whether the values of a parameter are words, which must stay as they are written: ``007`` and ``1.10`` are no numbers.
-
-    False for a parameter or a workload that nobody knows.
-    """
+    """Return whether the values of a parameter are words, such as ``007``."""
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
-    known = workloads.find(workload, constants)
-    field = None if known is None else known.parameters_type.model_fields.get(name)
+    definition = workloads.find(workload, constants)
+    field = None if definition is None else definition.parameters_type.model_fields.get(name)
     return field is not None and _holds_words(field.annotation)
 
 
@@ -249,12 +237,12 @@ def _holds_words(annotation: Any) -> bool:
     if origin is Literal:
         return all(isinstance(word, str) for word in arguments)
     if origin in (Union, UnionType):
-        return all(_holds_words(each) for each in arguments if each is not NoneType)
+        return all(_holds_words(member) for member in arguments if member is not NoneType)
     return annotation is str
 
 
 def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:
-    """Return ``value`` in the base unit and type of parameter ``name``. Raise ValueError with a reader's sentence.
+    """Return ``value`` in the base unit and type of a parameter. Raise ValueError.
 
     ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them.
     """
@@ -281,7 +269,7 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
 
 
 def shown(name: str, value: Any) -> str:
-    """Return a parameter's canonical value as people write it."""
+    """Return a parameter's canonical value as users write it."""
     dimension = _LINK_DIMENSIONS.get(name)
     if dimension is None or value is None:
         return str(value)
@@ -310,14 +298,11 @@ _SENTENCES: Final = {
 
 
 def sentence(error: Any, name: str = "") -> str:
-    """Return pydantic's error in the words of this product, with the value that was given; limits of the link with their unit.
-
-    ``name`` is the parameter, where the error's own place does not tell it.
-    """
-    kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
+    """Return pydantic's error in plain words; ``name`` is used if it has no place."""
+    kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]
-        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(given)}"
+        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(value)}"
     if kind == "value_error":
         return str(context["error"])
     name = name or ".".join(map(str, error["loc"]))
@@ -327,10 +312,18 @@ def sentence(error: Any, name: str = "") -> str:
         message = f"{message.rpartition(' ')[0]} {shown(name, limit)}"
     if name == "link.congestion_control":
         message = "must be the name of a TCP congestion control such as cubic or reno"
-    return f"{message}, not {_given(given)}" if isinstance(given, int | float | str) else message
+    return f"{message}, not {_given(value)}" if isinstance(value, int | float | str) else message
 
 
 def _given(value: Any) -> str:
     """Return what was written, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def refusal(error: ValidationError, *path: str) -> InvalidSpec:
+    """Return pydantic's errors in plain words, each at its field below ``path``."""
+    return InvalidSpec(
+        FieldError(".".join(map(str, (*path, *problem["loc"]))), sentence(problem))
+        for problem in error.errors()[:MOST_ERRORS]
+    )

@@ -1,4 +1,4 @@
-"""Swept values as people write them: lists, ``2..12``, ``2..12 step 2`` (or ``2..12/2``), doublings ``1..64 x2``. Pure.
+"""Swept values: lists, ``2..12``, ``2..12 step 2``, ``2..12/2``, ``1..64 x2``.
 
 The values of a range may have units: ``1 KiB..4 MiB x4``, ``100..300 step 100 Mbit/s``.
 """
@@ -14,7 +14,7 @@ from experiments.common.quantities import common_dimension
 MAX_VALUES: Final = 1000
 LONGEST_ITEM: Final = 200
 _LARGEST: Final = Decimal("1e18")
-"""Of the values of a range with units, in base units: beyond it decimals would be rounded."""
+"""Largest value of a range with units, in base units: beyond it decimals would be rounded."""
 _SIGNED = r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _UNSIGNED = r"[0-9]*\.?[0-9]+"
 _UNIT = r"[A-Za-zµ%][A-Za-zµ/]{0,9}"
@@ -26,11 +26,10 @@ _NUMBER = re.compile(r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1
 
 
 def expand_values(written: Any, *, text: bool = False) -> list[Any]:
-    """Return the list of values that ``written`` stands for.
+    """Return the list of values of ``written``. Raise ValueError.
 
-    A list is taken item by item (items may be ranges themselves), a string is split at commas; a value may stand more than once, for
-    parameters that advance together. With ``text`` the values are words, kept as they are: no range, and ``007`` is not 7.
-    Raises ValueError with a reader's sentence.
+    A list is taken item by item (items may be ranges themselves), a string is split at commas; a value may occur more than once, for
+    parameters that advance together. With ``text`` the values are words without ranges, and ``007`` is not 7.
     """
     items = written if isinstance(written, list) else str(written).split(",") if isinstance(written, str) else [written]
     values: list[Any] = []
@@ -73,7 +72,7 @@ def _expand_range(match: re.Match[str]) -> list[Any]:
 
 
 def _expand_quantities(match: re.Match[str]) -> list[Any]:
-    """Return the values as text, each in the largest of the written units that it is a whole multiple of.
+    """Return the values as text, in the largest written unit that divides them.
 
     A number without a unit has the next one that is written after it, the step also that of the last value.
     """
@@ -95,11 +94,11 @@ def _expand_quantities(match: re.Match[str]) -> list[Any]:
     values = _steps(text, first, last, Decimal(step or 1) * factors[2], Decimal(factor) if factor else None)
     written = sorted(dict(zip(units, factors, strict=True)).items(), key=lambda unit: -unit[1])
 
-    def shown(value: Decimal) -> str:
+    def written_as(value: Decimal) -> str:
         unit, size = next(((u, f) for u, f in written if value % f == 0), written[-1])
         return f"{(value / size).normalize():f} {unit}"
 
-    return [shown(value) for value in values]
+    return [written_as(value) for value in values]
 
 
 def _steps(text: str, first: Decimal, last: Decimal, step: Decimal, factor: Decimal | None) -> list[Decimal]:

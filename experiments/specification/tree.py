@@ -1,4 +1,4 @@
-"""The tree of an expression, and what its names and quantities mean where it is written. Pure."""
+"""Tree of an expression, and the vocabulary of its names and quantities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit, until what it is compared with tells the base unit."""
+    """A number with its unit; its base unit follows from the comparison."""
 
     text: str
 
@@ -49,7 +49,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``left`` against the first of ``tests``, that one against the next: ``2 <= hosts < 8``."""
+    """Chained comparison of ``left`` and ``tests``: ``2 <= hosts < 8``."""
 
     left: Node
     tests: tuple[tuple[str, Node], ...]
@@ -88,7 +88,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(tree: Node) -> Iterator[tuple[Node, int]]:
-    """Yield every node with its depth; without recursion, so that any depth can be judged."""
+    """Yield every node with its depth, without recursion."""
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -104,19 +104,19 @@ def check_depth(tree: Node) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What names mean where an expression is written."""
+    """Meaning of the names in an expression."""
 
     known: Collection[str]
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
-    """Of those that are stored in a base unit: they are compared with quantities such as ``2 ms``."""
+    """Dimensions of names with a base unit: they are compared with quantities such as ``2 ms``."""
     words: Collection[str] = ()
     """Those that hold words, and nothing else."""
     numbers: Collection[str] = ()
     """Those that an open vocabulary knows to hold numbers, and nothing else."""
     is_open: bool = False
-    """Whether unknown names may be compared with a value: the repository holds parameters that no workload has any more."""
+    """Unknown names may be compared with a value: the repository holds parameters that workloads no longer have."""
     as_stored: Callable[[str, str], str] | None = None
-    """How the word that a parameter is compared with would be stored. It raises ValueError for an impossible one."""
+    """(name, word): the stored form of a word that a parameter is compared with. Raises ValueError."""
 
 
 def negative(operand: Node) -> Node:
@@ -127,15 +127,15 @@ def negative(operand: Node) -> Node:
 
 
 def in_base_units(comparison: Comparison, vocabulary: Vocabulary) -> Comparison:
-    """Turn the quantities of a comparison into numbers, by the dimension of the names in it. Raise ValueError."""
+    """Turn the quantities of a comparison into numbers. Raise ValueError."""
     check_depth(comparison)
     operands = list(_operands(comparison))
-    dimensions = [vocabulary.dimensions.get(each.name) for each in operands if isinstance(each, Name)]
+    dimensions = [vocabulary.dimensions.get(operand.name) for operand in operands if isinstance(operand, Name)]
     kinds = {dimension.name: dimension for dimension in dimensions if dimension is not None}
     if len(kinds) == 1:
         (kind,) = kinds.values()
         return _with_constants(comparison, kind.parse)
-    quantity = next((each.text for each in operands if isinstance(each, Quantity)), None)
+    quantity = next((operand.text for operand in operands if isinstance(operand, Quantity)), None)
     if quantity is not None:
         met = f"a {' and a '.join(kinds)}" if kinds else "nothing that has a unit"
         raise ValueError(f"{quantity} is compared with {met}; write a number")
@@ -146,7 +146,7 @@ def in_base_units(comparison: Comparison, vocabulary: Vocabulary) -> Comparison:
 
 
 def _operands(node: Node) -> Iterator[Node]:
-    """Yield what stands in a comparison, without what stands in comparisons inside of it."""
+    """Yield the operands of a comparison, without those of comparisons inside."""
     for child in children(node):
         yield child
         if not isinstance(child, Comparison):
@@ -154,7 +154,7 @@ def _operands(node: Node) -> Iterator[Node]:
 
 
 def _with_constants(comparison: Comparison, read: Callable[[str], float | str]) -> Comparison:
-    """Return the comparison with its texts and quantities read, without those of comparisons inside of it."""
+    """Return the comparison with its texts and quantities read."""
 
     def changed(node: Node) -> Node:
         match node:

@@ -1,4 +1,4 @@
-"""The specification of an experiment: the one validator for browser, YAML, REST and command line. Pure: no Django.
+"""Validator of specifications for browser, YAML, REST and command line.
 
 ``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field;
 ``parse_yaml(text)`` adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
@@ -21,23 +21,22 @@ from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
     LINK_PARAMETERS,
+    MOST_ERRORS,
     Capture,
     Link,
     canonical,
     is_text,
-    sentence,
+    refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
 MAX_TRIALS: Final = 10_000
-MOST_ERRORS: Final = 100
-"""That are told at once: nobody reads more, and in YAML each of them looks for its line."""
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
-    """Return the validated specification. Raise InvalidSpec with the errors that can be told at once, 100 at most."""
+    """Return the validated specification. Raise InvalidSpec with 100 errors at most."""
     if not isinstance(data, Mapping):
         raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
     odd = list(islice(problems_of_plain_data(data), MOST_ERRORS))
@@ -46,8 +45,8 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     try:
         spec = ExperimentSpec.model_validate(network_study.expanded(data))
     except ValidationError as error:
-        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
-    # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
+        raise refusal(error) from None
+    # In this order: a misspelt placeholder of the program is reported as such, not as an unused one.
     errors = list(islice(_check(spec), MOST_ERRORS))
     errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
     if errors:
@@ -56,19 +55,19 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 
 
 def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
-    """Return a specification that ``parse`` accepted before ``to_dict`` wrote it, without judging its design again.
+    """Return a stored specification, without judging its design again.
 
-    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec
-    where another version of Rankwire wrote it, whose fields are not known here.
+    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec if another
+    version of Rankwire wrote it, whose fields are not known here.
     """
     try:
         return ExperimentSpec.model_validate(stored)
     except ValidationError as error:
-        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
+        raise refusal(error) from None
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
-    """Return the specification written in YAML (or JSON). Errors carry the line of their field."""
+    """Return the specification in YAML or JSON text. Errors carry their lines."""
     document = YamlDocument(text)
     try:
         spec = parse(document.data, max_trials=max_trials)
@@ -81,7 +80,7 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 
 
 def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[FieldError]:
-    """Yield the words that YAML took for numbers and prints in another way: ``1.10`` would be 1.1, and ``010`` would be 8."""
+    """Yield words that YAML reads as numbers: ``1.10`` as 1.1, ``010`` as 8."""
     for part, fields in (("parameters", spec.parameters), ("sweep", spec.sweep)):
         for name, read in fields.items():
             if not is_text(spec.workload, name, spec.parameters):
@@ -93,16 +92,12 @@ def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[Fie
                     yield FieldError(path, f"YAML takes {word} for the number {value}; write '{word}' with quotes")
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location)
-
-
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """Yield what is wrong with the names and values, before any configuration is made."""
+    """Yield the errors of names and values, before any configuration is made."""
     workload = workloads.find(spec.workload)
     if workload is None:
-        known = ", ".join(w.slug for w in workloads.registry())
-        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {known}")
+        slugs = ", ".join(w.slug for w in workloads.registry())
+        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {slugs}")
         return
     known_names = spec.known_parameters()
     for name, value in spec.parameters.items():
@@ -134,11 +129,11 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 
 def _check_value(
-    spec: ExperimentSpec, known: set[str], path: str, name: str, values: list[Any]
+    spec: ExperimentSpec, known_names: set[str], path: str, name: str, values: list[Any]
 ) -> Iterator[FieldError]:
-    if name not in known:
+    if name not in known_names:
         yield FieldError(
-            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known))}"
+            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known_names))}"
         )
         return
     for value in values:
@@ -149,19 +144,19 @@ def _check_value(
 
 
 def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """What is asked for and reaches nothing would be told as the condition of a trial that never had it."""
+    """Yield values that reach nothing of the run."""
     unused = workloads.get(spec.workload, spec.parameters).unused
-    for part, given in (("parameters", spec.parameters), ("sweep", spec.sweep)):
-        for name in unused.intersection(given):
+    for part, values in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name in unused.intersection(values):
             yield FieldError(f"{part}.{name}", f"changes nothing: neither program nor inputs have {{{name}}}")
 
 
 def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
-    """Values that are written differently may mean the same: 1 Gbit/s and 1000 Mbit/s would be one configuration twice."""
-    meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
-    for index, value in enumerate(meant):
-        if value in meant[:index]:
-            first, again = values[meant.index(value)], values[index]
+    """Yield values that mean the same: 1 Gbit/s and 1000 Mbit/s."""
+    canonical_values = [canonical(spec.workload, name, value, spec.parameters) for value in values]
+    for index, value in enumerate(canonical_values):
+        if value in canonical_values[:index]:
+            first, again = values[canonical_values.index(value)], values[index]
             same = (
                 f"{first!r} is given more than once"
                 if first == again
@@ -184,7 +179,7 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
             try:
                 lengths = {name: len(spec.swept(name)) for name in group}
             except ValueError:
-                continue  # told at the swept parameter itself
+                continue  # reported at the swept parameter itself
             if len(set(lengths.values())) > 1:
                 counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
                 yield FieldError(path, f"parameters that advance together need equally many values: {counts}")
@@ -194,10 +189,10 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
 
 
 def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iterator[FieldError]:
-    """One parameter may keep its value while another changes, as in a ladder of tuning steps; all of them may not."""
-    known = spec.known_parameters()
-    if not known.issuperset(group):
-        return  # told at the swept parameter itself
+    """Yield a repeated row of a group; single values may repeat, as in a ladder."""
+    known_names = spec.known_parameters()
+    if not known_names.issuperset(group):
+        return  # reported at the swept parameter itself
     try:
         swept = [[canonical(spec.workload, name, v, spec.parameters) for v in spec.swept(name)] for name in group]
     except ValueError:
@@ -210,7 +205,7 @@ def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iter
 
 
 def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
-    """Judge the names; whether the parameter does grow is told by the configurations (``design.problems``)."""
+    """Yield wrong names; ``design.problems`` checks that the parameter grows."""
     grown = spec.grows_with_hosts
     if spec.scaling == "weak" and grown is None:
         yield FieldError("grows_with_hosts", "weak scaling must name the parameter that grows with the hosts")

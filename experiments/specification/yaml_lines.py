@@ -1,4 +1,4 @@
-"""YAML with line numbers: the data of a document and the line on which each field stands. Pure."""
+"""YAML with line numbers of its fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_BYTES: Final = 200_000
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe loader of plain data only, stricter than YAML where YAML surprises.
+    """Safe loader of plain data, stricter than YAML.
 
     Refused: duplicate keys (the last would silently win), aliases (a few lines can expand to gigabytes), tags, and
     anything but plain text, numbers and true/false as a key. Dates stay text.
@@ -58,7 +58,7 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.
 
 
 class YamlDocument:
-    """A parsed document. Raise InvalidSpec, with the line, when the text is no YAML."""
+    """A parsed document. Raise InvalidSpec, with the line, for other text."""
 
     data: Any
 
@@ -77,18 +77,18 @@ class YamlDocument:
             raise InvalidSpec([FieldError("", f"not valid YAML: {error}")]) from None
 
     def line(self, path: str) -> int | None:
-        """Return the 1-based line of the field, or of its nearest parent that is written down."""
+        """Return the 1-based line of the field, or of its nearest written parent."""
         return None if self._root is None else self._nearest(self._root, path)[0]
 
     def words(self, path: str) -> list[str]:
-        """Return a field's value, or each of its list, as the text that stands in the document; quotes are left out."""
+        """Return a field's value, or each of its list, as written, without quotes."""
         if self._root is None:
             return []
         _, node = self._nearest(self._root, path)
-        return [str(each.value) for each in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
+        return [str(item.value) for item in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
 
     def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node]:
-        """Return the line and the node of a field, or of its nearest parent that is written down."""
+        """Return line and node of a field, or of its nearest written parent."""
         line, node, rest = 1, root, path
         while rest and (step := self._step(node, rest)) is not None:
             line, node, rest = step
@@ -96,7 +96,7 @@ class YamlDocument:
 
     @staticmethod
     def _step(node: yaml.Node, rest: str) -> tuple[int, yaml.Node, str] | None:
-        """Follow the longest key that ``rest`` starts with: keys such as ``link.delay`` hold dots themselves."""
+        """Follow the longest key of ``rest``: keys such as ``link.delay`` have dots."""
         if isinstance(node, yaml.SequenceNode):
             index, _, tail = rest.partition(".")
             if index.isdecimal() and int(index) < len(node.value):

@@ -1,4 +1,4 @@
-"""The registry of workloads. A new workload is one small file and one line here."""
+"""Registry of workloads. A new workload is one small file and one line here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from experiments.workloads.command import COMMAND
 from experiments.workloads.concurrent_readers import CONCURRENT_READERS
 from experiments.workloads.data_staging import DATA_STAGING
 from experiments.workloads.hpcc import HPCC
-from experiments.workloads.hpl import HPL
 from experiments.workloads.imb import IMB
+from experiments.workloads.linpack import HPL
 from experiments.workloads.netpipe import NETPIPE
 from experiments.workloads.osu import OSU
 from experiments.workloads.pingpong import PINGPONG
@@ -59,12 +59,12 @@ _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
 
 
 def add_source(source: Callable[[], Mapping[str, WorkloadDefinition]]) -> None:
-    """Ask ``source`` for further workloads by name from now on; built-in ones go first."""
+    """Add a source of workloads by name; built-in ones take precedence."""
     _SOURCES.append(source)
 
 
 def registry() -> tuple[WorkloadDefinition, ...]:
-    """Return all workloads in the order of the picker: built-in ones, then those that users brought."""
+    """Return all workloads in the order of the picker, built-in ones first."""
     further = {slug: workload for source in _SOURCES for slug, workload in source().items()}
     return (*_WORKLOADS.values(), *(workload for slug, workload in further.items() if slug not in _WORKLOADS))
 
@@ -74,27 +74,22 @@ def built_in() -> tuple[WorkloadDefinition, ...]:
     return tuple(_WORKLOADS.values())
 
 
-def get(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition:
-    """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it.
-
-    Raise KeyError for an unknown one.
-    """
-    workload = find(slug, parameters)
+def get(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition:
+    """Return the workload as constants define it on a cluster. Raise KeyError."""
+    workload = find(slug, parameters, cluster)
     if workload is None:
         raise KeyError(slug)
     return workload
 
 
-def find(slug: str, parameters: Mapping[str, Any] | None = None) -> WorkloadDefinition | None:
-    """Return the workload as ``get`` does; None for an unknown one, such as a published study's program that is not here."""
-    known = _WORKLOADS.get(slug)
-    if known is None:
-        known = next((workload for source in _SOURCES if (workload := source().get(slug)) is not None), None)
-    return None if known is None else known.bind(parameters or {})
+def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = "") -> WorkloadDefinition | None:
+    """Return the workload as ``get`` does; None for an unknown one."""
+    workload = next((source()[slug] for source in (lambda: _WORKLOADS, *_SOURCES) if slug in source()), None)
+    return None if workload is None else workload.bind(parameters or {}, cluster)
 
 
 def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:
-    """Return the Debian packages that this machine lacks for ``workload``, in alphabetical order."""
+    """Return the Debian packages that this machine lacks for ``workload``, sorted."""
     programs = {package for program, package in workload.programs.items() if not _is_installed(program)}
     modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
     return tuple(sorted(programs | modules))

@@ -1,4 +1,4 @@
-"""What a workload is: typed parameters -> argv and input files; output -> figures of merit. Pure: no process is started here."""
+"""Definitions of workloads: typed parameters give commands, outputs give figures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from experiments.errors import OutputError
 
 
 class Parameters(BaseModel):
-    """Base of a workload's typed parameters; `experiments.workloads.fields.parameter` makes their fields."""
+    """Base of typed parameters; `experiments.workloads.fields.parameter` makes fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 Direction = Literal["lower", "higher", "neutral"]
+FigureRow = tuple[str, str, str, Direction, str]
+"""Name with its unit, label, unit, direction, definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,90 +33,68 @@ class FigureOfMerit:
     definition: str
 
 
-FigureRow = tuple[str, str, str, Direction, str]
-"""Name with its unit, label, unit, direction, definition."""
-
-
 def figures_of(slug: str, rows: tuple[FigureRow, ...]) -> tuple[FigureOfMerit, ...]:
     """Return the figures of merit of a workload."""
-    return tuple(
-        FigureOfMerit(f"{slug}.{name}", label, unit, direction, definition)
-        for name, label, unit, direction, definition in rows
-    )
+    return tuple(FigureOfMerit(f"{slug}.{name}", *described) for name, *described in rows)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What the output said: figures of merit by id, and tables for the trial page (name -> rows)."""
+    """Results of an output: figures of merit by id, and tables for the trial page."""
 
     figures: Mapping[str, float]
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     ran_with: Mapping[str, int] = field(default_factory=dict)
-    """What the program itself says it ran with: ``ranks``, and parameters by name, in base units. Only what it prints."""
+    """Settings that the program itself prints: ``ranks``, and parameters by name, in base units."""
 
-    def contradictions(self, asked: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-        """Yield (name, what ran, what was asked) if ``asked`` gives another value; 0 stands for what the ranks make of it."""
+    def contradictions(self, requested: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
+        """Yield (name, printed, requested) of settings that differ from ``requested``.
+
+        A requested 0 means a default that follows the ranks.
+        """
         for name, ran in self.ran_with.items():
-            if asked.get(name) and asked[name] != ran:
-                yield name, ran, asked[name]
+            if requested.get(name) and requested[name] != ran:
+                yield name, ran, requested[name]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTest:
-    """Which of its figures say how a service bears load: what an operating envelope is made of."""
+    """Figures of a service under load, of which an operating envelope is made."""
 
-    load: str
-    """Parameter that counts the jobs at the same time."""
-    wall: str
-    """Figure: wall time of a job, s."""
-    uses: Mapping[str, str]
-    """Figures by resource: share of it in use, 0 to 1, at its largest."""
-    throughput: str
-    """Figure in bit/s: with the bandwidth of the link, the use of the link."""
-    same_processors: tuple[str, ...] = ()
-    """Of the resources those that are one where all hosts are virtual ones of one machine."""
+    load: str  # parameter: number of simultaneous jobs
+    wall: str  # figure: wall time of a job, s
+    uses: Mapping[str, str]  # figures by resource: largest share in use, 0 to 1
+    throughput: str  # figure in bit/s: with the bandwidth of the link, the use of the link
+    same_processors: tuple[str, ...] = ()  # resources that are one if all hosts are virtual hosts of one machine
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Which of its figures part a run into a first step per node that loads data, and later ones that have it."""
+    """Figures of a run whose nodes load data in their first step; times are in s."""
 
     nodes: str
-    """Figure: number of nodes."""
     first: str
-    """Figure: time of the first step, s."""
     later: str
-    """Figure: time of a later step, s."""
     run: str
-    """Figure: time of the whole run, s."""
-    aggregate: str
-    """Figure: bandwidth of all nodes together, B/s."""
-    steps: str
-    """Parameter that counts the steps of a node."""
-    method: str
-    """Parameter whose values are compared."""
-    baseline: str
-    """Value of it that the others are compared with."""
-    utilisation: str
-    """Figure: share of the nodes' time in which they work, 0 to 1."""
-    printed_faster: str
-    """Metric that publications print instead of times: how many times shorter the run is than the baseline's."""
-    printed_more_percent: str
-    """Metric that publications print instead of bandwidths: how much more they are than the baseline's, %."""
+    aggregate: str  # bandwidth of all nodes together, B/s
+    steps: str  # parameter: number of steps of a node
+    method: str  # parameter whose values are compared
+    baseline: str  # its value that the others are compared with
+    utilisation: str  # share of the nodes' time in which they work, 0 to 1
+    printed_faster: str  # metric of publications instead of times: ratio of the baseline's run to this one
+    printed_more_percent: str  # metric of publications instead of bandwidths: gain over the baseline's, %
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTime:
-    """Which of its figures say how long the work itself took, without starting and ending the program."""
+    """Figures of the program's own timing, without launch overhead."""
 
-    time: str
-    """Figure, s."""
-    cpu_percent: str = ""
-    """Figure: CPU time of a rank over it, mean of the ranks, %; empty where the program prints none."""
+    time: str  # figure, s
+    cpu_percent: str = ""  # figure: CPU time of a rank over it, mean of the ranks, %; empty if the program prints none
 
 
 class Mismatch(ValueError):
-    """Values that are each allowed but do not go together; ``parameter`` is the one to change."""
+    """Values that do not go together; ``parameter`` is the one to change."""
 
     def __init__(self, parameter: str, sentence: str) -> None:
         self.parameter = parameter
@@ -123,114 +103,98 @@ class Mismatch(ValueError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadDefinition:
-    """A program that can be measured: built in, from a Python module, registered, or inline in a specification.
+    """A program that can be measured.
 
-    Functions take the workload's typed parameters first and ``ranks``, the number of ranks, by name.
+    It is built in, from a Python module, registered, or inline in a specification. Functions take the workload's typed parameters first
+    and ``ranks``, the number of ranks, by name.
     """
 
     slug: str
     title: str
     summary: str
     programs: Mapping[str, str] = field(default_factory=dict)
-    """Needed programs, each with the Debian package that holds it; a path may be a pattern."""
+    """Required programs with the Debian packages that hold them; a path may be a pattern."""
     python_modules: Mapping[str, str] = field(default_factory=dict)
-    """Needed modules of the system's Python, each with the Debian package that holds it."""
+    """Required modules of the system's Python with the Debian packages that hold them."""
     restricted: bool = False
-    """Whether only the maintainers of a project may submit it, because its specification says what is executed."""
-    registered: bool = False
-    """Whether a maintainer registered it here."""
+    """Only maintainers of a project may submit it, because its specification says what is executed."""
+    registered: bool = False  # a maintainer registered it here
 
     parameters_type: type[Parameters]
-    constants: tuple[str, ...] = ()
-    """Names of the parameters that define the workload itself: they cannot be swept."""
+    constants: tuple[str, ...] = ()  # parameters that define the workload itself: they cannot be swept
     reading: frozenset[str] = frozenset()
-    """Names of the constants that only say how the output is read: they are not part of a configuration, and need no new run."""
+    """Constants that say only how the output is read: they are not part of a configuration, and need no new run."""
     brought: tuple[str, ...] = ()
-    """Names of the parameters that tell one program of a user's own from another; empty for programs that come with Rankwire."""
-    pinned: tuple[str, ...] = ()
-    """Names of the constants whose default changes with time: a specification that is stored says them."""
+    """Parameters that identify a program of the user's own; empty for programs that come with Rankwire."""
+    pinned: tuple[str, ...] = ()  # constants whose default changes with time: a stored specification holds their value
     unused: frozenset[str] = frozenset()
-    """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
+    """Parameters that change nothing of a run: a value for one of them is a mistake."""
     later_defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
-    variant: Callable[[Mapping[str, Any]], WorkloadDefinition | None] = lambda constants: None
-    """(constants of a specification): the workload as they define it; None: as it is."""
-    variant_on: Callable[[str], WorkloadDefinition | None] = lambda cluster: None
-    """(name of a cluster): the workload as it is there, if it differs."""
+    """Defaults of parameters added after configurations were stored: each means what ran before it existed."""
+    variant: Callable[[Mapping[str, Any], str], WorkloadDefinition | None] = lambda constants, cluster: None
+    """(constants of a specification, name of a cluster or ''): the workload that they define; None: this one."""
 
     command: Callable[..., tuple[str, ...]]
     """The argv of one rank's program; it runs in a directory that holds ``files``."""
     check: Callable[..., None] = lambda parameters, *, ranks: None
     """Raises Mismatch if these parameters cannot run on ``ranks`` ranks."""
-    files: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
-    """The texts of the input files by name."""
+    files: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}  # the texts of the input files by name
     decks: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
-    """The paths of further input files on the first host by the names that they get; their texts go to ``filled``."""
+    """The paths of further input files on the first host by name; their texts go to ``filled``."""
     filled: Callable[..., Mapping[str, str]] = lambda parameters, texts, *, ranks: texts
-    """(parameters, texts): the texts of the ``decks`` as a run reads them. Raises Mismatch for a parameter that changes nothing of it."""
+    """(parameters, texts): the texts of the ``decks`` as a run reads them. Raises Mismatch for a parameter without effect."""
     environment: Callable[..., Mapping[str, str]] = lambda parameters, *, ranks: {}
-    """The variables that every rank's program has besides."""
-    threads: Callable[[Any], int] = lambda parameters: 1
-    """How many threads each rank has."""
+    """Additional variables of every rank's program."""
+    threads: Callable[[Any], int] = lambda parameters: 1  # threads of each rank
     estimate_s: Callable[..., float]
-    """A rough elapsed time in seconds on an unlimited link, used only until there are past trials."""
+    """A rough elapsed time in seconds on an unlimited link, used until there are past trials."""
     bottleneck_bytes: Callable[..., float] = lambda parameters, *, ranks: 0.0
-    """Roughly how many bytes one host's port must carry: on a limited link they take their time as well."""
+    """Roughly the bytes that one host's port carries: a limited link adds their time."""
 
     parse: Callable[[str, Mapping[str, str]], Parsed]
-    """(output, files): what a finished run printed and wrote (``files``: those of ``outputs`` that exist, by name).
+    """(output, files): the results of a finished run (``files``: those of ``outputs`` that exist, by name).
 
     Raises OutputError if it is not what a good run prints.
     """
     outputs: tuple[str, ...] = ()
-    """Names and patterns of the text files that a run writes beside its standard output; they are parsed and kept."""
-    keeps: tuple[str, ...] = ()
-    """Patterns (as of a shell, `kept_files`) of further files that a run writes; they are kept."""
+    """Names and patterns of text files that a run writes beside its standard output; they are parsed and stored."""
+    keeps: tuple[str, ...] = ()  # patterns (`kept_files`) of further files that a run writes; they are stored
     curve: Callable[[Mapping[str, Sequence[Mapping[str, Any]]]], list[tuple[int, float]]] = lambda tables: []
-    """(tables of a run): (message size in bytes, transfer time in s), for workloads whose tables hold such a curve."""
+    """(tables of a run): (message size in bytes, transfer time in s), if the tables hold such a curve."""
 
     figures: tuple[FigureOfMerit, ...]
-    decides: str = "elapsed_s"
-    """Metric by which configurations are better or worse."""
+    decides: str = "elapsed_s"  # deciding metric
     own_time: OwnTime | None = None
-    breakdown: tuple[str, ...] = ()
-    """Figures, s: the parts of the program's time that it prints itself."""
+    breakdown: tuple[str, ...] = ()  # figures, s: the parts of the program's time that it prints itself
     load_test: LoadTest | None = None
     phases: Phases | None = None
     treatments: tuple[str, ...] = ()
-    """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
-    ranks_alike: bool = True
-    """All ranks have the same work to do; False for a server and its clients."""
-    gflops: str | None = None
-    """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""
+    """Numeric parameters that are settings to choose among; other numbers give the size of the problem or the load."""
+    ranks_alike: bool = True  # all ranks have the same work; False for a server and its clients
+    gflops: str | None = None  # figure in GFLOP/s to compare with a theoretical peak, a price and a power
 
-    def bind(self, constants: Mapping[str, Any]) -> WorkloadDefinition:
-        """Return this workload as the constants of a specification define it: most are the same for all."""
-        return self.variant(constants) or self
-
-    def on(self, cluster: str) -> WorkloadDefinition:
-        """Return this workload as it is on the cluster of this name."""
-        return self.variant_on(cluster) or self
+    def bind(self, constants: Mapping[str, Any], cluster: str = "") -> WorkloadDefinition:
+        """Return this workload as the constants of a specification define it on a cluster."""
+        return self.variant(constants, cluster) or self
 
     def with_own_program(self) -> WorkloadDefinition:
-        """Return this workload with constants that name a program on the hosts, which only maintainers may give."""
-        own = replace(self, programs={}, restricted=True, brought=self.constants)
-        return replace(self, variant=lambda given: own if any(given.get(name) for name in own.constants) else None)
+        """Return this workload with a program of the hosts, for maintainers."""
+        restricted = replace(self, programs={}, restricted=True, brought=self.constants)
+        return replace(
+            self, variant=lambda constants, _: restricted if any(map(constants.get, restricted.constants)) else None
+        )
 
-    def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
-        """Parse, and compare what the program says it ran with against ``asked``: parameters by name, and ``ranks``.
-
-        Raise OutputError if it ran with something else, and as ``parse`` does.
-        """
+    def read(self, output: str, files: Mapping[str, str], requested: Mapping[str, Any]) -> Parsed:
+        """Parse; raise OutputError, also if printed settings differ from requested ones."""
         parsed = self.parse(output, files)
-        for name, ran, wanted in parsed.contradictions(asked):
-            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {wanted} was asked for")
+        for name, ran, expected in parsed.contradictions(requested):
+            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {expected} was asked for")
         return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
-        """Return start-up and end of a run of ``elapsed_s`` by metric identifier, if its output shows them."""
-        own = figures.get(self.own_time.time) if self.own_time is not None else None
-        if own is None or not 0 <= own <= elapsed_s:
-            return {}  # a program that calls its work longer than its launch keeps another time
-        seconds = elapsed_s - own
+        """Return the launch overhead by metric, if the output shows the own time."""
+        own_s = figures.get(self.own_time.time) if self.own_time is not None else None
+        if own_s is None or not 0 <= own_s <= elapsed_s:
+            return {}  # a program that calls its work longer than its launch measures another time
+        seconds = elapsed_s - own_s
         return {"start_end_s": seconds, "start_end_share": seconds / elapsed_s if elapsed_s else 0.0}

@@ -1,52 +1,54 @@
-"""Any program as a workload: a definition holds the argv template, typed placeholders and the places of the results.
+"""Any program as a workload, from a definition.
 
-It is inline in a specification (the workload ``command``, which only the maintainers of a project may submit) or registered.
+The definition is inline in a specification (the workload ``command``, which only the maintainers of a project may submit) or
+registered, in versions. The commands that run have a version, which is part of every configuration, so that a trial can be repeated
+as it was. Reading the output has none: the latest definition reads the outputs of all versions.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Final
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError, create_model
 
 from analysis.numbers import plural
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parsed, WorkloadDefinition
-from experiments.workloads.command_parameters import CONSTANTS, CommandParameters
-from experiments.workloads.extractors import MAX_LINE, Extractor
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition
+from experiments.workloads.definition import CONSTANTS, READING, CommandParameters, ProgramDefinition
+from experiments.workloads.extractors import Extractor
+from experiments.workloads.fields import parameter
 from experiments.workloads.kept_files import selected
-from experiments.workloads.patterns import first_line
-from experiments.workloads.template import RANKS, fill, fill_text, names_in, names_in_text, with_placeholders
+from experiments.workloads.patterns import matches
+from experiments.workloads.template import RANKS, fill, fill_text, names_in_text, with_placeholders
 
 _DISPATCH: Final = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}"
 
 
-def command_workload(
+def _workload(
     run: CommandParameters, *, slug: str, output: CommandParameters, deciding: str = "", **more: Any
 ) -> WorkloadDefinition:
-    """Return the workload that runs ``run``, and reads its output as ``output`` says; ``more`` are further fields of it."""
-    runs = _Run(run)
-    extractors = tuple(Extractor.model_validate(each) for each in output.extract)
+    """Return the workload that runs ``run`` and reads its output by ``output``."""
+    extractors = tuple(map(Extractor.model_validate, output.extract))
     figures = tuple(extractor.figure(slug) for extractor in extractors)
     directed = next((figure.id for figure in figures if figure.direction != "neutral"), "elapsed_s")
     return WorkloadDefinition(
         slug=slug,
-        command=runs.command,
-        check=runs.check,
-        files=runs.files,
-        decks=runs.decks,
-        filled=runs.filled,
-        environment=runs.environment,
+        command=partial(_command, run),
+        check=partial(_check, run),
+        files=lambda parameters, *, ranks: _filled(run, run.inputs, parameters, ranks),
+        decks=partial(_decks, run),
+        filled=partial(_filled_decks, run),
+        environment=lambda parameters, *, ranks: _filled(run, run.environment, parameters, ranks),
         threads=_threads,
         estimate_s=lambda parameters, *, ranks: 10.0,  # nothing is known of the program before its first trial
-        unused=frozenset() if run.decks else unused(run),
-        parse=_Output(slug, extractors, output.success, output.failure).parse,
-        outputs=tuple(dict.fromkeys(each.file for each in extractors if each.file is not None)),
+        unused=frozenset() if run.decks else run.unused(),
+        parse=partial(_parse, slug, extractors, output),
+        outputs=tuple(dict.fromkeys(extractor.file for extractor in extractors if extractor.file is not None)),
         keeps=tuple(output.keep),
         figures=figures,
         decides=f"{slug}.{deciding}" if deciding else directed,
@@ -54,93 +56,43 @@ def command_workload(
     )
 
 
-def undefined(definition: CommandParameters) -> Iterator[tuple[str, str]]:
-    """Yield (field, name) of placeholders that are used in argv items and paths, and not defined."""
-    known = {*definition.placeholders, RANKS}
-    for field, items in _templates(definition).items():
-        yield from ((field, name) for item in items for name in names_in(item) if name not in known)
+def _values(run: CommandParameters, parameters: Any, ranks: int) -> dict[str, Any]:
+    return {**{name: getattr(parameters, name) for name in run.placeholders}, RANKS: ranks}
 
 
-def unused(definition: CommandParameters) -> frozenset[str]:
-    """Return the placeholders that reach nothing of the run; a deck on a cluster may still use them (`filled`)."""
-    used = {name for items in _templates(definition).values() for item in items for name in names_in(item)}
-    texts = (*definition.inputs.values(), *definition.environment.values())
-    return frozenset(definition.placeholders).difference(used, *map(names_in_text, texts))
+def _filled(run: CommandParameters, texts: Mapping[str, str], parameters: Any, ranks: int) -> dict[str, str]:
+    values = _values(run, parameters, ranks)
+    return {name: fill_text(text, values) for name, text in texts.items()}
 
 
-def _templates(definition: CommandParameters) -> dict[str, list[str]]:
-    parts = [item for part in definition.parts for item in part["program"]]
-    return {"program": definition.program, "parts": parts, "decks": list(definition.decks.values())}
+def _command(run: CommandParameters, parameters: Any, *, ranks: int) -> tuple[str, ...]:
+    values = _values(run, parameters, ranks)
+    # Apptainer mounts the working directory and passes the environment on, MPI's variables too.
+    container = ("apptainer", "exec", run.container) if run.container else ()
+    argv = (*container, *fill(run.program, values))
+    parts = {part["from_rank"]: (*container, *fill(part["program"], values)) for part in run.parts}
+    return _with_modules(_dispatched(argv, parts), run.modules, _filled(run, run.environment, parameters, ranks))
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What a definition runs, as the functions of a workload."""
-
-    definition: CommandParameters
-
-    def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
-        run, values = self.definition, self._values(parameters, ranks)
-        argv = _contained(fill(run.program, values), run.container)
-        parts = {part["from_rank"]: _contained(fill(part["program"], values), run.container) for part in run.parts}
-        return _with_modules(_dispatched(argv, parts), run.modules, self.environment(parameters, ranks=ranks))
-
-    def check(self, parameters: Any, *, ranks: int) -> None:
-        for field, name in undefined(self.definition):
-            raise Mismatch(field, f"{{{name}}} is not defined under placeholders")
-        last = max((part["from_rank"] for part in self.definition.parts), default=0)
-        if last >= ranks:
-            raise Mismatch("parts", f"rank {last} has a program of its own, and there are only {plural(ranks, 'rank')}")
-        self.command(parameters, ranks=ranks)
-
-    def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        return self._filled(self.definition.inputs, parameters, ranks)
-
-    def decks(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        paths = self.definition.decks
-        return dict(zip(paths, fill(list(paths.values()), self._values(parameters, ranks)), strict=True))
-
-    def filled(self, parameters: Any, texts: Mapping[str, str], *, ranks: int) -> Mapping[str, str]:
-        left = unused(self.definition).difference(*map(names_in_text, texts.values())) if texts else ()
-        for name in sorted(left):
-            raise Mismatch(name, f"{name} changes nothing: neither command nor input files have {{{name}}}")
-        return self._filled(texts, parameters, ranks)
-
-    def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        return self._filled(self.definition.environment, parameters, ranks)
-
-    def _filled(self, texts: Mapping[str, str], parameters: Any, ranks: int) -> dict[str, str]:
-        values = self._values(parameters, ranks)
-        return {name: fill_text(text, values) for name, text in texts.items()}
-
-    def _values(self, parameters: Any, ranks: int) -> dict[str, Any]:
-        return {**{name: getattr(parameters, name) for name in self.definition.placeholders}, RANKS: ranks}
+def _check(run: CommandParameters, parameters: Any, *, ranks: int) -> None:
+    for field, name in run.undefined():
+        raise Mismatch(field, f"{{{name}}} is not defined under placeholders")
+    last = max((part["from_rank"] for part in run.parts), default=0)
+    if last >= ranks:
+        raise Mismatch("parts", f"rank {last} has a program of its own, and there are only {plural(ranks, 'rank')}")
+    _command(run, parameters, ranks=ranks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
-    """How the output of a command is read."""
+def _decks(run: CommandParameters, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+    return dict(zip(run.decks, fill(list(run.decks.values()), _values(run, parameters, ranks)), strict=True))
 
-    slug: str
-    extractors: tuple[Extractor, ...]
-    success: str
-    failure: str
 
-    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        failed = _first_line(self.failure, output) if self.failure else None
-        if failed is not None:
-            raise OutputError(f"the program said that it failed: {failed.strip().rstrip('.')}")
-        if self.success and _first_line(self.success, output) is None:
-            raise OutputError(f"no line of the standard output matches /{self.success}/, which a good run prints")
-        figures: dict[str, float] = {}
-        for extractor in self.extractors:
-            texts = [output] if extractor.file is None else [files[name] for name in selected([extractor.file], files)]
-            value = extractor.read(*texts)
-            if value is not None:
-                figures[f"{self.slug}.{extractor.name}"] = value
-            elif extractor.required:
-                raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}")
-        return Parsed(figures)
+def _filled_decks(
+    run: CommandParameters, parameters: Any, texts: Mapping[str, str], *, ranks: int
+) -> Mapping[str, str]:
+    for name in sorted(run.unused().difference(*map(names_in_text, texts.values()))) if texts else ():
+        raise Mismatch(name, f"{name} changes nothing: neither command nor input files have {{{name}}}")
+    return _filled(run, texts, parameters, ranks)
 
 
 def _threads(parameters: Any) -> int:
@@ -148,40 +100,55 @@ def _threads(parameters: Any) -> int:
     return max(parameters.threads, 1) if isinstance(parameters.threads, int) else 1
 
 
-def _contained(argv: Sequence[str], image: str) -> tuple[str, ...]:
-    """The program in a container. Apptainer shows it the working directory and hands on the environment, MPI's variables too."""
-    return ("apptainer", "exec", image, *argv) if image else tuple(argv)
+def _parse(
+    slug: str, extractors: Sequence[Extractor], definition: CommandParameters, output: str, files: Mapping[str, str]
+) -> Parsed:
+    failed = _first_line(definition.failure, output) if definition.failure else None
+    if failed is not None:
+        raise OutputError(f"the program said that it failed: {failed.strip().rstrip('.')}")
+    if definition.success and _first_line(definition.success, output) is None:
+        raise OutputError(f"no line of the standard output matches /{definition.success}/, which a good run prints")
+    figures: dict[str, float] = {}
+    for extractor in extractors:
+        texts = [output] if extractor.file is None else [files[name] for name in selected([extractor.file], files)]
+        value = extractor.read(*texts)
+        if value is not None:
+            figures[f"{slug}.{extractor.name}"] = value
+        elif extractor.required:
+            raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}")
+    return Parsed(figures)
+
+
+def _first_line(pattern: str, output: str) -> str | None:
+    try:
+        return next((match.string for match in matches(pattern, output)), None)
+    except ValueError as error:
+        raise OutputError(f"/{pattern}/ in the output: {error}") from None
 
 
 def _dispatched(argv: tuple[str, ...], parts: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
-    """One command for all ranks, which becomes the program of its rank: every launcher can start it, in one world."""
+    """Return one command for all ranks, which becomes the program of its rank."""
     if not parts:
         return argv
     branches = [f'[ "$rank" -ge {first} ] && exec {shlex.join(parts[first])}' for first in sorted(parts, reverse=True)]
     return ("/bin/sh", "-c", "\n".join([_DISPATCH, *branches, f"exec {shlex.join(argv)}"]))
 
 
-def _with_modules(argv: tuple[str, ...], modules: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
-    """“module” is a function of login shells. Their profiles set PATH and more anew: what was given is said again after them, so
-    that modules extend it."""
+def _with_modules(argv: tuple[str, ...], modules: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command in a login shell that loads the modules, if there are any.
+
+    Profiles set PATH and more anew, so the environment is exported again after them, and modules extend it.
+    """
     if not modules:
         return argv
-    said = (
-        f"export {' '.join(f'{name}={shlex.quote(text)}' for name, text in sorted(given.items()))}; " if given else ""
-    )
-    return ("/bin/bash", "-lc", f'{said}module load {shlex.join(modules)} && exec "$@"', "bash", *argv)
-
-
-def _first_line(pattern: str, output: str) -> str | None:
-    try:
-        return first_line(pattern, (line[:MAX_LINE] for line in output.splitlines()))
-    except ValueError as error:
-        raise OutputError(f"/{pattern}/ in the output: {error}") from None
+    variables = " ".join(f"{name}={shlex.quote(text)}" for name, text in sorted(environment.items()))
+    exported = f"export {variables}; " if variables else ""
+    return ("/bin/bash", "-lc", f'{exported}module load {shlex.join(modules)} && exec "$@"', "bash", *argv)
 
 
 def _inline(definition: CommandParameters) -> WorkloadDefinition:
     later = {"decks": {}, "environment": {}, "modules": [], "container": "", "parts": []}
-    return command_workload(
+    return _workload(
         definition,
         slug="command",
         output=definition,
@@ -190,20 +157,20 @@ def _inline(definition: CommandParameters) -> WorkloadDefinition:
         restricted=True,
         parameters_type=with_placeholders(CommandParameters, definition.placeholders),
         constants=CONSTANTS,
-        reading=frozenset({"extract", "success", "failure", "keep"}),
+        reading=READING,
         brought=("program",),
         later_defaults=later if "threads" in definition.placeholders else {**later, "threads": 1},
         variant=_defined,
     )
 
 
-def _defined(constants: Mapping[str, Any]) -> WorkloadDefinition | None:
+def _defined(constants: Mapping[str, Any], cluster: str) -> WorkloadDefinition | None:
     definition = {name: value for name, value in constants.items() if name in CONSTANTS}
-    return _parsed(json.dumps(definition, sort_keys=True, default=str)) if "program" in definition else None
+    return _cached_inline(json.dumps(definition, sort_keys=True, default=str)) if "program" in definition else None
 
 
-@lru_cache(maxsize=64)  # every value of a sweep needs it, and building a model takes a millisecond
-def _parsed(definition: str) -> WorkloadDefinition | None:
+@functools.lru_cache(maxsize=64)  # every value of a sweep needs it, and building a model takes a millisecond
+def _cached_inline(definition: str) -> WorkloadDefinition | None:
     try:
         return _inline(CommandParameters.model_validate_json(definition))
     except ValidationError:
@@ -212,3 +179,64 @@ def _parsed(definition: str) -> WorkloadDefinition | None:
 
 COMMAND: Final = _inline(CommandParameters())
 """Without a program and placeholders, until it is bound to those of a specification."""
+
+
+def programs_from(definitions: Iterable[tuple[int, ProgramDefinition]]) -> dict[str, WorkloadDefinition]:
+    """Return the registered programs by name from (version, definition) rows."""
+    by_name: dict[str, dict[int, ProgramDefinition]] = {}
+    for version, definition in definitions:
+        by_name.setdefault(definition.name, {})[version] = definition
+    return {name: _registered(versions) for name, versions in sorted(by_name.items())}
+
+
+def _registered(versions: Mapping[int, ProgramDefinition]) -> WorkloadDefinition:
+    """Return a registered program in its latest version.
+
+    The constant ``version`` selects another one. Submitters may run it: a maintainer defined what is executed.
+    """
+    latest = versions[max(versions)]
+
+    @functools.cache
+    def workload(version: int, cluster: str = "") -> WorkloadDefinition:
+        definition = versions[version]
+
+        def variant(constants: Mapping[str, Any], cluster: str) -> WorkloadDefinition:
+            chosen = constants.get("version")
+            chosen = chosen if isinstance(chosen, int) and chosen in versions else version
+            return workload(chosen, cluster if cluster in versions[chosen].clusters else "")
+
+        return _workload(
+            definition.on(cluster),
+            slug=latest.name,
+            output=latest,
+            deciding=latest.deciding,
+            title=latest.title or latest.name,
+            summary=latest.summary,
+            registered=True,
+            parameters_type=_parameters_of(definition, version, tuple(versions)),
+            constants=("version",),
+            brought=("version",),
+            pinned=("version",),
+            variant=variant,
+        )
+
+    return workload(max(versions))
+
+
+def _parameters_of(definition: ProgramDefinition, version: int, versions: tuple[int, ...]) -> type[Parameters]:
+    """Return the parameters of users: placeholders, threads, and the version."""
+
+    def known_version(number: int) -> int:
+        if number not in versions:
+            raise ValueError(f"has no version {number}, only {', '.join(map(str, sorted(versions)))}")
+        return number
+
+    described = "Of the registered program; a new one begins when what is run changes."
+    threads = parameter(definition.threads, "Threads", "Threads of each rank.", ge=1, le=1024)
+    base = create_model(
+        "ProgramParameters",
+        __base__=Parameters,
+        threads=(int, threads),
+        version=(Annotated[int, AfterValidator(known_version)], parameter(version, "Version", described)),
+    )
+    return with_placeholders(base, definition.placeholders)

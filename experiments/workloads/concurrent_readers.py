@@ -1,71 +1,41 @@
-"""Many readers of one database server: the study of the MONARC collaboration (about 1999), with PostgreSQL.
+"""Concurrent readers of one database server: the study of MONARC (about 1999).
 
-Rank 0 runs a private server in memory and fills it; the ranks on the other hosts run the reading jobs.
+Rank 0 runs a private PostgreSQL in memory and fills it; the ranks on the other hosts run the reading jobs.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import LoadTest, Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import LoadTest, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, Seconds, parameter
+from experiments.workloads.shipped import json_result, shipped
 
-PROGRAMS: Final = Path(__file__).parent.parent / "programs"
-FILES: Final = ("readers.py", "database.py", "places.py", "reading_job.py")
 RESULT: Final = "readers.json"
 _CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all processors of its machine."
 
 
 class ReadersParameters(Parameters):
-    """How much is stored, how much each job reads, and how many jobs read at once."""
+    """Stored events, the reads of each job, and the number of simultaneous jobs."""
 
-    jobs: int = parameter(
-        10,
-        "Jobs",
-        "Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60.",
-        ge=1,
-        le=500,
-    )
-    events_per_job: int = parameter(
-        30,
-        "Events per job",
-        "Events that each job reads one after the other; about 3000 in the study.",
-        ge=1,
-        le=1_000_000,
-    )
-    events: int = parameter(
-        400,
-        "Events stored",
-        "Events in the database, held in memory; 50 000 in the study. Jobs start at different ones.",
-        ge=1,
-        le=1_000_000,
-    )
-    event_bytes: Bytes = parameter(40_000, "Event size", "40 KB in the study.", unit="B", ge=1, le=100_000_000)
-    page_bytes: Bytes = parameter(
-        8192,
-        "Page size",
-        "Bytes of one request and its answer; an event is read page by page.",
-        unit="B",
-        ge=64,
-        le=1_000_000,
-    )
-    work_s: Seconds = parameter(
-        0,
-        "Work per event",
-        "CPU time that a job computes on each event before it reads the next one.",
-        unit="s",
-        ge=0,
-        le=60,
-    )
-    sample_s: Seconds = parameter(
-        0.5, "Sampling interval", "How often processor use and throughput are taken.", unit="s", ge=0.1, le=60
-    )
+    jobs: int = parameter(10, "Jobs", ge=1, le=500)
+    """Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60."""
+    events_per_job: int = parameter(30, "Events per job", ge=1, le=1_000_000)
+    """Events that each job reads one after the other; about 3000 in the study."""
+    events: int = parameter(400, "Events stored", ge=1, le=1_000_000)
+    """Events in the database, held in memory; 50 000 in the study. Jobs start at different ones."""
+    event_bytes: Bytes = parameter(40_000, "Event size", unit="B", ge=1, le=100_000_000)
+    """40 KB in the study."""
+    page_bytes: Bytes = parameter(8192, "Page size", unit="B", ge=64, le=1_000_000)
+    """Bytes of one request and its answer; an event is read page by page."""
+    work_s: Seconds = parameter(0, "Work per event", unit="s", ge=0, le=60)
+    """CPU time that a job computes on each event before it reads the next one."""
+    sample_s: Seconds = parameter(0.5, "Sampling interval", unit="s", ge=0.1, le=60)
+    """Interval between samples of processor use and throughput."""
 
 
 _FIGURES: Final = figures_of("concurrent-readers", (
@@ -74,46 +44,13 @@ _FIGURES: Final = figures_of("concurrent-readers", (
     ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
     ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
     ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
-    ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, whoever uses them."),
+    ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, by all processes."),
     ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
     ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
     ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),
     ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System processor time of the database server while the jobs read."),
     ("read_bytes", "Bytes read", "B", "neutral", "Contents that all jobs read."),
 ))  # fmt: skip
-
-
-def command(parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
-    # Not isolated (-I): the program imports the file that lies beside it.
-    return (
-        *("/usr/bin/python3", "-E", "-s", FILES[0]),
-        *("--jobs", str(parameters.jobs)),
-        *("--events", str(parameters.events)),
-        *("--events-per-job", str(parameters.events_per_job)),
-        *("--event-bytes", str(parameters.event_bytes)),
-        *("--page-bytes", str(parameters.page_bytes)),
-        *("--work-s", f"{parameters.work_s:g}"),
-        *("--sample-s", f"{parameters.sample_s:g}"),
-    )
-
-
-def files(parameters: ReadersParameters, *, ranks: int) -> Mapping[str, str]:
-    return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-
-def check(parameters: ReadersParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "the server takes one rank and the jobs need another; take two hosts")
-
-
-def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    if RESULT not in files:
-        raise OutputError(f"the readers wrote no {RESULT}: the run did not reach its end")
-    try:
-        result = json.loads(files[RESULT])
-        return _parsed(result)
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{RESULT} is not what the readers write: {type(error).__name__}: {error}") from None
 
 
 def estimate_s(parameters: ReadersParameters, *, ranks: int) -> float:
@@ -126,42 +63,6 @@ def estimate_s(parameters: ReadersParameters, *, ranks: int) -> float:
 
 def bottleneck_bytes(parameters: ReadersParameters, *, ranks: int) -> float:
     return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)
-
-
-CONCURRENT_READERS: Final = WorkloadDefinition(
-    slug="concurrent-readers",
-    title="Concurrent readers",
-    summary="One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides",
-    programs={
-        "/usr/bin/python3": "python3",
-        "/usr/lib/postgresql/*/bin/postgres": "postgresql",
-        "setpriv": "util-linux",
-    },
-    python_modules={"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"},
-    parameters_type=ReadersParameters,
-    decides="concurrent-readers.job_wall_s",
-    figures=_FIGURES,
-    outputs=(RESULT,),
-    ranks_alike=False,
-    load_test=LoadTest(
-        load="jobs",
-        wall="concurrent-readers.job_wall_s",
-        uses={
-            "client CPU": "concurrent-readers.client_cpu_max_share",
-            "server CPU": "concurrent-readers.server_cpu_max_share",
-        },
-        throughput="concurrent-readers.server_throughput_bps",
-        same_processors=("client CPU", "server CPU"),
-    ),
-    later_defaults={"work_s": 0.0},
-    command=command,
-    files=files,
-    check=check,
-    parse=parse,
-    estimate_s=estimate_s,
-    bottleneck_bytes=bottleneck_bytes,
-)
-"""A PostgreSQL server on the first host, n sequential readers on the others."""
 
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:
@@ -199,13 +100,13 @@ def _parsed(result: Mapping[str, Any]) -> Parsed:
 
 
 def _largest(samples: Sequence[Mapping[str, float]]) -> float:
-    """Return the largest CPU use, in processors, of intervals that are long enough for the kernel's clock ticks."""
+    """Return the largest CPU use, in processors, of intervals longer than clock ticks."""
     whole = [row for row in samples if row["length_s"] >= 0.1] or samples
     return max((row["user_share"] + row["system_share"] for row in whole), default=0.0)
 
 
 def _by_host(clients: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[dict[str, float]], int]]:
-    """Yield the samples of each client host, ranks on the same host added up, and its number of processors."""
+    """Yield the samples of each client host, summed over ranks, and its processors."""
     for host in dict.fromkeys(client["host"] for client in clients):
         ranks = [client for client in clients if client["host"] == host]
         # Ranks sample at the same interval from the same start: rows of equal number are of the same moment.
@@ -219,3 +120,43 @@ def _by_host(clients: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[dict[s
             for i, row in enumerate(longest)
         ]
         yield rows, ranks[0]["cores"]
+
+
+CONCURRENT_READERS: Final = WorkloadDefinition(
+    slug="concurrent-readers",
+    title="Concurrent readers",
+    summary="One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides",
+    programs={
+        "/usr/bin/python3": "python3",
+        "/usr/lib/postgresql/*/bin/postgres": "postgresql",
+        "setpriv": "util-linux",
+    },
+    python_modules={"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"},
+    parameters_type=ReadersParameters,
+    decides="concurrent-readers.job_wall_s",
+    figures=_FIGURES,
+    outputs=(RESULT,),
+    ranks_alike=False,
+    load_test=LoadTest(
+        load="jobs",
+        wall="concurrent-readers.job_wall_s",
+        uses={
+            "client CPU": "concurrent-readers.client_cpu_max_share",
+            "server CPU": "concurrent-readers.server_cpu_max_share",
+        },
+        throughput="concurrent-readers.server_throughput_bps",
+        same_processors=("client CPU", "server CPU"),
+    ),
+    later_defaults={"work_s": 0.0},
+    **shipped(
+        "the server takes one rank and the jobs need another",
+        "readers.py",
+        "database.py",
+        "places.py",
+        "reading_job.py",
+    ),
+    parse=json_result(RESULT, _parsed),
+    estimate_s=estimate_s,
+    bottleneck_bytes=bottleneck_bytes,
+)
+"""A PostgreSQL server on the first host, n sequential readers on the others."""

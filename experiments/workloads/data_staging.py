@@ -1,56 +1,36 @@
-"""A data set from one server to many nodes, then searches on it: the study of the White Rose Grid e-Science Centre, with NCBI BLAST.
+"""Data staging and BLAST: the study of the White Rose Grid e-Science Centre.
 
 Rank 0 makes the data set and serves it; every other rank is a node that fetches it and searches.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, OwnTime, Parameters, Parsed, Phases, WorkloadDefinition, figures_of
+from experiments.workloads.base import OwnTime, Parameters, Parsed, Phases, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.shipped import json_result, shipped
 
-PROGRAMS: Final = Path(__file__).parent.parent / "programs"
-FILES: Final = ("staging.py", "places.py")
 RESULT: Final = "staging.json"
 
 
 class StagingParameters(Parameters):
-    """How the data set reaches the nodes, how large it is, and what is done with it."""
+    """The way, size and use of the data set."""
 
-    staging: Literal["pull", "multicast", "tree"] = parameter(
-        "pull",
-        "Staging",
-        "pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree.",
-    )
-    dataset_bytes: Bytes = parameter(
-        20_000_000,
-        "Data set",
-        "Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte.",
-        unit="B",
-        ge=10_000,
-        le=2_000_000_000,
-    )
-    searches: int = parameter(
-        3, "Searches per node", "Searches one after the other; the first waits for the data.", ge=1, le=10_000
-    )
-    work: Literal["blast", "read"] = parameter(
-        "blast", "Work", "blast: megablast of 20 queries; read: the whole data set is read through."
-    )
-    multicast_rate: float = parameter(
-        0.0,
-        "Multicast rate",
-        "Rate of uftp in bit/s; 0: as fast as the server's own link takes it.",
-        unit="bit/s",
-        ge=0,
-        le=1e12,
-    )
+    staging: Literal["pull", "multicast", "tree"] = parameter("pull", "Staging")
+    """pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree."""
+    dataset_bytes: Bytes = parameter(20_000_000, "Data set", unit="B", ge=10_000, le=2_000_000_000)
+    """Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte."""
+    searches: int = parameter(3, "Searches per node", ge=1, le=10_000)
+    """Searches one after the other; the first waits for the data."""
+    work: Literal["blast", "read"] = parameter("blast", "Work")
+    """blast: megablast of 20 queries; read: the whole data set is read through."""
+    multicast_rate: float = parameter(0.0, "Multicast rate", unit="bit/s", ge=0, le=1e12)
+    """Rate of uftp in bit/s; 0: as fast as the server's own link takes it."""
 
 
 _FIGURES: Final = figures_of("data-staging", (
@@ -61,38 +41,9 @@ _FIGURES: Final = figures_of("data-staging", (
     ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
     ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
     ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
-    ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); the rest is waiting."),
+    ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); other time is waiting."),
     ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
 ))  # fmt: skip
-
-
-def command(parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
-    # Not isolated (-I): the program imports the file that lies beside it.
-    return (
-        *("/usr/bin/python3", "-E", "-s", FILES[0]),
-        *("--staging", parameters.staging, "--work", parameters.work),
-        *("--dataset-bytes", str(parameters.dataset_bytes)),
-        *("--searches", str(parameters.searches)),
-        *("--multicast-rate", f"{parameters.multicast_rate:g}"),
-    )
-
-
-def files(parameters: StagingParameters, *, ranks: int) -> Mapping[str, str]:
-    return {name: (PROGRAMS / name).read_text() for name in FILES}
-
-
-def check(parameters: StagingParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "the server takes one rank and every node another; take two hosts")
-
-
-def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    if RESULT not in files:
-        raise OutputError(f"the program wrote no {RESULT}: the run did not reach its end")
-    try:
-        return _parsed(json.loads(files[RESULT]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
 
 
 def estimate_s(parameters: StagingParameters, *, ranks: int) -> float:
@@ -106,6 +57,38 @@ def bottleneck_bytes(parameters: StagingParameters, *, ranks: int) -> float:
     # A tree's root sends to some nodes and they to others; a multicast is sent once.
     copies = {"pull": ranks - 1, "multicast": 1, "tree": min(2, ranks - 1)}[parameters.staging]
     return float(parameters.dataset_bytes * copies)
+
+
+def _parsed(result: Mapping[str, Any]) -> Parsed:
+    nodes = result["nodes"]
+    later = [seconds for node in nodes for seconds in node["searches_s"][1:]]
+    if any(not count for node in nodes for count in node["found"]):
+        raise OutputError("a search found none of its queries in the data set")
+    staging_s, run_s = max(node["staged_s"] for node in nodes), max(node["ended_s"] for node in nodes)
+    values = {
+        "first_search_s": fmean(node["staged_s"] + node["searches_s"][0] for node in nodes),
+        "aggregate_bandwidth_Bps": result["dataset_bytes"] * len(nodes) / staging_s,
+        "staging_s": staging_s,
+        "staging_mean_s": fmean(node["staged_s"] for node in nodes),
+        "run_s": run_s,
+        "nodes": len(nodes),
+        "utilisation": sum(sum(node["searches_s"]) for node in nodes) / (len(nodes) * run_s),
+        "staged_bytes": result["dataset_bytes"],
+    }
+    if later:
+        values["later_search_s"] = fmean(later)
+    rows = [
+        {
+            "rank": node["rank"],
+            "host": node["host"],
+            "staged_s": node["staged_s"],
+            "first_search_s": node["searches_s"][0],
+            "later_searches_s": fmean(node["searches_s"][1:]) if node["searches_s"][1:] else None,
+            "ended_s": node["ended_s"],
+        }
+        for node in nodes
+    ]
+    return Parsed({f"data-staging.{name}": value for name, value in values.items()}, {"Nodes": rows})
 
 
 DATA_STAGING: Final = WorkloadDefinition(
@@ -139,43 +122,9 @@ DATA_STAGING: Final = WorkloadDefinition(
         printed_faster="data-staging.speedup",
         printed_more_percent="data-staging.aggregate_bandwidth_gain_percent",
     ),
-    command=command,
-    files=files,
-    check=check,
-    parse=parse,
+    **shipped("the server takes one rank and every node another", "staging.py", "places.py"),
+    parse=json_result(RESULT, _parsed),
     estimate_s=estimate_s,
     bottleneck_bytes=bottleneck_bytes,
 )
 """Pull, multicast or broadcast of a data set to all nodes, and BLAST searches on it."""
-
-
-def _parsed(result: Mapping[str, Any]) -> Parsed:
-    nodes = result["nodes"]
-    later = [seconds for node in nodes for seconds in node["searches_s"][1:]]
-    if any(not count for node in nodes for count in node["found"]):
-        raise OutputError("a search found none of its queries in the data set")
-    staging_s, run_s = max(node["staged_s"] for node in nodes), max(node["ended_s"] for node in nodes)
-    values = {
-        "first_search_s": fmean(node["staged_s"] + node["searches_s"][0] for node in nodes),
-        "aggregate_bandwidth_Bps": result["dataset_bytes"] * len(nodes) / staging_s,
-        "staging_s": staging_s,
-        "staging_mean_s": fmean(node["staged_s"] for node in nodes),
-        "run_s": run_s,
-        "nodes": len(nodes),
-        "utilisation": sum(sum(node["searches_s"]) for node in nodes) / (len(nodes) * run_s),
-        "staged_bytes": result["dataset_bytes"],
-    }
-    if later:
-        values["later_search_s"] = fmean(later)
-    rows = [
-        {
-            "rank": node["rank"],
-            "host": node["host"],
-            "staged_s": node["staged_s"],
-            "first_search_s": node["searches_s"][0],
-            "later_searches_s": fmean(node["searches_s"][1:]) if node["searches_s"][1:] else None,
-            "ended_s": node["ended_s"],
-        }
-        for node in nodes
-    ]
-    return Parsed({f"data-staging.{name}": value for name, value in values.items()}, {"Nodes": rows})

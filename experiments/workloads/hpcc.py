@@ -1,4 +1,4 @@
-"""HPC Challenge: every figure of its summary, from HPL and STREAM to random access and ring bandwidth."""
+"""HPC Challenge: every figure of its summary, from HPL to ring bandwidth."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _KEYS: Final = (
         for what in ("Latency_usec", "Bandwidth_GBytes")
     ),
 )
-"""What the summary measures. Its other entries are settings (sizes, grid, type widths); the table of the trial shows all of them."""
+"""Measurements of the summary. Its other entries are settings; the table of the trial shows all of them."""
 
 
 def _figure(key: str) -> FigureOfMerit:
@@ -79,7 +79,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     }
     tables = {
         "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
-        "HPL results": [run.row() for run in linpack.runs(text)],
+        "HPL results": linpack.runs(text),
     }
     ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
     return Parsed(figures, tables, ran_with)

@@ -1,7 +1,7 @@
-"""High-Performance Linpack through HPC Challenge: its parameters, its input file and its table of results.
+"""HPL, the Linpack benchmark, run through HPC Challenge.
 
-HPC Challenge runs all its tests whenever it runs; the program of Debian has no switch for one of them. HPL's own time is what its
-table says, the elapsed time of the trial holds the other tests too.
+A plain HPL.out is read too. HPC Challenge runs all its tests whenever it runs; Debian's program has no switch for one of them. HPL's
+own time is in its table, the elapsed time of the trial holds the other tests too.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, WorkloadDefinition
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import parameter
+from experiments.workloads.transfer import scaled
 
 INPUT: Final = "hpccinf.txt"
 OUTPUT: Final = "hpccoutf.txt"
@@ -67,45 +67,29 @@ _CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTI
 class LinpackParameters(Parameters):
     """The dials of HPL; names as in its input file."""
 
-    ns: int = parameter(
-        1000, "Problem size (Ns)", "Order of the matrix; it takes 8 Ns² bytes, shared by the ranks.", ge=1, le=1_000_000
-    )
-    nb: int = parameter(
-        80, "Block size (NB)", "Columns of a block: the grain of computing and of messages.", ge=1, le=4096
-    )
-    p: int = parameter(
-        0,
-        "Process rows (P)",
-        "Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q.",
-        ge=0,
-        le=65_536,
-    )
-    q: int = parameter(
-        0,
-        "Process columns (Q)",
-        "Columns of the process grid; 0: ranks / P. P x Q is the number of ranks.",
-        ge=0,
-        le=65_536,
-    )
-    bcast: int = parameter(
-        1,
-        "Panel broadcast (BCAST)",
-        "0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified.",
-        ge=0,
-        le=5,
-    )
-    depth: int = parameter(1, "Look-ahead depth (DEPTH)", "Panels that are factored ahead of the update.", ge=0, le=10)
+    ns: int = parameter(1000, "Problem size (Ns)", ge=1, le=1_000_000)
+    """Order of the matrix; it takes 8 Ns² bytes, shared by the ranks."""
+    nb: int = parameter(80, "Block size (NB)", ge=1, le=4096)
+    """Columns of a block: the grain of computing and of messages."""
+    p: int = parameter(0, "Process rows (P)", ge=0, le=65_536)
+    """Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q."""
+    q: int = parameter(0, "Process columns (Q)", ge=0, le=65_536)
+    """Columns of the process grid; 0: ranks / P. P x Q is the number of ranks."""
+    bcast: int = parameter(1, "Panel broadcast (BCAST)", ge=0, le=5)
+    """0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified."""
+    depth: int = parameter(1, "Look-ahead depth (DEPTH)", ge=0, le=10)
+    """Panels that are factored ahead of the update."""
 
 
 def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:
-    """Return the process grid (P, Q). Raise Mismatch when it does not hold all ranks."""
+    """Return the process grid (P, Q). Raise Mismatch if it does not hold all ranks."""
     p, q = parameters.p, parameters.q
     if not p and not q:
         p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
         return p, ranks // p
-    given, name = (q, "q") if not p else (p, "p")
-    if (not p or not q) and ranks % given:
-        raise Mismatch(name, f"{ranks} ranks do not make a grid with {name.upper()} = {given}")
+    side, name = (q, "q") if not p else (p, "p")
+    if (not p or not q) and ranks % side:
+        raise Mismatch(name, f"{ranks} ranks do not make a grid with {name.upper()} = {side}")
     p, q = p or ranks // q, q or ranks // p
     if p * q != ranks:
         raise Mismatch("p", f"P x Q = {p} x {q} = {p * q} is not the number of ranks, {ranks}")
@@ -141,7 +125,7 @@ def bottleneck_bytes(parameters: LinpackParameters, *, ranks: int) -> float:
 
 
 def challenge(**fields: Any) -> WorkloadDefinition:
-    """Return a workload that runs HPC Challenge: program, dials and input file are the same for all."""
+    """Return a workload that runs HPC Challenge, with further fields."""
     return WorkloadDefinition(
         programs={"hpcc": "hpcc"},
         parameters_type=LinpackParameters,
@@ -154,74 +138,71 @@ def challenge(**fields: Any) -> WorkloadDefinition:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LinpackRun:
-    """One line of HPL's table: ``time_s`` and ``gflops`` as printed, ``residual`` the scaled one, if it was checked."""
-
-    variant: str
-    n: int
-    nb: int
-    p: int
-    q: int
-    time_s: float
-    gflops: float
-    residual: float | None
-    passed: bool | None
-
-    @property
-    def ran_with(self) -> dict[str, int]:
-        """Its parameters, and the ranks that its grid holds."""
-        return {"ns": self.n, "nb": self.nb, "p": self.p, "q": self.q, "ranks": self.p * self.q}
-
-    def row(self) -> dict[str, Any]:
-        """Return the line for readers, columns as HPL names them."""
-        return {
-            "T/V": self.variant,
-            "N": self.n,
-            "NB": self.nb,
-            "P": self.p,
-            "Q": self.q,
-            "time_s": self.time_s,
-            "gflops": self.gflops,
-            "residual": self.residual,
-            "check": None if self.passed is None else "PASSED" if self.passed else "FAILED",
-        }
-
-
-def runs(text: str) -> list[LinpackRun]:
-    """Return all results in an HPL.out or hpccoutf.txt, in their order."""
+def runs(text: str) -> list[dict[str, Any]]:
+    """Return the results in an HPL.out or hpccoutf.txt, columns as HPL names them."""
     lines = list(_ROW.finditer(text))
-    bounds = [*(line.start() for line in lines), len(text)]
+    ends = [*(line.start() for line in lines), len(text)][1:]
     rows = []
-    for line, end in zip(lines, bounds[1:], strict=True):
+    for line, end in zip(lines, ends, strict=True):
         check = _CHECK.search(text, line.end(), end)
         rows.append(
-            LinpackRun(
-                variant=line[1],
-                n=int(line[2]),
-                nb=int(line[3]),
-                p=int(line[4]),
-                q=int(line[5]),
-                time_s=float(line[6]),
-                gflops=float(line[7]),
-                residual=None if check is None else float(check[1]),
-                passed=None if check is None else check[2] == "PASSED",
-            )
+            {
+                "T/V": line[1],
+                **{name: int(line[number]) for number, name in enumerate(("N", "NB", "P", "Q"), 2)},
+                "time_s": float(line[6]),
+                "gflops": float(line[7]),
+                "residual": None if check is None else float(check[1]),
+                "check": None if check is None else check[2],
+            }
         )
     return rows
 
 
 def summary(text: str) -> dict[str, str]:
-    """Return the entries of the summary in hpccoutf.txt as printed; nothing when it has none."""
+    """Return the entries of the summary in hpccoutf.txt as printed; {} if it has none."""
     section = _SUMMARY.search(text)
     return dict(_ENTRY.findall(section[1])) if section else {}
 
 
-def best_run(candidates: list[LinpackRun]) -> LinpackRun:
-    """Return the fastest result whose residual check did not fail. Raise OutputError when there is none."""
-    good = [run for run in candidates if run.passed is not False]
-    if not candidates:
+_PLAIN_OUTPUT: Final = "HPL.out"
+_HPL_RESIDUAL: Final = "Scaled residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N); HPL accepts values below 16."
+_HPL_FIGURES: Final = figures_of("hpl", (
+    ("gflops", "HPL rate", "GFLOP/s", "higher", "Floating-point operations per second of HPL, as printed."),
+    ("time_s", "HPL time", "s", "lower", "HPL's own wall time of the solution."),
+    ("residual", "HPL residual", "1", "neutral", _HPL_RESIDUAL),
+))  # fmt: skip
+
+
+def _parse_hpl(output: str, files: Mapping[str, str]) -> Parsed:
+    texts = (files.get(OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
+    text, results = next(((text, rows) for text in texts if (rows := runs(text))), ("", []))
+    if not results:
         raise OutputError("HPL printed no result: the run did not reach its end")
-    if not good:
-        raise OutputError(f"HPL's residual check failed: the scaled residual is {candidates[0].residual}")
-    return max(good, key=lambda run: run.gflops)
+    best = max((row for row in results if row["check"] != "FAILED"), key=lambda row: row["gflops"], default=None)
+    if best is None:
+        raise OutputError(f"HPL's residual check failed: the scaled residual is {results[0]['residual']}")
+    figures = {"hpl.gflops": best["gflops"]}
+    if best["time_s"] > 0:  # the table prints hundredths of a second: 0.00 is no time
+        figures["hpl.time_s"] = best["time_s"]
+    if best["residual"] is not None:
+        figures["hpl.residual"] = best["residual"]
+    challenge = summary(text)
+    if len(results) == 1 and "HPL_Tflops" in challenge:  # the same two numbers with more digits
+        figures["hpl.gflops"] = scaled(challenge["HPL_Tflops"], "1e3")
+        figures["hpl.time_s"] = float(challenge["HPL_time"])
+    ran_with = {"ns": best["N"], "nb": best["NB"], "p": best["P"], "q": best["Q"], "ranks": best["P"] * best["Q"]}
+    return Parsed(figures, {"HPL results": results}, ran_with)
+
+
+HPL: Final = challenge(
+    slug="hpl",
+    title="HPL",
+    summary="Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid",
+    figures=_HPL_FIGURES,
+    decides="hpl.gflops",
+    treatments=("nb", "p", "q"),
+    gflops="hpl.gflops",
+    outputs=(OUTPUT, _PLAIN_OUTPUT),
+    parse=_parse_hpl,
+)
+"""The solution of a dense linear system, Ns x Ns, on a P x Q grid of ranks."""

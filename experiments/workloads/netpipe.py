@@ -1,4 +1,4 @@
-"""NetPIPE over Open MPI (NPopenmpi): transfer time and throughput over a fine grid of message sizes."""
+"""NetPIPE over Open MPI: transfer time and throughput by message size."""
 
 from __future__ import annotations
 
@@ -21,27 +21,14 @@ _SCREEN_ROW = re.compile(r"^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbp
 class NetPipeParameters(Parameters):
     """Range of message sizes."""
 
-    message_bytes: Bytes = parameter(
-        2**20, "Largest message", "Upper bound of the message sizes (option -u).", unit="B", ge=1, le=MAX_MESSAGE_BYTES
-    )
-    first_bytes: Bytes = parameter(
-        1, "Smallest message", "Where the sizes start (option -l).", unit="B", ge=1, le=MAX_MESSAGE_BYTES
-    )
-    perturbation: int = parameter(
-        3,
-        "Perturbation",
-        "Each size is measured this many bytes above and below too (option -p).",
-        unit="B",
-        ge=0,
-        le=1024,
-    )
-    repeats: int = parameter(
-        0,
-        "Repeats",
-        "Round trips per size; 0 lets NetPIPE choose, about half a second for each size.",
-        ge=0,
-        le=100_000,
-    )
+    message_bytes: Bytes = parameter(2**20, "Largest message", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
+    """Upper bound of the message sizes (option -u)."""
+    first_bytes: Bytes = parameter(1, "Smallest message", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
+    """Lower bound of the message sizes (option -l)."""
+    perturbation: int = parameter(3, "Perturbation", unit="B", ge=0, le=1024)
+    """Each size is measured this many bytes above and below too (option -p)."""
+    repeats: int = parameter(0, "Repeats", ge=0, le=100_000)
+    """Round trips per size; 0 lets NetPIPE choose, about half a second for each size."""
 
 
 def command(parameters: NetPipeParameters, *, ranks: int) -> tuple[str, ...]:

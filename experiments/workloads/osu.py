@@ -1,17 +1,16 @@
-"""OSU micro-benchmarks: point-to-point and collective operations, on sites that have them."""
+"""OSU micro-benchmarks: point-to-point and collective operations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, get_args
 
 from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, printed_tables, scaled
 
 _HEADING = re.compile(r"^# (OSU .+?) Test(?: v\S+)? *$", re.MULTILINE)
 _COLUMNS = re.compile(r"^# *((?:Size  +.*|.*\(us\).*))$", re.MULTILINE)
@@ -35,23 +34,12 @@ _NAMES: Final = {
 _PING_PONG = re.compile(r"OSU MPI(?:-\w+)? Latency$")
 _PROGRAM: Final = "osu-micro-benchmarks (not in Debian: build it from source, or ask the site for its module)"
 
-Benchmark = Literal[
-    "latency",
-    "bw",
-    "bibw",
-    "mbw_mr",
-    "multi_lat",
-    "allreduce",
-    "allgather",
-    "alltoall",
-    "bcast",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-    "barrier",
-]
-_OF_PAIRS: Final = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")
+_OfPairs = Literal["latency", "bw", "bibw", "mbw_mr", "multi_lat"]
+_Collective = Literal[
+    "allreduce", "allgather", "alltoall", "bcast", "gather", "reduce", "reduce_scatter", "scatter", "barrier"
+]  # fmt: skip
+Benchmark = Literal[_OfPairs, _Collective]
+_OF_PAIRS: Final = get_args(_OfPairs)
 
 
 _FIGURES: Final = (
@@ -70,30 +58,16 @@ _FIGURES: Final = (
 class OsuParameters(Parameters):
     """One of the benchmarks and its message sizes."""
 
-    benchmark: Benchmark = parameter(
-        "latency", "Benchmark", "Operation to time; latency, bw and bibw use two ranks, the others all."
-    )
-    message_bytes: Bytes = parameter(
-        4 * 2**20, "Message size", "Size of a message; 4 MiB is 4 194 304 bytes.", unit="B", ge=1, le=MAX_MESSAGE_BYTES
-    )
-    all_sizes: bool = parameter(False, "All sizes", "Measure 1, 2, 4 ... up to the message size too.")
-    repetitions: int = parameter(
-        100, "Repetitions", "Operations, or windows of 64 messages, per message size.", ge=1, le=100_000
-    )
-    directory: str = parameter(
-        "",
-        "Directory",
-        "Where the programs lie on the hosts; empty: on their path. For maintainers.",
-        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
-        max_length=300,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Section(PrintedTable):
-    """One table of the output."""
-
-    title: str
+    benchmark: Benchmark = parameter("latency", "Benchmark")
+    """Operation to time; latency, bw and bibw use two ranks, the others all."""
+    message_bytes: Bytes = parameter(4 * 2**20, "Message size", unit="B", ge=1, le=MAX_MESSAGE_BYTES)
+    """Size of a message; 4 MiB is 4 194 304 bytes."""
+    all_sizes: bool = parameter(False, "All sizes")
+    """Measure 1, 2, 4 ... up to the message size too."""
+    repetitions: int = parameter(100, "Repetitions", ge=1, le=100_000)
+    """Operations, or windows of 64 messages, per message size."""
+    directory: str = parameter("", "Directory", pattern=r"^(/[A-Za-z0-9_.+@-]+)*$", max_length=300)
+    """Directory of the programs on the hosts; empty: in PATH. For maintainers."""
 
 
 def command(parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
@@ -116,16 +90,15 @@ def check(parameters: OsuParameters, *, ranks: int) -> None:
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    printed = list(sections(output))
+    printed = tables_of(output)
     if not printed:
         raise OutputError("the OSU benchmark printed no table")
     # A site's own file may hold several: each gives its figures, of the same kind the first.
     figures: dict[str, float] = {}
-    for section in printed:
-        figures = _figures(section) | figures
     tables: dict[str, list[dict[str, Any]]] = {}
-    for number, section in enumerate(printed, 1):
-        tables[section.title if section.title not in tables else f"{section.title}, {number}"] = section.rows()
+    for number, (title, table) in enumerate(printed, 1):
+        figures = _figures(title, table) | figures
+        tables[title if title not in tables else f"{title}, {number}"] = table.rows()
     return Parsed(figures, tables)
 
 
@@ -140,10 +113,42 @@ def estimate_s(parameters: OsuParameters, *, ranks: int) -> float:
     return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
 
 
+def tables_of(output: str) -> list[tuple[str, PrintedTable]]:
+    """Return every table with its heading; unknown columns keep their heads."""
+
+    def names(heading: re.Match[str], heads: str) -> list[str]:
+        is_ping_pong = _PING_PONG.search(heading[1]) is not None
+        return [_column(head, is_ping_pong) for head in re.split(r" {2,}", heads.strip())]
+
+    return [(heading[1], table) for heading, table in printed_tables(output, _HEADING, _COLUMNS, _ROW, names)]
+
+
+def _column(head: str, is_ping_pong: bool) -> str:
+    name = _NAMES.get(re.sub(r" +\(", "(", head).lower(), head)
+    # Since 7.3 ping-pongs are headed as collectives are.
+    return "t_usec" if is_ping_pong and name == "t_avg_usec" else name
+
+
+def _figures(title: str, table: PrintedTable) -> dict[str, float]:
+    rates = [scaled(rate, "1e6") for rate in table.column("Mbytes_per_s") or ()]
+    values = {
+        "osu.time_s": table.at_largest("t_usec", "t_avg_usec", "t_overall_usec"),
+        "osu.time_min_s": table.at_largest("t_min_usec"),
+        "osu.time_max_s": table.at_largest("t_max_usec"),
+        "osu.streamed_Bps": rates[table.largest] if rates else None,
+        "osu.streamed_max_Bps": max(rates, default=None),
+        "osu.messages_per_s": max(map(float, table.column("messages_per_s") or ()), default=None),
+    }
+    figures = {name: value for name, value in values.items() if value is not None} | table.curve("osu", "t_usec")
+    if not figures:
+        raise OutputError(f"the table of {title} has neither times nor rates")
+    return figures
+
+
 OSU: Final = WorkloadDefinition(
     slug="osu",
     title="OSU micro-benchmarks",
-    summary="Time or rate of one MPI operation by message size, where a site has osu_latency and its like",
+    summary="Time or rate of one MPI operation by message size, on sites that have osu_latency",
     programs={"osu_latency": _PROGRAM},
     parameters_type=OsuParameters,
     decides="osu.time_s",
@@ -156,50 +161,3 @@ OSU: Final = WorkloadDefinition(
     estimate_s=estimate_s,
 ).with_own_program()
 """One program of the OSU micro-benchmarks; its directory may be given."""
-
-
-def sections(output: str) -> Iterator[Section]:
-    """Yield every table of an output in its order; columns that are not known keep what is printed above them."""
-    headings = list(_HEADING.finditer(output))
-    bounds = [*(heading.start() for heading in headings), len(output)]
-    for heading, end in zip(headings, bounds[1:], strict=True):
-        block = output[heading.end() : end]
-        header = _COLUMNS.search(block)
-        if header is None:
-            continue
-        is_ping_pong = _PING_PONG.search(heading[1]) is not None
-        columns = tuple(_column(head, is_ping_pong) for head in re.split(r" {2,}", header[1].strip()))
-        cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
-        if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(columns, cells, heading[1])
-
-
-def _column(head: str, is_ping_pong: bool) -> str:
-    name = _NAMES.get(re.sub(r" +\(", "(", head).lower(), head)
-    # Since 7.3 ping-pongs are headed as collectives are.
-    return "t_usec" if is_ping_pong and name == "t_avg_usec" else name
-
-
-def _figures(section: Section) -> dict[str, float]:
-    sizes = section.column("bytes")
-    largest = len(section.cells) - 1 if sizes is None else max(range(len(sizes)), key=lambda i: int(sizes[i]))
-    figures = {
-        f"osu.{figure}": scaled(cells[largest], "1e-6")
-        for figure, names in {
-            "time_s": ("t_usec", "t_avg_usec", "t_overall_usec"),
-            "time_min_s": ("t_min_usec",),
-            "time_max_s": ("t_max_usec",),
-        }.items()
-        if (cells := section.column(*names))
-    }
-    rates, messages, times = (section.column(name) for name in ("Mbytes_per_s", "messages_per_s", "t_usec"))
-    if rates:
-        figures["osu.streamed_Bps"] = scaled(rates[largest], "1e6")
-        figures["osu.streamed_max_Bps"] = max(scaled(rate, "1e6") for rate in rates)
-    if messages:
-        figures["osu.messages_per_s"] = max(map(float, messages))
-    if times and sizes:
-        figures |= describe_curve("osu", [int(size) for size in sizes], [scaled(t, "1e-6") for t in times])
-    if not figures:
-        raise OutputError(f"the table of {section.title} has neither times nor rates")
-    return figures

@@ -1,18 +1,17 @@
-"""The project's own ping-pong: transfer time of a message between two ranks, for any size and network."""
+"""The project's own ping-pong: transfer time of a message between two ranks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, Seconds, parameter
+from experiments.workloads.shipped import shipped
 from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
-PROGRAM: Final = Path(__file__).parent.parent / "programs" / "pingpong.py"
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 
 _ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)$", re.MULTILINE)
@@ -36,81 +35,57 @@ _FIGURES: Final = (
 class PingPongParameters(Parameters):
     """Message sizes and how often they are sent."""
 
-    message_bytes: Bytes = parameter(
-        4 * 2**20,
-        "Message size",
-        "Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send.",
-        unit="B",
-        ge=0,
-        le=MAX_MESSAGE_BYTES,
-    )
-    all_sizes: bool = parameter(
-        False,
-        "All sizes",
-        "Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve.",
-    )
-    repetitions: int = parameter(20, "Repetitions", "Round trips per message size.", ge=1, le=100_000)
-    warmups: int = parameter(
-        2, "Warm-ups", "Round trips per size before the measured ones; the first opens the connection.", ge=0, le=1000
-    )
-    time_per_size: Seconds = parameter(
-        10.0,
-        "Time per size",
-        "No further repetition starts after this time; at least one is measured.",
-        unit="s",
-        gt=0,
-        le=3600,
-    )
-
-
-def command(parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:
-    return (
-        *("/usr/bin/python3", "-I", PROGRAM.name),
-        *("--sizes", ",".join(map(str, message_sizes(parameters)))),
-        *("--repetitions", str(parameters.repetitions)),
-        *("--warmups", str(parameters.warmups)),
-        *("--time-per-size", f"{parameters.time_per_size:g}"),
-    )
-
-
-def files(parameters: PingPongParameters, *, ranks: int) -> Mapping[str, str]:
-    # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
-    return {PROGRAM.name: PROGRAM.read_text()}
-
-
-def check(parameters: PingPongParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "a ping-pong needs at least two ranks; take two hosts")
+    message_bytes: Bytes = parameter(4 * 2**20, "Message size", unit="B", ge=0, le=MAX_MESSAGE_BYTES)
+    """Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send."""
+    all_sizes: bool = parameter(False, "All sizes")
+    """Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve."""
+    repetitions: int = parameter(20, "Repetitions", ge=1, le=100_000)
+    """Round trips per message size."""
+    warmups: int = parameter(2, "Warm-ups", ge=0, le=1000)
+    """Round trips per size before the measured ones; the first opens the connection."""
+    time_per_size: Seconds = parameter(10.0, "Time per size", unit="s", gt=0, le=3600)
+    """No further repetition starts after this time; at least one is measured."""
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    printed = _ROW.findall(output)
-    if not printed:
-        raise OutputError("the ping-pong printed no transfer time")
+    columns = ("bytes", "repetitions", "t_min_usec", "t_median_usec", "t_usec", "Mbytes_per_s")
     rows: list[dict[str, Any]] = [
-        {
-            "bytes": int(size),
-            "repetitions": int(repetitions),
-            "t_min_usec": float(low),
-            "t_median_usec": float(middle),
-            "t_usec": float(mean),
-            "Mbytes_per_s": float(rate),
-        }
-        for size, repetitions, low, middle, mean, rate in printed
+        {name: float(cell) if "." in cell else int(cell) for name, cell in zip(columns, printed, strict=True)}
+        for printed in _ROW.findall(output)
     ]
-    size, _, low, middle, mean, _ = max(printed, key=lambda row: int(row[0]))
-    medians_s = [scaled(row[3], "1e-6") for row in printed]
-    figures = describe_curve("pingpong", [row["bytes"] for row in rows], medians_s)
-    figures["pingpong.transfer_time_s"] = scaled(mean, "1e-6")
-    figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")
-    figures["pingpong.transfer_time_median_s"] = scaled(middle, "1e-6")
-    if int(size):
-        figures["pingpong.bandwidth_Bps"] = int(size) / figures["pingpong.transfer_time_s"]
+    if not rows:
+        raise OutputError("the ping-pong printed no transfer time")
+    largest = max(rows, key=lambda row: int(row["bytes"]))
+    figures = describe_curve(
+        "pingpong", [row["bytes"] for row in rows], [_seconds(row["t_median_usec"]) for row in rows]
+    )
+    figures["pingpong.transfer_time_s"] = _seconds(largest["t_usec"])
+    figures["pingpong.transfer_time_min_s"] = _seconds(largest["t_min_usec"])
+    figures["pingpong.transfer_time_median_s"] = _seconds(largest["t_median_usec"])
+    if largest["bytes"]:
+        figures["pingpong.bandwidth_Bps"] = largest["bytes"] / figures["pingpong.transfer_time_s"]
     return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
+
+
+def _seconds(microseconds: float) -> float:
+    return scaled(str(microseconds), "1e-6")
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
     return [point for rows in tables.values() for point in curve_of(rows, "t_median_usec", 1e-6)]
+
+
+def message_sizes(parameters: PingPongParameters) -> list[int]:
+    """Return the sizes to measure, in bytes: one, or 0 and all powers of two up to it."""
+    size = parameters.message_bytes
+    if not parameters.all_sizes:
+        return [size]
+    return sorted({0, size, *(2**power for power in range(size.bit_length()))})
+
+
+def _options(parameters: PingPongParameters) -> Mapping[str, Any]:
+    sizes = ",".join(map(str, message_sizes(parameters)))
+    return {"sizes": sizes, **parameters.model_dump(exclude={"message_bytes", "all_sizes"})}
 
 
 def estimate_s(parameters: PingPongParameters, *, ranks: int) -> float:
@@ -129,19 +104,9 @@ PINGPONG: Final = WorkloadDefinition(
     parameters_type=PingPongParameters,
     decides="pingpong.transfer_time_s",
     figures=_FIGURES,
-    command=command,
-    files=files,
-    check=check,
+    **shipped("a ping-pong needs at least two ranks", "pingpong.py", options=_options),
     parse=parse,
     curve=curve,
     estimate_s=estimate_s,
 )
 """Half round trips between ranks 0 and 1 with mpi4py; further ranks sleep."""
-
-
-def message_sizes(parameters: PingPongParameters) -> list[int]:
-    """Return the sizes to measure, in bytes: the one that is asked for, or 0 and all powers of two up to it."""
-    size = parameters.message_bytes
-    if not parameters.all_sizes:
-        return [size]
-    return sorted({0, size, *(2**power for power in range(size.bit_length()))})

@@ -1,4 +1,4 @@
-"""Workloads in Python modules outside of this repository: in a directory, or in installed packages.
+"""Workloads in Python modules of a directory or of installed packages.
 
 A package names its definitions under the entry point group ``rankwire.workloads``; of the files of a directory every
 ``WorkloadDefinition`` that they define is taken. They are loaded once, when a process starts.
@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from experiments.workloads.base import WorkloadDefinition
@@ -20,24 +19,20 @@ GROUP: Final = "rankwire.workloads"
 
 
 class UnusableWorkload(Exception):
-    """A module or package defines no workload that can be used; the sentence names it."""
+    """A module or package without a usable workload; the sentence names it."""
 
 
 def load(directory: Path | None, built_in: Sequence[WorkloadDefinition]) -> dict[str, WorkloadDefinition]:
-    """Return the workloads of the installed packages and of ``directory`` by name, besides those that are built in.
-
-    Raise UnusableWorkload for one that cannot be used.
-    """
+    """Return the workloads of packages and of ``directory``. Raise UnusableWorkload."""
     workloads: dict[str, WorkloadDefinition] = {}
-    taken = {workload.slug for workload in built_in}
+    names = {workload.slug for workload in built_in}
     for source, workload in (*_installed(), *_in_directory(directory)):
         if workload in (*built_in, *workloads.values()):
             continue  # a module imported it, or has a second name for it
         if not isinstance(workload, WorkloadDefinition):
             raise UnusableWorkload(f"{source}: {workload!r} is no WorkloadDefinition.")
-        if workload.slug in taken:
+        if workload.slug in {*names, *workloads}:
             raise UnusableWorkload(f"{source}: there is a workload {workload.slug!r} already.")
-        taken.add(workload.slug)
         workloads[workload.slug] = workload
     return workloads
 
@@ -51,24 +46,14 @@ def _installed() -> Iterator[tuple[str, Any]]:
 
 
 def _in_directory(directory: Path | None) -> Iterator[tuple[str, Any]]:
-    if directory is None:
-        return
-    if not directory.is_dir():
+    if directory is not None and not directory.is_dir():
         raise UnusableWorkload(f"The directory of workloads {directory} does not exist.")
-    for file in sorted(directory.glob("*.py")):
-        values = vars(_module(file)).values()
-        yield from ((str(file), value) for value in values if isinstance(value, WorkloadDefinition))
-
-
-def _module(file: Path) -> ModuleType:
-    name = f"rankwire_workloads_{file.stem}"
-    described = importlib.util.spec_from_file_location(name, file)
-    if described is None or described.loader is None:
-        raise UnusableWorkload(f"{file} is no Python file.")
-    module = importlib.util.module_from_spec(described)
-    sys.modules[name] = module  # pydantic resolves annotations there
-    try:
-        described.loader.exec_module(module)
-    except Exception as error:
-        raise UnusableWorkload(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
-    return module
+    for file in sorted(directory.glob("*.py")) if directory is not None else ():
+        name = f"rankwire_workloads_{file.stem}"
+        spec: Any = importlib.util.spec_from_file_location(name, file)
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)  # pydantic resolves annotations there
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise UnusableWorkload(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
+        yield from ((str(file), value) for value in vars(module).values() if isinstance(value, WorkloadDefinition))

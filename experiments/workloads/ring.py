@@ -1,17 +1,16 @@
-"""A ring of ranks that exchange a known number of messages of a known size: what a network study must find is known beforehand."""
+"""Ring of ranks that exchange known numbers of messages of known sizes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.shipped import shipped
 
-PROGRAM: Final = Path(__file__).parent.parent / "programs" / "ring.py"
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 
 _ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+) +(\d+\.\d+)$", re.MULTILINE)
@@ -25,7 +24,7 @@ _FIGURES: Final = figures_of("ring", (
 
 
 class RingParameters(Parameters):
-    """How much is sent how often."""
+    """Size and number of the messages."""
 
     message_bytes: Bytes = parameter(
         16 * 2**10,
@@ -36,35 +35,10 @@ class RingParameters(Parameters):
         ge=0,
         le=MAX_MESSAGE_BYTES,
     )
-    steps: int = parameter(
-        2000,
-        "Steps",
-        "Times that every rank sends to its right neighbour and receives from its left one; none begins before the last.",
-        ge=1,
-        le=10_000_000,
-    )
-    warmups: int = parameter(
-        20, "Warm-ups", "Steps before the measured ones; they open the connections.", ge=0, le=100_000
-    )
-
-
-def command(parameters: RingParameters, *, ranks: int) -> tuple[str, ...]:
-    return (
-        *("/usr/bin/python3", "-I", PROGRAM.name),
-        *("--bytes", str(parameters.message_bytes)),
-        *("--steps", str(parameters.steps)),
-        *("--warmups", str(parameters.warmups)),
-    )
-
-
-def files(parameters: RingParameters, *, ranks: int) -> Mapping[str, str]:
-    # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
-    return {PROGRAM.name: PROGRAM.read_text()}
-
-
-def check(parameters: RingParameters, *, ranks: int) -> None:
-    if ranks < 2:
-        raise Mismatch("hosts", "a ring needs at least two ranks; take two hosts")
+    steps: int = parameter(2000, "Steps", ge=1, le=10_000_000)
+    """Times that every rank sends to its right neighbour and receives from its left one; none begins before the last."""
+    warmups: int = parameter(20, "Warm-ups", ge=0, le=100_000)
+    """Steps before the measured ones; they open the connections."""
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
@@ -97,9 +71,7 @@ RING: Final = WorkloadDefinition(
     decides="ring.loop_time_s",
     own_time=OwnTime("ring.loop_time_s"),
     figures=_FIGURES,
-    command=command,
-    files=files,
-    check=check,
+    **shipped("a ring needs at least two ranks", "ring.py"),
     parse=parse,
     estimate_s=estimate_s,
     bottleneck_bytes=bottleneck_bytes,

@@ -1,4 +1,4 @@
-"""The templates of a command: typed placeholders, put into argv items and input files and nowhere else. No shell is ever involved."""
+"""Templates of a command: typed placeholders in argv items and input files."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from experiments.workloads.patterns import compiled
 RANKS: Final = "ranks"
 """The one placeholder that needs no definition: the number of ranks."""
 PLAIN_TEXT: Final = r"[A-Za-z0-9_][A-Za-z0-9_.,+=@%-]*"
-"""What a text placeholder may hold unless its definition says otherwise: no leading dash, no slash, nothing a program might expand."""
-PLACEHOLDER_NAME: Final = "^[a-z][a-z0-9_]{0,39}$"
-_NAME: Final = re.compile(PLACEHOLDER_NAME)
-_IN_TEXT: Final = re.compile(r"\{\{(?P<literal>[a-z][a-z0-9_]{0,39})\}\}|(?<!\$)\{(?P<name>[a-z][a-z0-9_]{0,39})\}")
+"""Default pattern of a text: no leading dash, no slash, nothing that a program might expand."""
+_NAME: Final = "[a-z][a-z0-9_]{0,39}"
+PLACEHOLDER_NAME: Final = f"^{_NAME}$"
+_IN_TEXT: Final = re.compile(rf"\{{\{{(?P<literal>{_NAME})\}}\}}|(?<!\$)\{{(?P<name>{_NAME})\}}")
 
 
 class Placeholder(BaseModel):
     """A typed parameter of a command, which can be swept like any other."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     type: Literal["integer", "number", "text"] = "integer"
     default: int | float | str | None = None
     minimum: float | None = None
     maximum: float | None = None
     choices: list[int | float | str] | None = Field(None, min_length=1, max_length=100)
-    pattern: str | None = Field(None, min_length=1, max_length=200, description="What a text must match as a whole.")
+    pattern: str | None = Field(None, min_length=1, max_length=200)
+    """Regular expression that a text must match as a whole."""
     title: str = Field("", max_length=80)
     description: str = Field("", max_length=300)
     unit: str = Field("", max_length=20)
@@ -43,8 +44,7 @@ class Placeholder(BaseModel):
             raise ValueError("a text has no minimum and no maximum")
         if self.type != "text" and self.pattern is not None:
             raise ValueError("only a text has a pattern")
-        if self.pattern is not None:
-            compiled(self.pattern)
+        compiled(self.pattern or PLAIN_TEXT)
         if self.default is not None:
             self.checked(self.default)
         return self
@@ -52,14 +52,14 @@ class Placeholder(BaseModel):
     def checked(self, value: Any) -> Any:
         """Return the value in its type. Raise ValueError with a sentence."""
         typed = self._text(value) if self.type == "text" else self._number(value)
-        if self.choices is not None and typed not in self.choices:
-            raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
-        if isinstance(typed, str):
-            if self.choices is None and not compiled(self.pattern or PLAIN_TEXT).fullmatch(typed):
-                raise ValueError(f"{value!r} does not match {self.pattern or PLAIN_TEXT}")
-        elif self.minimum is not None and typed < self.minimum:
+        if self.choices is not None:
+            if typed not in self.choices:
+                raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
+        elif isinstance(typed, str) and not compiled(self.pattern or PLAIN_TEXT).fullmatch(typed):
+            raise ValueError(f"{value!r} does not match {self.pattern or PLAIN_TEXT}")
+        if self.minimum is not None and float(typed) < self.minimum:
             raise ValueError(f"must be at least {self.minimum:g}, not {value!r}")
-        elif self.maximum is not None and typed > self.maximum:
+        if self.maximum is not None and float(typed) > self.maximum:
             raise ValueError(f"must be at most {self.maximum:g}, not {value!r}")
         return typed
 
@@ -76,42 +76,40 @@ class Placeholder(BaseModel):
             number = float("nan")
         if not abs(number) < 1e18:
             raise ValueError(f"must be a number, not {value!r}")
-        if self.type == "number":
-            return number
-        if not number.is_integer():
+        if self.type == "integer" and not number.is_integer():
             raise ValueError(f"must be a whole number, not {value!r}")
-        return int(number)
+        return int(number) if self.type == "integer" else number
 
 
 def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -> type[Parameters]:
-    """Return ``base`` with one more field for each placeholder (plain data), typed and checked by its definition."""
+    """Return ``base`` with a typed and checked field for each placeholder."""
     fields: dict[str, Any] = {}
     for name, written in placeholders.items():
-        each = Placeholder.model_validate(written)
-        kind = {"integer": int, "number": float, "text": str}[each.type]
-        default = ... if each.default is None else each.checked(each.default)
-        title = each.title or name.replace("_", " ").capitalize()
+        placeholder = Placeholder.model_validate(written)
+        kind = {"integer": int, "number": float, "text": str}[placeholder.type]
+        default = ... if placeholder.default is None else placeholder.checked(placeholder.default)
+        title = placeholder.title or name.replace("_", " ").capitalize()
         fields[name] = (
-            Annotated[kind, BeforeValidator(each.checked)],
-            parameter(default, title, each.description, unit=each.unit),
+            Annotated[kind, BeforeValidator(placeholder.checked)],
+            parameter(default, title, placeholder.description, unit=placeholder.unit),
         )
-    return create_model(base.__name__, __base__=base, **fields)
+    return create_model(base.__name__, __base__=base, __cls_kwargs__={"use_attribute_docstrings": False}, **fields)
 
 
 def names_in(item: str) -> list[str]:
-    """Return the placeholders of one item; ``{{`` and ``}}`` stand for braces. Raise ValueError for anything but plain names."""
+    """Return the placeholders of an argv item. Raise ValueError for odd braces."""
     try:
         parts = list(Formatter().parse(item))
     except ValueError as error:
         raise ValueError(f"{item!r}: {error}; write {{{{ and }}}} for braces") from None
     used = [(name, specification or conversion) for _, name, specification, conversion in parts if name is not None]
-    if any(more or not _NAME.fullmatch(name) for name, more in used):
+    if any(more or not re.fullmatch(_NAME, name) for name, more in used):
         raise ValueError(f"{item!r}: a placeholder is a plain name in braces, such as {{steps}}")
     return [name for name, _ in used]
 
 
 def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the argv with every placeholder replaced. Raise Mismatch when an item would mean something else to mpirun."""
+    """Return the argv with its placeholders replaced. Raise Mismatch for odd items."""
     argv = tuple(item.format(**{name: _printed(values[name]) for name in names_in(item)}) for item in program)
     for template, item in zip(program, argv, strict=True):
         # mpirun takes a lone colon for the start of a second program, so a value could smuggle one in.
@@ -123,10 +121,9 @@ def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fill_text(text: str, values: Mapping[str, Any]) -> str:
-    """Return an input file with the placeholders that ``values`` has; all other braces stay as they are.
+    """Return an input file with the placeholders of ``values`` replaced.
 
-    Input files of programs are full of braces, so only names that mean a value are replaced. ``{{steps}}`` gives ``{steps}``, and
-    ``${steps}`` is left alone: it is a variable of the program itself, as in LAMMPS.
+    All other braces stay. ``{{steps}}`` gives ``{steps}``, and ``${steps}`` is left alone: it is a variable of the program, as in LAMMPS.
     """
 
     def filled(match: re.Match[str]) -> str:

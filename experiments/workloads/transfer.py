@@ -1,12 +1,13 @@
-"""What ping-pongs have in common: a curve of transfer times over message sizes and its figures of merit."""
+"""Tables and curves of message transfer times, with their figures of merit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeGuard
+from typing import Any
 
 from analysis.conclusions.observations.transfer import fit_transfer
 from analysis.numbers import SHARE
@@ -14,12 +15,12 @@ from experiments.workloads.base import FigureOfMerit, figures_of
 
 
 def scaled(printed: str, factor: str) -> float:
-    """Return a printed decimal number times ``factor`` without rounding in between: ``("22.78", "1e-6")`` is 2.278e-05."""
+    """Return a printed decimal number times ``factor`` without rounding in between."""
     return float(Decimal(printed) * Decimal(factor))
 
 
 def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
-    """Return the figures that a curve of sizes gives, named by the workload; ``curve`` tells what its times are, where it matters."""
+    """Return the figures of a curve of sizes; ``curve`` describes its times."""
     figures = figures_of(slug, (
         ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
         ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
@@ -54,6 +55,24 @@ class PrintedTable:
         name = next((n for n in names if n in self.columns), None)
         return None if name is None else [row[self.columns.index(name)] for row in self.cells]
 
+    @property
+    def largest(self) -> int:
+        """Return the index of the row of the largest message."""
+        sizes = [int(size) for size in self.column("bytes") or range(len(self.cells))]
+        return sizes.index(max(sizes))
+
+    def at_largest(self, *names: str) -> float | None:
+        """Return the time (s) of the largest message, from the first known column (µs)."""
+        times = self.column(*names)
+        return None if times is None else scaled(times[self.largest], "1e-6")
+
+    def curve(self, slug: str, time: str) -> dict[str, float]:
+        """Return the figures of the curve of sizes, if the table has both columns."""
+        sizes, times = self.column("bytes"), self.column(time)
+        if sizes is None or times is None:
+            return {}
+        return describe_curve(slug, [int(size) for size in sizes], [scaled(cell, "1e-6") for cell in times])
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the table as the page shows it, numbers as printed."""
         return [
@@ -62,18 +81,35 @@ class PrintedTable:
         ]
 
 
+def printed_tables(
+    output: str,
+    heading: re.Pattern[str],
+    columns: re.Pattern[str],
+    row: re.Pattern[str],
+    names: Callable[[re.Match[str], str], Iterable[str]],
+) -> Iterator[tuple[re.Match[str], PrintedTable]]:
+    """Yield heading and table of every block; ``names`` gives its columns."""
+    headings = list(heading.finditer(output))
+    ends = [*(match.start() for match in headings), len(output)][1:]
+    for match, end in zip(headings, ends, strict=True):
+        header = columns.search(output, match.end(), end)
+        if header is None:
+            continue
+        cells = tuple(tuple(line.split()) for line in row.findall(output[match.end() : end]))
+        named = tuple(names(match, header[1]))
+        if cells and all(len(line) == len(named) for line in cells):
+            yield match, PrintedTable(named, cells)
+
+
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
-    """Return (bytes, s) out of a table's rows, ``time`` being the column that holds the time; rows without both as numbers are left out."""
-    both = ((row.get("bytes"), row.get(time)) for row in rows)
-    return [(int(size), took * factor) for size, took in both if _is_number(size) and _is_number(took)]
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Return (bytes, s) of the rows that have both; ``time`` names the column."""
+    pairs: list[tuple[Any, Any]] = [(row.get("bytes"), row.get(time)) for row in rows]
+    numbers = [pair for pair in pairs if all(isinstance(value, int | float) and math.isfinite(value) for value in pair)]
+    return [(int(size), took * factor) for size, took in numbers]
 
 
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
-    """Return the figures of a curve: transfer times (s) of one or more message sizes (bytes), in any order."""
+    """Return the figures of transfer times (s) by message size (bytes), in any order."""
     points = sorted(zip(sizes_bytes, times_s, strict=True))
     largest, slowest = points[-1]
     figures = {f"{slug}.transfer_time_s": slowest}
@@ -90,17 +126,11 @@ def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:
         fit = fit_transfer([n for n, _ in points], [t for _, t in points])
     except ValueError:
         return {}  # too few sizes, or times that do not grow with them: there is no such line
-    named: dict[str, Any] = {
-        "fit_latency_s": fit.latency_s,
-        "fit_latency_low_s": fit.latency_interval_s[0],
-        "fit_latency_high_s": fit.latency_interval_s[1],
-        "fit_bandwidth_Bps": fit.bandwidth_Bps,
-        "fit_bandwidth_low_Bps": fit.bandwidth_interval_Bps[0],
-        "fit_bandwidth_high_Bps": fit.bandwidth_interval_Bps[1],
-        "half_bandwidth_bytes": fit.half_bandwidth_bytes,
-        "half_bandwidth_low_bytes": fit.half_bandwidth_interval_bytes[0],
-        "half_bandwidth_high_bytes": fit.half_bandwidth_interval_bytes[1],
-        "fit_residual_share": fit.residual_share,
-    }
-    # An open end (the data allow any bandwidth above) is not a number: it is left out, never stored as infinity.
-    return {name: value for name, value in named.items() if value not in (float("inf"), float("-inf"))}
+    figures = {"fit_residual_share": fit.residual_share}
+    for stem, unit, value, (low, high) in (
+        ("fit_latency", "s", fit.latency_s, fit.latency_interval_s),
+        ("fit_bandwidth", "Bps", fit.bandwidth_Bps, fit.bandwidth_interval_Bps),
+        ("half_bandwidth", "bytes", fit.half_bandwidth_bytes, fit.half_bandwidth_interval_bytes),
+    ):
+        figures |= {f"{stem}_{unit}": value, f"{stem}_low_{unit}": low, f"{stem}_high_{unit}": high}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}  # an open end is not a number

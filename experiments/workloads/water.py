@@ -1,7 +1,7 @@
-"""TIP4P water in LAMMPS: the study of Guster, Sultanov, Nordby and Slattery (2007), re-run today.
+"""TIP4P water in LAMMPS: the study of Guster et al. (2007), re-run today.
 
-The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with
-long-range electrostatics (PPPM) and rigid molecules (SHAKE).
+The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with long-range electrostatics (PPPM) and rigid
+molecules (SHAKE).
 """
 
 from __future__ import annotations
@@ -144,9 +144,12 @@ _FIGURES: Final = figures_of("water", (
 class WaterParameters(Parameters):
     """Size and length of the simulation."""
 
-    molecules: int = parameter(512, "Molecules", "Water molecules in the box.", ge=64, le=262_144)
-    steps: int = parameter(300, "Steps", "Time steps of 1 fs; the study ran 10 000.", ge=1, le=10_000_000)
-    temperature: float = parameter(300.0, "Temperature", "Target of the thermostat.", unit="K", gt=0, le=2000)
+    molecules: int = parameter(512, "Molecules", ge=64, le=262_144)
+    """Water molecules in the box."""
+    steps: int = parameter(300, "Steps", ge=1, le=10_000_000)
+    """Time steps of 1 fs; the study ran 10 000."""
+    temperature: float = parameter(300.0, "Temperature", unit="K", gt=0, le=2000)
+    """Target of the thermostat."""
 
     @field_validator("molecules")
     @classmethod
@@ -202,7 +205,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
 
 
 def estimate_s(parameters: WaterParameters, *, ranks: int) -> float:
-    # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores
+    # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and if virtual hosts share the cores
     # that grows with the square of their number: 16 ms at 4 ranks, 0.1 s at 12.
     return 0.5 + parameters.steps * (1.2e-5 * parameters.molecules + 7e-4 * min(ranks, 16) ** 2)
 
@@ -226,7 +229,7 @@ WATER: Final = WorkloadDefinition(
 
 
 def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:
-    """Return loop time, performance and text of the last run: others in a log, such as a minimisation, prepare it. Raise OutputError."""
+    """Return loop time, performance and text of the last run of a log."""
     end = len(output)
     for loop in reversed(list(_LOOP.finditer(output))):
         if performance := _PERFORMANCE.search(output, loop.end(), end):
@@ -242,7 +245,7 @@ def _is_compact(molecules: int) -> bool:
 
 @lru_cache(maxsize=4096)  # asked once per configuration of a sweep
 def box_sides(molecules: int) -> tuple[int, int, int]:
-    """Return the sides of a box of exactly ``molecules`` lattice cells, as near to a cube as its factors allow."""
+    """Return the sides of a box of ``molecules`` cells, as near to a cube as possible."""
     best = (1, 1, molecules)
     for x in range(1, round(molecules ** (1 / 3)) + 1):
         if molecules % x:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from experiments.cluster_kinds.flux import Flux, FluxSettings
 from experiments.cluster_kinds.form import host_names
+from experiments.cluster_kinds.scheduler import Flux, FluxSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
-from experiments.cluster_kinds.gridengine import Gridengine, GridengineSettings
+from experiments.cluster_kinds.scheduler import Gridengine, GridengineSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, in_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from experiments.cluster_kinds.lsf import Lsf, LsfSettings
+from experiments.cluster_kinds.scheduler import Lsf, LsfSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, clock_s, in_order

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from experiments.cluster_kinds.pbs import Pbs, PbsSettings
+from experiments.cluster_kinds.scheduler import Pbs, PbsSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.schedulers.login import LoginLauncher

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
+from experiments.cluster_kinds.scheduler import Slurm, SlurmSettings
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
 from workers.launchers.schedulers.slurm_queue import SlurmQueue, srun_argv

@@ -1,7 +1,8 @@
-"""The results of Ramble, which Benchpark runs (``ramble workspace analyze --formats json``). Pure.
+"""Importer of results of Ramble and Benchpark.
 
-The experiments of a workload are one experiment here; what differs between them is what was varied. Figures of a context have its name
-before theirs. Of an experiment with repeats each repeat is a trial, and the statistics that Ramble makes of them are not.
+They are written by ``ramble workspace analyze --formats json``. The experiments of a workload are one experiment here; the variables
+that differ are its parameters. Figures of a context have its name before theirs. Of an experiment with repeats each repeat is a trial;
+Ramble's statistics of them are not imported.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from pydantic import Field
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
     RESERVED,
-    ForeignReport,
     Lenient,
+    ToolReport,
     checked,
+    described,
     keep_figure,
     parameters,
-    workload_named,
 )
 
 _TOOL: Final = "ramble"
@@ -53,9 +54,9 @@ class _Experiment(Lenient):
     contexts: list[_Context] = Field([], alias="CONTEXTS")
 
     def count(self, name: str) -> int | None:
-        """A count, which Ramble writes as a number or as its text, beside the variables or among them."""
-        told = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
-        return int(told) if re.fullmatch(r"[1-9][0-9]{0,5}", told) else None
+        """Return a count, which Ramble writes as a number or a text, in one of two places."""
+        text = str((self.model_extra or {}).get(name, self.variables.get(name, "")))
+        return int(text) if re.fullmatch(r"[1-9][0-9]{0,5}", text) else None
 
 
 class _Results(Lenient):
@@ -70,55 +71,50 @@ def recognises(data: dict[str, Any]) -> bool:
     )
 
 
-def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the experiments that succeeded as trials. Raise BadBundle for what no Ramble of today wrote."""
+def read(data: dict[str, Any]) -> ToolReport:
+    """Return the experiments that succeeded as trials. Raise BadBundle."""
     results = checked(_Results, data, "Ramble")
     if not results.experiments:
         raise BadBundle("There is no experiment in these results of Ramble.")
-    told = ForeignReport("Ramble", [])
+    report = ToolReport("Ramble", [])
     grouped: dict[str, list[_Experiment]] = defaultdict(list)
     for experiment in results.experiments:
         if why := _why_not(experiment):
-            told.left_out.append(f"{experiment.name[:120]}: {why}")
+            report.left_out.append(f"{experiment.name[:120]}: {why}")
         else:
             grouped[f"{experiment.application_name}.{experiment.workload_name}"].append(experiment)
     for name, experiments in grouped.items():
         varied = _varied(experiments)
-        trials = [trial for each in experiments if (trial := _trial(each, varied, told.left_out)) is not None]
+        trials = [
+            trial for experiment in experiments if (trial := _trial(experiment, varied, report.left_out)) is not None
+        ]
         if trials:
-            told.sets.append(_described(name, results.workspace_name, trials))
-    return told
-
-
-def _described(name: str, workspace: str, trials: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "name": f"{name}{f' of {workspace}' if workspace else ''}"[:120],
-        "workload": workload_named(name, _TOOL),
-        "cluster": (workspace or "Ramble")[:60],
-        "source": f"Ramble{f', workspace {workspace}' if workspace else ''}"[:300],
-        "trials": trials,
-    }
+            workspace = results.workspace_name
+            full_name = f"{name}{f' of {workspace}' if workspace else ''}"
+            source = f"Ramble{f', workspace {workspace}' if workspace else ''}"
+            report.sets.append(described(full_name, name, _TOOL, workspace or "Ramble", source) | {"trials": trials})
+    return report
 
 
 def _why_not(experiment: _Experiment) -> str:
     if experiment.status != _DONE:
         return f"its status is {experiment.status[:40]}"
     if any(fom.origin_type.startswith("summary") for context in experiment.contexts for fom in context.foms):
-        return "it holds the statistics of repeats, which come in one by one"
+        return "it holds the statistics of repeats, which are imported one by one"
     if experiment.count("n_nodes") is None:
         return "it does not say on how many nodes it ran"
     return ""
 
 
 def _varied(experiments: list[_Experiment]) -> list[str]:
-    """Names of the variables that tell these experiments apart, without places, names and the number of a repeat."""
-    names = dict.fromkeys(name for each in experiments for name in each.variables)
+    """Return the names of the variables that differ, without places and names."""
+    names = dict.fromkeys(name for experiment in experiments for name in experiment.variables)
     return [
         name
         for name in names
         if not _NOT_VARIED.fullmatch(name)
         and name not in RESERVED
-        and len({str(each.variables.get(name)) for each in experiments}) > 1
+        and len({str(experiment.variables.get(name)) for experiment in experiments}) > 1
     ]
 
 
@@ -134,14 +130,14 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
     if not figures:
         left_out.append(f"{experiment.name[:120]}: no figure of it can be read")
         return None
-    own = {name: _plain(experiment.variables[name]) for name in varied if name in experiment.variables}
+    varying = {name: _plain(experiment.variables[name]) for name in varied if name in experiment.variables}
     ranks = experiment.count("n_ranks")
     counts = {"hosts": experiment.count("n_nodes"), **({"ranks": ranks} if ranks else {})}
-    return {"parameters": {**parameters(own, _TOOL), **counts}, "figures": figures}
+    return {"parameters": {**parameters(varying, _TOOL), **counts}, "figures": figures}
 
 
 def _plain(value: Any) -> Any:
-    """Variables are expanded to text: numbers of them are numbers again."""
+    """Return the number of an expanded variable, or the variable itself."""
     text = str(value)
     if re.fullmatch(r"-?[0-9]{1,15}", text):
         return int(text)

@@ -1,7 +1,8 @@
-"""The run report of ReFrame 4 (https://reframe-hpc.readthedocs.io, ``--report-file``; data versions 4.x). Pure.
+"""Importer of run reports of ReFrame 4 (data versions 4.x).
 
-A test on a partition is an experiment, its parameters and the environment are what was varied, a test case that ended is a trial. The
-hosts are those of the job's list of nodes. A case that only missed its reference was measured as any other.
+They are written by ``--report-file`` (https://reframe-hpc.readthedocs.io). A test on a partition is an experiment, its parameters and
+the environment are varied, a test case that ended is a trial. The hosts are those of the job's list of nodes. A case that only missed
+its reference was measured as any other.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from pydantic import Field
 
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
-    ForeignReport,
     Lenient,
+    ToolReport,
     checked,
+    described,
     keep_figure,
     moment,
     parameters,
-    workload_named,
 )
 
 _TOOL: Final = "reframe"
@@ -54,7 +55,7 @@ class _Case(Lenient):
     perfvalues: dict[str, list[Any]] | None = None
 
     @property
-    def shown(self) -> str:
+    def full_name(self) -> str:
         return self.display_name or self.name
 
     @property
@@ -79,8 +80,8 @@ def recognises(data: dict[str, Any]) -> bool:
     return isinstance(data.get("session_info"), dict) and "runs" in data
 
 
-def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the test cases as trials. Raise BadBundle for another version, or what no ReFrame wrote."""
+def read(data: dict[str, Any]) -> ToolReport:
+    """Return the test cases as trials. Raise BadBundle for another version or format."""
     version = data["session_info"].get("data_version")
     if not isinstance(version, str) or not version.startswith(_MAJOR):
         raise BadBundle(
@@ -88,53 +89,42 @@ def read(data: dict[str, Any]) -> ForeignReport:
         )
     report = checked(_Report, data, "ReFrame")
     session = report.session_info
-    told = ForeignReport(f"ReFrame {session.version}".strip(), [])
-    source = f"{told.tool}{f' on {session.hostname}' if session.hostname else ''}"
+    result = ToolReport(f"ReFrame {session.version}".strip(), [])
+    source = f"{result.tool}{f' on {session.hostname}' if session.hostname else ''}"
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     for number, run in enumerate(report.runs, start=1):
         for case in run.testcases:
-            where = f"{case.shown} on {case.system}:{case.partition} with {case.environ}"
-            where += f", run {number}" if len(report.runs) > 1 else ""
-            trial = _trial(case, where, told.left_out)
+            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}"
+            case_name += f", run {number}" if len(report.runs) > 1 else ""
+            trial = _trial(case, case_name, result.left_out)
             if trial is None:
                 continue
-            base = _base_name(case)
-            key = (base, f"{case.system}:{case.partition}")
-            described = sets.setdefault(key, _described(*key, source))
-            described["trials"].append(trial)
-    told.sets = list(sets.values())
-    return told
-
-
-def _described(test: str, cluster: str, source: str) -> dict[str, Any]:
-    return {
-        "name": f"{test} on {cluster}"[:120],
-        "workload": workload_named(test, _TOOL),
-        "cluster": cluster[:60],
-        "source": source[:300],
-        "trials": [],
-    }
+            test, cluster = _base_name(case), f"{case.system}:{case.partition}"
+            described_set = described(f"{test} on {cluster}", test, _TOOL, cluster, source)
+            sets.setdefault((test, cluster), described_set)["trials"].append(trial)
+    result.sets = list(sets.values())
+    return result
 
 
 def _base_name(case: _Case) -> str:
-    return case.shown.partition(_PAIR)[0].strip() or case.name
+    return case.full_name.partition(_PAIR)[0].strip() or case.name
 
 
-def _trial(case: _Case, where: str, left_out: list[str]) -> dict[str, Any] | None:
-    """The case as a trial, or None with the reason in ``left_out``."""
+def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] | None:
+    """Return the case as a trial, or None with the reason in ``left_out``."""
     if why := _why_not(case):
-        left_out.append(f"{where}: {why}")
+        left_out.append(f"{case_name}: {why}")
         return None
     figures: dict[str, float] = {}
-    for name, told in (case.perfvalues or {}).items():
+    for name, entry in (case.perfvalues or {}).items():
         try:
-            _keep(figures, name.rpartition(":")[2], told)
+            _keep(figures, name.rpartition(":")[2], entry)
         except ValueError as error:
-            left_out.append(f"{where}: the figure {name.rpartition(':')[2][:80]}: {error}")
+            left_out.append(f"{case_name}: the figure {name.rpartition(':')[2][:80]}: {error}")
     if case.time_run is not None and math.isfinite(case.time_run):
         figures["reframe.run_stage_s"] = case.time_run
     if not figures:
-        left_out.append(f"{where}: no figure of it can be read")
+        left_out.append(f"{case_name}: no figure of it can be read")
         return None
     varied = {"environ": case.environ, **_own_parameters(case)}
     counts = {"hosts": case.hosts, **({"ranks": case.num_tasks} if case.num_tasks else {})}
@@ -159,19 +149,19 @@ def _why_not(case: _Case) -> str:
     return ""
 
 
-def _keep(figures: dict[str, float], name: str, told: list[Any]) -> None:
-    """Add the performance variable, written as (value, reference, lower, upper, unit, ...). Raise ValueError."""
-    if len(told) < 5 or not isinstance(told[4], str | None) or isinstance(told[0], str):
-        raise ValueError("its value and unit are not where ReFrame writes them")
-    keep_figure(figures, _TOOL, name, told[0], told[4] or "")
+def _keep(figures: dict[str, float], name: str, entry: list[Any]) -> None:
+    """Add a performance variable (value, reference, lower, upper, unit, ...)."""
+    if len(entry) < 5 or not isinstance(entry[4], str | None) or isinstance(entry[0], str):
+        raise ValueError("its value and unit are not in ReFrame's positions")
+    keep_figure(figures, _TOOL, name, entry[0], entry[4] or "")
 
 
 def _own_parameters(case: _Case) -> dict[str, Any]:
-    """The test's parameters, which its display name tells as ``%NAME=VALUE``; the record has them with their types."""
-    own: dict[str, Any] = {}
-    for pair in case.shown.split(_PAIR)[1:]:
+    """Return the test's parameters: the display name has them as ``%NAME=VALUE``."""
+    found_parameters: dict[str, Any] = {}
+    for pair in case.full_name.split(_PAIR)[1:]:
         name, equals, text = pair.partition("=")
         if equals:
             typed = (case.model_extra or {}).get(name)
-            own[name] = typed if isinstance(typed, int | float | str) and str(typed) == text else text
-    return own
+            found_parameters[name] = typed if isinstance(typed, int | float | str) and str(typed) == text else text
+    return found_parameters

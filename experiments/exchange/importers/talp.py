@@ -1,8 +1,8 @@
-"""The summary of TALP, of the library DLB 3.5 and 3.6 (``--talp-output-file=NAME.json``, ``src/talp/talp_output.c``). Pure.
+"""Importer of summaries of TALP, of the library DLB 3.5 and 3.6.
 
-The region that spans MPI becomes one trial. As long as ranks have no threads its POP efficiencies are defined as those of the catalogue:
-useful time is the time outside of MPI, and the elapsed time the window from MPI_Init to MPI_Finalize. Times are in nanoseconds,
-efficiencies to two digits.
+They are written by ``--talp-output-file=NAME.json`` (``src/talp/talp_output.c``). The region that spans MPI becomes one trial. As long
+as ranks have no threads its POP efficiencies are defined as those of the catalogue: useful time is the time outside of MPI, and the
+elapsed time the window from MPI_Init to MPI_Finalize. Times are in nanoseconds, efficiencies to two digits.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field, FiniteFloat
 
 from experiments.errors import BadBundle
-from experiments.exchange.importers.report import ForeignReport, Lenient, checked
+from experiments.exchange.importers.report import Lenient, ToolReport, checked
 
 _VERSIONS: Final = ("3.5", "3.6")
 _WHOLE: Final = ("Global", "Application", "MPI Execution")
-"""What the region that TALP itself opens was called over time."""
+"""Names of the region that TALP itself opens, newest first."""
 _Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _Nanoseconds = Annotated[int, Field(ge=0)]
@@ -45,17 +45,17 @@ def recognises(data: dict[str, Any]) -> bool:
     return "dlbVersion" in data
 
 
-def read(data: dict[str, Any]) -> ForeignReport:
-    """Return the region that spans MPI as a trial. Raise BadBundle for another version, or what no TALP wrote."""
+def read(data: dict[str, Any]) -> ToolReport:
+    """Return the region that spans MPI as a trial. Raise BadBundle for other formats."""
     version = str(data["dlbVersion"])[:40]
-    if not version.startswith(tuple(f"{each}." for each in _VERSIONS)) and version not in _VERSIONS:
+    if not version.startswith(tuple(f"{version_known}." for version_known in _VERSIONS)) and version not in _VERSIONS:
         raise BadBundle(f"Results of TALP are read of DLB {' and '.join(_VERSIONS)}; this one is of {version!r}.")
     if "Application" not in data:
         raise BadBundle("It has no summary of TALP's: have it written with --talp-summary=pop-metrics.")
     summary = checked(_Summary, data, "TALP")
-    told = ForeignReport(f"TALP of DLB {version}", [])
+    report = ToolReport(f"TALP of DLB {version}", [])
     whole = next((name for name in _WHOLE if name in summary.Application), None)
-    told.left_out = [
+    report.left_out = [
         f"the region {name[:80]}: only the one that spans MPI becomes a trial"
         for name in summary.Application
         if name != whole
@@ -64,22 +64,22 @@ def read(data: dict[str, Any]) -> ForeignReport:
         raise BadBundle("It has no region that spans MPI, which TALP calls Global.")
     region = checked(_Region, summary.Application[whole], "TALP")
     if region.numOmpParallels or region.numOmpTasks:
-        told.left_out.append(
+        report.left_out.append(
             f"the region {whole}: its ranks have OpenMP threads, and the efficiencies of such mean another thing"
         )
-        return told
-    told.sets = [
+        return report
+    report.sets = [
         {
             "name": f"TALP on {region.numNodes} hosts, {region.numMpiRanks} ranks",
             "workload": "talp",
             "cluster": "TALP",
-            "source": f"{told.tool}{f', {summary.timestamp}' if summary.timestamp else ''}"[:300],
+            "source": f"{report.tool}{f', {summary.timestamp}' if summary.timestamp else ''}"[:300],
             "trials": [
                 {"parameters": {"hosts": region.numNodes, "ranks": region.numMpiRanks}, "figures": _figures(region)}
             ],
         }
     ]
-    return told
+    return report
 
 
 def _figures(region: _Region) -> dict[str, float]:

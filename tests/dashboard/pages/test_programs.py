@@ -101,7 +101,7 @@ def test_input_files_can_be_uploaded(maintainer):
     ("name", "content", "words"),
     [
         ("in.deck", b"\xff\xfe", "in.deck is no text in UTF-8"),
-        ("in.deck", b"x" * 200_001, "in.deck is longer than"),
+        ("in.deck", b"x" * 200_001, "in.deck' cannot be the name of an input file, or is longer than"),
         ("my deck", b"run", "'my deck' cannot be the name of an input file"),
     ],
 )

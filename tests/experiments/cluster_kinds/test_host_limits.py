@@ -19,7 +19,7 @@ from tests.experiments import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
 STILL_FALLING = ((10.0, 10.2, 9.8, 10.1, 9.9), (5.6, 5.5, 5.9, 5.5, 5.2), (4.9, 4.1, 4.6, 4.2, 4.5))
-"""Seconds of the repetitions at three sizes: where the best size lies is not settled."""
+"""Seconds of the repetitions at three sizes: the best size is not decided."""
 
 
 def cluster_of(kind: str, hosts: int = 0, **fields: Any) -> Cluster:
@@ -44,7 +44,7 @@ def most(experiment: Experiment) -> int:
     return max((parameters["hosts"] for parameters, _ in diagnosis_of(experiment).study.suggested), default=0)
 
 
-def test_it_suggests_sizes_beyond_the_measured_ones_with_hosts_to_spare_and_they_can_be_queued() -> None:
+def test_suggested_sizes_beyond_the_measured_ones_can_be_queued() -> None:
     experiment = still_falling(cluster_of("ssh", 6), [1, 2, 4])
     assert 4 < most(experiment) <= 6
     more = plan_points(experiment, diagnosis_of(experiment).study.suggested)
@@ -52,42 +52,35 @@ def test_it_suggests_sizes_beyond_the_measured_ones_with_hosts_to_spare_and_they
     assert add_points(experiment, more) == more.queued > 0
 
 
-@pytest.mark.parametrize("hosts", [4, 5])
-def test_no_more_hosts_than_the_list_has(hosts: int) -> None:
-    assert most(still_falling(cluster_of("ssh", hosts), [1, 2, 4])) <= hosts
+@pytest.mark.parametrize(
+    ("kind", "hosts", "fields", "sizes", "conditions", "limit"),
+    [
+        ("ssh", 4, {}, [1, 2, 4], {}, 4),
+        ("ssh", 5, {}, [1, 2, 4], {}, 5),
+        ("local", 0, {}, [1], {}, 1),
+        ("slurm", 0, {"facts": {"hosts": 5}}, [1, 2, 4], {}, 5),
+        ("slurm", 0, {"facts": {"hosts": 5}}, [1, 2, 4], {"partition": {"name": "all", "hosts": 9}}, 5),
+        ("slurm", 0, {"settings": {"partition": "short"}}, [1, 2, 4], {"partition": {"name": "short", "hosts": 5}}, 5),
+        ("testbed", 0, {}, [50, 125, MOST_HOSTS], {}, MOST_HOSTS),
+    ],
+)
+def test_suggestions_have_no_more_hosts_than_the_cluster(
+    kind: str, hosts: int, fields: dict[str, Any], sizes: list[int], conditions: dict[str, Any], limit: int
+) -> None:
+    cluster = cluster_of(kind, hosts, **fields)
+    experiment = still_falling(cluster, sizes, conditions)
+    assert cluster.hosts_to_suggest == limit
+    assert most(experiment) <= limit
 
 
-def test_no_more_hosts_than_slurm_told_of_its_partition() -> None:
-    cluster = cluster_of("slurm", settings={"partition": "short"})
+def test_hosts_of_another_partition_limit_no_suggestion() -> None:
+    cluster = cluster_of("slurm", settings={"partition": "long"})
+    still_falling(cluster, [1, 2, 4], {"partition": {"name": "short", "hosts": 5}})
     assert cluster.hosts_to_suggest is None
-    told = {"partition": {"name": "short", "hosts": 5}}
-    experiment = still_falling(cluster, [1, 2, 4], told)
-    assert cluster.hosts_to_suggest == 5
-    assert 0 < most(experiment) <= 5
-    cluster.settings = {"partition": "long"}
-    assert cluster.hosts_to_suggest is None, "what was told of another partition says nothing"
-
-
-def test_no_more_hosts_than_are_stated_of_a_slurm_cluster() -> None:
-    cluster = cluster_of("slurm", facts={"hosts": 5})
-    assert 0 < most(still_falling(cluster, [1, 2, 4])) <= 5
-    assert 0 < most(still_falling(cluster, [1, 2, 4], {"partition": {"name": "all", "hosts": 9}})) <= 5
-
-
-def test_the_machine_itself_has_one_host() -> None:
-    cluster = cluster_of("local")
-    assert (cluster.most_hosts, cluster.hosts_to_suggest) == (1, 1)
-    assert most(still_falling(cluster, [1])) <= 1
-
-
-def test_no_more_virtual_hosts_than_have_addresses() -> None:
-    factories.load_defaults()
-    experiment = still_falling(Cluster.objects.get(slug="testbed"), [50, 125, MOST_HOSTS])
-    assert 0 < most(experiment) <= MOST_HOSTS
 
 
 @pytest.mark.parametrize(("ranks_per_host", "limit"), [(1, MAX_HOSTS), (128, MAX_RANKS // 128)])
-def test_where_nothing_is_known_no_more_than_a_specification_may_ask_for(ranks_per_host: int, limit: int) -> None:
+def test_suggestions_keep_the_limits_of_a_specification(ranks_per_host: int, limit: int) -> None:
     sizes = [limit // 4, limit // 2, limit]
     experiment = still_falling(cluster_of("slurm"), sizes, parameters={"ranks_per_host": ranks_per_host})
     assert 0 < most(experiment) <= limit

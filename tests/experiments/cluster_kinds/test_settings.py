@@ -56,7 +56,7 @@ def test_it_makes_settings_of_texts_and_texts_of_settings() -> None:
     assert again["hosts"].split() == ["n01.bench", "n02.bench", "n03.bench", "gate"]
 
 
-def test_it_leaves_out_what_is_not_written_so_that_the_usual_holds() -> None:
+def test_settings_from_leaves_out_defaults() -> None:
     assert settings_from(SSH, {"hosts": "n1", "user": " ", "mpi": ""}) == {"hosts": ["n1"]}
     assert settings_from(SLURM, {"login.host": "gate", "login.user": "me"}) == {"login": {"host": "gate", "user": "me"}}
     assert settings_from(SLURM, {}) == {}
@@ -92,7 +92,7 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("mpi", "lam", "openmpi"),
     ],
 )
-def test_it_refuses_what_makes_no_sense_at_its_field(field: str, text: str, words: str) -> None:
+def test_settings_from_refuses_a_wrong_text_at_its_field(field: str, text: str, words: str) -> None:
     errors = refused(SSH, **{"hosts": "n1 n2", field: text})
     assert list(errors) == [field]
     assert words in errors[field][0]

@@ -16,7 +16,7 @@ def reframe() -> dict[str, Any]:
 
 def talp(**region: Any) -> dict[str, Any]:
     """A summary as ``talp_output.c`` of DLB 3.5 writes it: four ranks on two nodes."""
-    told = {
+    record = {
         "numCpus": 4,
         "numMpiRanks": 4,
         "numNodes": 2,
@@ -39,7 +39,7 @@ def talp(**region: Any) -> dict[str, Any]:
         "dlbVersion": "3.5.0",
         "timestamp": "2025-05-01T12:00:00+0200",
         "resources": {"numCpus": 4, "numNodes": 2, "numMpiRanks": 4},
-        "Application": {"Global": {**told, **region}, "solve": told},
+        "Application": {"Global": {**record, **region}, "solve": record},
     }
 
 

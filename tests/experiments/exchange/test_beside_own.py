@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from experiments import metrics
-from experiments.errors import InvalidSpec
 from experiments.exchange.intake import take_in
 from experiments.library import load_defaults
 from experiments.models import Experiment, TrialResult
@@ -44,7 +43,7 @@ def brought(directory: Path, name: str, content: str) -> Experiment:
 
 
 def against_own(theirs: Experiment, metric: str, own_value: float) -> tuple[list[float], str]:
-    """The medians of the first configuration there and of an own one, and the unit, as a comparison tells them."""
+    """Return the medians of an imported and an own configuration, and their unit."""
     own = factories.experiment(name="Own", sweep={"hosts": [1]}, repetitions=1)
     factories.finished(TrialResult({"all": {metric: own_value}}, {}, "good"))
     person = factories.person("root", is_superuser=True)
@@ -61,7 +60,7 @@ def against_own(theirs: Experiment, metric: str, own_value: float) -> tuple[list
         (reports.talp, "TALP of DLB 3.5.0", 1, "mpi_parallel_efficiency", 0.8, "share"),
     ],
 )
-def test_a_report_becomes_marked_trials_that_are_held_against_own_ones(
+def test_import_of_a_report_makes_comparable_trials(
     directory: Path, report: Callable[[], Any], tool: str, trials: int, metric: str, value: float, unit: str
 ) -> None:
     theirs = brought(directory, "report.json", json.dumps(report()))
@@ -72,7 +71,7 @@ def test_a_report_becomes_marked_trials_that_are_held_against_own_ones(
     assert against_own(theirs, metric, 2 * value) == ([value, 2 * value], unit)
 
 
-def test_a_capture_with_figures_of_a_program_that_nobody_here_knows_does_too(directory: Path) -> None:
+def test_import_of_a_capture_takes_figures_of_an_unknown_program(directory: Path) -> None:
     (directory / "wire.pcapng").write_bytes(capture())
     theirs = brought(
         directory,
@@ -81,16 +80,7 @@ def test_a_capture_with_figures_of_a_program_that_nobody_here_knows_does_too(dir
         "trials:\n  - {capture: wire.pcapng, figures: {elapsed_s: 9.5}}\n",
     )
     values = dict(theirs.trials.get().measurements.filter(scope="all").values_list("metric", "value"))
-    told = {name: values[name] for name in ("elapsed_s", "packets", "wire_bytes", "duration_s", "connections")}
-    assert told == {"elapsed_s": 9.5, "packets": 10, "wire_bytes": 1600, "duration_s": 9, "connections": 1}
+    record = {name: values[name] for name in ("elapsed_s", "packets", "wire_bytes", "duration_s", "connections")}
+    assert record == {"elapsed_s": 9.5, "packets": 10, "wire_bytes": 1600, "duration_s": 9, "connections": 1}
     assert theirs.is_imported
     assert against_own(theirs, "wire_bytes", 3200) == ([1600, 3200], "B")
-
-
-def test_a_capture_of_a_table_is_refused_at_its_line_where_it_is_none(directory: Path) -> None:
-    (directory / "wire.pcapng").write_bytes(b"no packets at all, but some letters")
-    (directory / "measured.yaml").write_text("name: Weather\nworkload: wrf\ncluster: Hawk\n")
-    (directory / "measured.csv").write_text("hosts,capture,elapsed_s [s]\n2,,9.5\n4,wire.pcapng,5\n")
-    with pytest.raises(InvalidSpec, match=r"line 3, column capture: .*neither pcap nor pcapng"):
-        take_in(directory / "measured.csv", project=load_defaults())
-    assert not Experiment.objects.filter(workload="wrf").exists()

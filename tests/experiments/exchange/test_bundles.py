@@ -42,7 +42,7 @@ from tests.experiments import factories
 from tests.experiments.exchange.conftest import elsewhere
 
 
-def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable[..., Path]) -> None:
+def test_import_keeps_the_identity_of_an_experiment(measured: Experiment, bundle: Callable[..., Path]) -> None:
     uids, uid = [uid_of(trial) for trial in measured.trials.order_by("position")], measured.uid
     place = bundle()
     elsewhere()
@@ -52,13 +52,15 @@ def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable
     assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
     assert [(each.trials, each.files, each.stored) for each in brought.arrivals] == [(4, 4, imported)]
     assert (TrialValues.objects.count(), TrialValues.wrong()) == (4, [])
+    for artifact in Artifact.objects.all():
+        assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"
     assert [a.content() for a in Artifact.objects.order_by("trial__position")][:2] == [
         b"hello 0\n",
         b"hello 1\n",
     ]
 
 
-def test_another_program_reads_what_it_is_and_each_run(bundle: Callable[..., Path], tmp_path: Path) -> None:
+def test_bundle_is_a_valid_research_object_crate(bundle: Callable[..., Path], tmp_path: Path) -> None:
     with zipfile.ZipFile(bundle()) as archive:
         archive.extractall(tmp_path / "crate")
     crate = ROCrate(tmp_path / "crate")
@@ -78,22 +80,13 @@ def test_another_program_reads_what_it_is_and_each_run(bundle: Callable[..., Pat
     assert ids[0] == ids[1]
 
 
-def test_importing_again_doubles_nothing(bundle: Callable[..., Path]) -> None:
-    place = bundle()
-    elsewhere()
-    import_bundle(place, project=load_defaults())
-    again = import_bundle(place, project=load_defaults())
-    assert [each.words for each in again.arrivals] == ["Water: 4 trials of it are here already."]
-    assert Trial.objects.count() == 4
-
-
-def test_a_bundle_that_comes_home_brings_nothing(bundle: Callable[..., Path]) -> None:
+def test_import_of_an_own_bundle_stores_nothing(bundle: Callable[..., Path]) -> None:
     home = import_bundle(bundle(), project=load_defaults())
-    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and nothing of it comes back."]
+    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and is not imported."]
     assert not Cluster.objects.filter(elsewhere=True).exists()
 
 
-def test_a_trial_comes_alone_and_the_rest_later(measured: Experiment, bundle: Callable[..., Path]) -> None:
+def test_import_adds_further_trials_of_an_experiment(measured: Experiment, bundle: Callable[..., Path]) -> None:
     one = measured.trials.order_by("position")[1]
     alone, whole = bundle(f"t:{one.pk}", file="one.zip"), bundle()
     elsewhere()
@@ -105,7 +98,7 @@ def test_a_trial_comes_alone_and_the_rest_later(measured: Experiment, bundle: Ca
     assert Experiment.objects.get().trials.count() == 4
 
 
-def test_two_experiments_travel_together(measured: Experiment, bundle: Callable[..., Path]) -> None:
+def test_bundle_holds_several_experiments(measured: Experiment, bundle: Callable[..., Path]) -> None:
     other = factories.experiment(name="Other water", sweep={"hosts": [2]}, repetitions=1)
     factories.finished()
     place = bundle(measured.slug, f"e:{other.slug}")
@@ -114,7 +107,7 @@ def test_two_experiments_travel_together(measured: Experiment, bundle: Callable[
     assert sorted((each.name, each.trials) for each in brought.arrivals) == [("Other water", 1), ("Water", 4)]
 
 
-def test_a_dry_run_says_the_same_and_stores_nothing(bundle: Callable[..., Path]) -> None:
+def test_import_with_dry_run_stores_nothing(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
     output = StringIO()
@@ -125,7 +118,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(bundle: Callable[..., Path])
     assert not Cluster.objects.filter(elsewhere=True).exists()
 
 
-def test_another_project_does_not_get_what_one_has(bundle: Callable[..., Path]) -> None:
+def test_import_refuses_an_experiment_of_another_project(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
     import_bundle(place, project=load_defaults())
@@ -134,7 +127,7 @@ def test_another_project_does_not_get_what_one_has(bundle: Callable[..., Path]) 
     assert [each.words for each in again.arrivals] == ["Water: another project of this installation has it already."]
 
 
-def test_nothing_runs_and_nobody_is_charged(bundle: Callable[..., Path]) -> None:
+def test_imported_experiments_are_read_only_and_free(bundle: Callable[..., Path]) -> None:
     place = bundle()
     elsewhere()
     Usage.objects.all().delete()
@@ -159,7 +152,7 @@ def test_nothing_runs_and_nobody_is_charged(bundle: Callable[..., Path]) -> None
     assert not Trial.objects.exclude(state=State.FINISHED).exists()
 
 
-def test_it_goes_on_to_a_third_installation_and_its_way_is_kept(bundle: Callable[..., Path]) -> None:
+def test_origin_keeps_earlier_installations(bundle: Callable[..., Path]) -> None:
     place, first = bundle(by="okafor"), Installation.own()
     elsewhere()
     Installation.objects.all().delete()
@@ -176,43 +169,36 @@ def test_it_goes_on_to_a_third_installation_and_its_way_is_kept(bundle: Callable
     assert third.cluster.slug == f"testbed-{first.uid.hex[:8]}"
 
 
-def test_captures_stay_where_they_are_not_asked_for(measured: Experiment, bundle: Callable[..., Path]) -> None:
+def test_bundle_leaves_out_captures_on_request(measured: Experiment, bundle: Callable[..., Path]) -> None:
     trial = measured.trials.order_by("position").first()
     assert trial is not None
     factories.stored_file(trial, "capture.pcapng.zst", b"packets", "capture").save()
     place = bundle(captures="none")
     with zipfile.ZipFile(place) as archive:
         names = archive.namelist()
-        told = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
+        record = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
     assert not [name for name in names if "capture" in name]
-    assert {file["name"]: file["left_out"] for file in told["files"]} == {
+    assert {file["name"]: file["left_out"] for file in record["files"]} == {
         "capture.pcapng.zst": "captures were not asked for",
         "stdout.txt": "",
     }
 
 
-def test_a_file_that_was_changed_here_does_not_leave(measured: Experiment, bundle: Callable[..., Path]) -> None:
+def test_bundle_leaves_out_a_changed_file(measured: Experiment, bundle: Callable[..., Path]) -> None:
     artifact = Artifact.objects.order_by("trial__position").first()
     assert artifact is not None
     artifact.file.write_bytes(b"other\n")
     with zipfile.ZipFile(bundle()) as archive:
-        told = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
-    assert "was changed after its trial ended" in told["files"][0]["left_out"]
+        record = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
+    assert "was changed after its trial ended" in record["files"][0]["left_out"]
 
 
-def test_what_has_not_ended_stays(db: None, tmp_path: Path, session_directory: Path) -> None:
+def test_write_bundle_refuses_an_experiment_without_ended_trials(
+    db: None, tmp_path: Path, session_directory: Path
+) -> None:
     experiment = factories.experiment()
     with pytest.raises(CannotExport, match="No trial of it has ended"), (tmp_path / "b.zip").open("wb") as stream:
         write_bundle(stream, chosen_by([experiment.slug]), Wanted())
-
-
-def test_it_moves_to_another_project_as_its_owner_likes(bundle: Callable[..., Path]) -> None:
-    place = bundle()
-    elsewhere()
-    import_bundle(place, project=load_defaults())
-    imported = Experiment.objects.get()
-    imported.move_to(Project.objects.create(slug="other", name="Other"))
-    assert Experiment.objects.get().project.slug == "other"
 
 
 @pytest.mark.parametrize(
@@ -223,14 +209,14 @@ def test_it_moves_to_another_project_as_its_owner_likes(bundle: Callable[..., Pa
         (["t:x", "b.zip"], "'t:x' names nothing"),
     ],
 )
-def test_the_command_says_what_is_wrong(db: None, arguments: list[str], words: str, tmp_path: Path) -> None:
+def test_bundle_command_reports_an_unknown_name(db: None, arguments: list[str], words: str, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=words) as caught:
         call_command("bundle", arguments[0], str(tmp_path / arguments[1]))
     assert caught.value.returncode == 2
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command_says_what_cannot_come_in(db: None, tmp_path: Path) -> None:
+def test_import_command_reports_an_unusable_file(db: None, tmp_path: Path) -> None:
     load_defaults()
     with pytest.raises(CommandError, match=r"cannot be read: No such file or directory\.") as caught:
         call_command("import", str(tmp_path / "none.zip"))
@@ -240,14 +226,6 @@ def test_the_command_says_what_cannot_come_in(db: None, tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"?")
     with pytest.raises(CommandError, match="This is no zip archive"):
         call_command("import", str(tmp_path / "a.zip"))
-
-
-def test_files_of_an_import_lie_in_the_directories_of_its_trials(bundle: Callable[..., Path]) -> None:
-    place = bundle()
-    elsewhere()
-    import_bundle(place, project=load_defaults())
-    for artifact in Artifact.objects.all():
-        assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"
 
 
 def packed(*contents: bytes) -> bytes:
@@ -262,10 +240,10 @@ def recorded(measured: Experiment) -> Trial:
     """Its first trial, with files that tell addresses."""
     trial = measured.trials.order_by("position").first()
     assert trial is not None
-    told = zstandard.compress(json.dumps({"flows": [{"source": "10.77.0.1:40000"}]}).encode())
+    record = zstandard.compress(json.dumps({"flows": [{"source": "10.77.0.1:40000"}]}).encode())
     factories.stored_file(trial, "capture.pcapng.zst", packed(b"a secret", b"another secret"), "capture").save()
     factories.stored_file(trial, "capture-2.pcapng.zst", b"no capture", "capture").save()
-    factories.stored_file(trial, "analysis.json.zst", told, "analysis").save()
+    factories.stored_file(trial, "analysis.json.zst", record, "analysis").save()
     factories.stored_file(trial, "hosts.txt", b"node-1 10.77.0.2 of 4.1.2.3\n", "input").save()
     factories.stored_file(trial, "trace.bin", b"\xff\xfe 10.77.0.2", "other").save()
     trial.command = ["mpirun", "--host", "10.77.0.1"]
@@ -281,21 +259,21 @@ def of_trial(place: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     return json.loads(members["experiments/water/trials/00001/trial.json"]), members
 
 
-def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
+def test_bundle_cuts_captures_to_headers(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
     place = bundle(captures="headers")
     record, members = of_trial(place)
-    told = {file["name"]: file for file in record["files"]}
+    by_name = {file["name"]: file for file in record["files"]}
     cut = members["experiments/water/trials/00001/files/capture.pcapng.zst"]
     capture = recorded.artifacts.get(name="capture.pcapng.zst")
-    assert told["capture.pcapng.zst"]["changed"] == "cut to the headers of its packets"
-    assert told["capture.pcapng.zst"]["original_sha256"] == capture.sha256
-    assert told["capture.pcapng.zst"]["sha256"] == hashlib.sha256(cut).hexdigest() != capture.sha256
-    assert "cannot be cut to its headers" in told["capture-2.pcapng.zst"]["left_out"]
+    assert by_name["capture.pcapng.zst"]["changed"] == "cut to the headers of its packets"
+    assert by_name["capture.pcapng.zst"]["original_sha256"] == capture.sha256
+    assert by_name["capture.pcapng.zst"]["sha256"] == hashlib.sha256(cut).hexdigest() != capture.sha256
+    assert "cannot be cut to its headers" in by_name["capture-2.pcapng.zst"]["left_out"]
     (tmp_path / "cut").write_bytes(cut)
     assert b"secret" not in zstandard.ZstdDecompressor().decompress(cut)
     (table,) = stream(tmp_path / "cut")
     assert (table.payload.tolist(), table.hosts) == ([8, 14], ("10.77.0.1", "10.0.0.2"))
-    assert told["hosts.txt"]["changed"] == ""
+    assert by_name["hosts.txt"]["changed"] == ""
 
     elsewhere()
     (arrival,) = import_bundle(place, project=load_defaults()).arrivals
@@ -305,15 +283,15 @@ def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path],
     assert Artifact.objects.get(name="capture.pcapng.zst").content() == cut
 
 
-def test_no_address_leaves_with_other_ones(
+def test_bundle_replaces_addresses_in_all_files(
     recorded: Trial, bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of keys by chance, one in some hundreds leaves a network as it was.
     keys = iter([bytes(range(32)), bytes(range(1, 33))])
     monkeypatch.setattr("analysis.capture.anonymised.secrets.token_bytes", lambda size: next(keys))
     record, members = of_trial(bundle(captures="headers", anonymise=True))
-    told = {file["name"]: file for file in record["files"]}
-    assert told["trace.bin"]["left_out"] == "it tells addresses and is no text in which they could be replaced"
+    by_name = {file["name"]: file for file in record["files"]}
+    assert by_name["trace.bin"]["left_out"] == "it contains addresses and is not text, so they cannot be replaced"
     files = {Path(name).name: content for name, content in members.items()}
     plain = {
         name: zstandard.ZstdDecompressor().decompressobj().decompress(content) if name.endswith(".zst") else content

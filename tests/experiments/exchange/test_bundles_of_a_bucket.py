@@ -34,7 +34,7 @@ def test_files_go_out_of_the_bucket_and_back_into_it(exported: Path, bucket: Buc
     assert not list(Path(settings.VAR, "trials").iterdir())
 
 
-def test_nothing_stays_where_the_bucket_breaks_off(
+def test_import_stores_nothing_if_the_bucket_fails(
     exported: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, sent = Bucket.put, []

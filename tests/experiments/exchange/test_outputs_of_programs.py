@@ -1,4 +1,4 @@
-"""Outputs of benchmarks that ran elsewhere: each comes in by its parser, with its units, marked, and stands beside own trials."""
+"""Outputs of benchmarks that ran elsewhere: each is imported by its parser, with its units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 from experiments import metrics
 from experiments.errors import InvalidSpec
-from experiments.exchange.external_results import bring_in_measured
+from experiments.exchange.external_results import import_description
 from experiments.library import load_defaults
 from experiments.models import Experiment
 from tests.experiments.workloads.samples import sample
@@ -34,8 +34,8 @@ WR11C2R4       11500   240     2     4              79.60              1.274e+01
 
 
 @dataclass(frozen=True)
-class ImportResult:
-    """A set of runs as somebody brings it: its program, its parameters, what was printed and written, and what is known to stand there."""
+class ExternalOutput:
+    """A set of runs: program, parameters, printed and written texts, and the expected figures."""
 
     workload: str
     parameters: dict[str, Any]
@@ -48,21 +48,21 @@ class ImportResult:
 
 LINPACK = sample("hpcc-hpccoutf.txt")
 CASES = {
-    "IMB": ImportResult(
+    "IMB": ExternalOutput(
         "imb",
         {"benchmark": "Allreduce", "hosts": 4},
         sample("imb-mpi1-collectives.txt"),
         {"imb.time_s": (371.57e-6, "s"), "imb.time_max_s": (373.03e-6, "s")},
         "Allreduce, 4 processes",
     ),
-    "OSU": ImportResult(
+    "OSU": ExternalOutput(
         "osu",
         {"benchmark": "latency", "hosts": 2},
         OSU,
         {"osu.latency_s": (2e-6, "s"), "osu.transfer_time_s": (1e-3, "s"), "osu.bandwidth_Bps": (1048576e3, "B/s")},
         "OSU MPI Latency",
     ),
-    "HPL": ImportResult(
+    "HPL": ExternalOutput(
         "hpl",
         {"ns": 11500, "nb": 240, "p": 2, "q": 4, "hosts": 4, "ranks_per_host": 2},
         HPL,
@@ -70,7 +70,7 @@ CASES = {
         "HPL results",
         file="HPL.out",
     ),
-    "HPL of HPC Challenge": ImportResult(
+    "HPL of HPC Challenge": ExternalOutput(
         "hpl",
         {"hosts": 4},
         LINPACK,
@@ -78,7 +78,7 @@ CASES = {
         "HPL results",
         file="hpccoutf.txt",
     ),
-    "HPC Challenge": ImportResult(
+    "HPC Challenge": ExternalOutput(
         "hpcc",
         {"hosts": 4},
         LINPACK,
@@ -90,15 +90,7 @@ CASES = {
         "Summary",
         file="hpccoutf.txt",
     ),
-    "NetPIPE's result": ImportResult(
-        "netpipe",
-        {"hosts": 2},
-        sample("netpipe-np.out"),
-        {"netpipe.latency_s": (3.073e-05, "s"), "netpipe.transfer_time_s": (0.00751612, "s")},
-        "Transfer times (1 Mbps = 1 048 576 bit/s)",
-        file="np.out",
-    ),
-    "NetPIPE's screen with its result beside": ImportResult(
+    "NetPIPE's screen with its result beside": ExternalOutput(
         "netpipe",
         {"hosts": 2},
         sample("netpipe-stdout.txt"),
@@ -106,7 +98,7 @@ CASES = {
         "Transfer times (1 Mbps = 1 048 576 bit/s)",
         beside=("np.out",),
     ),
-    "LAMMPS": ImportResult(
+    "LAMMPS": ExternalOutput(
         "water",
         {"molecules": 512, "steps": 100, "hosts": 4},
         sample("lammps-water-stdout.txt"),
@@ -129,66 +121,65 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
     return tmp_path
 
 
-def described(directory: Path, brought: ImportResult, **changes: Any) -> Path:
-    """Write the description and its files, and return where it lies."""
-    (directory / brought.file).write_text(brought.output)
-    for name in brought.beside:
+def described(directory: Path, external: ExternalOutput, **changes: Any) -> Path:
+    """Write the description and its files; return its path."""
+    (directory / external.file).write_text(external.output)
+    for name in external.beside:
         (directory / name).write_text(sample(f"netpipe-{name}"))
-    trial = {"output": brought.file, "files": list(brought.beside)}
-    told = {"name": "Theirs", "workload": brought.workload, "cluster": "Hawk", "parameters": brought.parameters}
+    trial = {"output": external.file, "files": list(external.beside)}
+    record = {"name": "Theirs", "workload": external.workload, "cluster": "Hawk", "parameters": external.parameters}
     place = directory / "measured.yaml"
-    place.write_text(yaml.safe_dump({**told, "trials": [trial], **changes}, sort_keys=False))
+    place.write_text(yaml.safe_dump({**record, "trials": [trial], **changes}, sort_keys=False))
     return place
 
 
-def stored(directory: Path, brought: ImportResult) -> Experiment:
-    experiment = bring_in_measured(described(directory, brought), project=load_defaults()).stored
+def stored(directory: Path, external: ExternalOutput) -> Experiment:
+    experiment = import_description(described(directory, external), project=load_defaults()).stored
     assert experiment is not None
     return experiment
 
 
-@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
-def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brought: ImportResult) -> None:
-    experiment = stored(directory, brought)
+@pytest.mark.parametrize("external", CASES.values(), ids=CASES)
+def test_import_of_an_output_stores_figures_units_and_tables(directory: Path, external: ExternalOutput) -> None:
+    experiment = stored(directory, external)
     trial = experiment.trials.get()
     values = dict(trial.measurements.values_list("metric", "value"))
-    assert {name: (values[name], metrics.find(name).unit) for name in brought.figures} == brought.figures
-    assert trial.tables[brought.table]
-    assert trial.configuration.hosts == brought.parameters["hosts"]
-    assert trial.configuration.ranks == brought.parameters["hosts"] * brought.parameters.get("ranks_per_host", 1)
+    assert {name: (values[name], metrics.find(name).unit) for name in external.figures} == external.figures
+    assert trial.tables[external.table]
+    assert trial.configuration.hosts == external.parameters["hosts"]
+    assert trial.configuration.ranks == external.parameters["hosts"] * external.parameters.get("ranks_per_host", 1)
     assert (experiment.is_imported, trial.state, trial.cluster.name if trial.cluster else "") == (
         *(True, "finished"),
         "Hawk",
     )
-    assert {each.name for each in trial.artifacts.all()} == {brought.file, *brought.beside}
+    assert {each.name for each in trial.artifacts.all()} == {external.file, *external.beside}
 
 
-@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("external", CASES.values(), ids=CASES)
 def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(
-    directory: Path, brought: ImportResult
+    directory: Path, external: ExternalOutput
 ) -> None:
-    other = CASES["OSU" if brought.workload != "osu" else "IMB"].output
-    place = described(directory, brought)
-    (directory / brought.file).write_text(other)
-    for name in brought.beside:
+    other = CASES["OSU" if external.workload != "osu" else "IMB"].output
+    place = described(directory, external)
+    (directory / external.file).write_text(other)
+    for name in external.beside:
         (directory / name).write_text(other)
     with pytest.raises(InvalidSpec) as caught:
-        bring_in_measured(place, project=load_defaults())
+        import_description(place, project=load_defaults())
     (error,) = caught.value.errors
     assert (error.path, "\n" in error.message) == ("trials.0.output", False)
     assert not Experiment.objects.exists()
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "NetPIPE's result"])
+@pytest.mark.parametrize("name", CASES)
 def test_one_that_broke_off_is_refused_at_its_field(directory: Path, name: str) -> None:
-    """Of NetPIPE's result every line is whole: fewer of them are fewer sizes."""
-    brought = CASES[name]
-    place = described(directory, brought)
-    (directory / brought.file).write_text(brought.output.partition("\n")[0])
-    for beside in brought.beside:
+    external = CASES[name]
+    place = described(directory, external)
+    (directory / external.file).write_text(external.output.partition("\n")[0])
+    for beside in external.beside:
         (directory / beside).write_text("")
     with pytest.raises(InvalidSpec, match=r"^trials\.0\.output: "):
-        bring_in_measured(place, project=load_defaults())
+        import_description(place, project=load_defaults())
 
 
 @pytest.mark.parametrize(
@@ -207,16 +198,16 @@ def test_one_of_another_run_than_is_described_is_refused(
 ) -> None:
     place = described(directory, CASES[name], parameters={**CASES[name].parameters, **wrong})
     with pytest.raises(InvalidSpec) as caught:
-        bring_in_measured(place, project=load_defaults())
+        import_description(place, project=load_defaults())
     (error,) = caught.value.errors
     assert error.path == path
     assert f"{CASES[name].file} says that it ran with {words}" in error.message
     assert not Experiment.objects.exists()
 
 
-def test_what_a_trial_says_of_itself_is_the_field_that_is_wrong(directory: Path) -> None:
-    brought = CASES["LAMMPS"]
-    trials = [{"output": brought.file, "parameters": {"hosts": 2, "ranks_per_host": 2, "steps": 10}}]
+def test_import_reports_a_contradiction_at_the_trial(directory: Path) -> None:
+    external = CASES["LAMMPS"]
+    trials = [{"output": external.file, "parameters": {"hosts": 2, "ranks_per_host": 2, "steps": 10}}]
     with pytest.raises(InvalidSpec) as caught:
-        bring_in_measured(described(directory, brought, trials=trials), project=load_defaults())
+        import_description(described(directory, external, trials=trials), project=load_defaults())
     assert [error.path for error in caught.value.errors] == ["trials.0.parameters.steps"]

@@ -46,8 +46,8 @@ def test_a_case_of_reframe_that_failed_is_left_out_by_name() -> None:
     )
 
 
-def _change(**told: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda data: data["runs"][0]["testcases"][1].update(told)
+def _change(**record: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda data: data["runs"][0]["testcases"][1].update(record)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def _change(**told: Any) -> Callable[[dict[str, Any]], None]:
             _change(perfvalues={"bench:two:rate": [None, 0, None, None, "s", "pass"]}),
             "the figure rate: 'None' is no number",
         ),
-        (_change(perfvalues={"bench:two:rate": [1, 0]}), "the figure rate: its value and unit are not where"),
+        (_change(perfvalues={"bench:two:rate": [1, 0]}), "the figure rate: its value and unit are not in"),
         (_change(perfvalues={"x:a b": [1, 0, 0, 0, "s"], "x:a_b": [2, 0, 0, 0, "s"]}), "called reframe.a_b_s here"),
     ],
 )
-def test_what_a_case_does_not_give_is_said(change: Callable[[dict[str, Any]], None], words: str) -> None:
+def test_read_report_names_excluded_cases_and_figures(change: Callable[[dict[str, Any]], None], words: str) -> None:
     data = reports.reframe()
     change(data)
     assert any("ring_test %ranks=2" in each and words in each for each in read(data).left_out)
@@ -82,7 +82,7 @@ def test_a_case_that_only_missed_its_reference_was_measured() -> None:
     assert len(report.left_out) == 1
 
 
-def test_hosts_follow_from_the_tasks_where_no_node_is_named() -> None:
+def test_read_report_computes_hosts_from_tasks() -> None:
     data = reports.reframe()
     _change(job_nodelist=None, num_tasks=7, num_tasks_per_node=2)(data)
     assert read(data).sets[0]["trials"][1]["parameters"]["hosts"] == 4
@@ -101,7 +101,7 @@ def test_experiments_of_ramble_that_succeeded_are_trials() -> None:
     assert metrics.find("ramble.figure_of_merit_in_zones_per_s").unit == "zones/s"
     assert report.left_out == [
         "amg.problem1.a_8: its status is FAILED",
-        "amg.problem1.a_r: it holds the statistics of repeats, which come in one by one",
+        "amg.problem1.a_r: it holds the statistics of repeats, which are imported one by one",
         "amg.problem1.a_2: the figure Compiler: 'gcc' is no number",
         "amg.problem1.a_4: the figure Compiler: 'gcc' is no number",
     ]
@@ -134,7 +134,7 @@ def test_ranks_with_threads_are_not_taken_for_such_without() -> None:
     [
         ('{"a": 1}', "no result file that is known here"),
         ("[1]", "no result file that is known here"),
-        ('{"a":\n nan}', "It is no JSON: line 2, column 2"),
+        ('{"a":\n nan}', "no JSON that can be read: Expecting value: line 2 column 2"),
         ('{"a": NaN}', "NaN is not a number"),
         ("[" * 100_000, "no JSON that can be read"),
         (
@@ -170,7 +170,7 @@ def test_another_file_or_version_is_refused_in_one_sentence(text: str, words: st
         ("", "reframe.rate", 2, "1"),
     ],
 )
-def test_a_name_says_its_unit(unit: str, identifier: str, value: float, shown: str) -> None:
+def test_named_puts_the_unit_into_the_identifier(unit: str, identifier: str, value: float, shown: str) -> None:
     assert external_figures.named("reframe", "rate", 2, unit) == (identifier, value)
     assert metrics.find(identifier).unit == shown
 
@@ -186,7 +186,7 @@ def written(directory: Path, data: dict[str, Any]) -> str:
     return str(place)
 
 
-def test_the_command_says_what_it_would_create_and_then_does(tmp_path: Path, db: None, session_directory: Path) -> None:
+def test_import_command_reports_and_stores_a_report(tmp_path: Path, db: None, session_directory: Path) -> None:
     load_defaults()
     before = Experiment.objects.count()
     place, output = written(tmp_path, reports.reframe()), StringIO()

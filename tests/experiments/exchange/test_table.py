@@ -43,7 +43,7 @@ def table(tmp_path: Path, db: None, session_directory: Path) -> Path:
     return place
 
 
-def test_each_row_becomes_a_trial_beside_own_ones(table: Path) -> None:
+def test_import_of_a_table_makes_a_trial_per_row(table: Path) -> None:
     output = StringIO()
     call_command("import", str(table), stdout=output)
     imported = Experiment.objects.get()
@@ -63,25 +63,25 @@ def test_each_row_becomes_a_trial_beside_own_ones(table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "words"),
     [
         (("imb.txt", "none.txt"), "line 2, column output: none.txt: No such file"),
         (("wire.pcapng", "imb.txt"), "line 2: two of its files have one name"),
         (("imb.txt,wire.pcapng", "wire.pcapng,"), "line 2, column output: "),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_at_its_row(table: Path, change: tuple[str, str], told: str) -> None:
+def test_import_of_a_table_reports_a_file_at_its_row(table: Path, change: tuple[str, str], words: str) -> None:
     table.write_text(TABLE.replace(*change))
     with pytest.raises(CommandError) as caught:
         call_command("import", str(table))
-    assert told in str(caught.value)
+    assert words in str(caught.value)
     assert caught.value.returncode == 2
     assert not Experiment.objects.exists()
 
 
-def test_a_table_without_its_description_says_what_is_missing(table: Path) -> None:
+def test_import_of_a_table_needs_its_description(table: Path) -> None:
     table.with_suffix(".yaml").unlink()
-    with pytest.raises(CommandError, match=r"Beside a table stands measured\.yaml, .* it is not there"):
+    with pytest.raises(CommandError, match=r"A table needs measured\.yaml in its directory"):
         call_command("import", str(table))
 
 
@@ -109,7 +109,7 @@ def test_a_table_without_its_description_says_what_is_missing(table: Path) -> No
         ((TABLE, "\n"), 1, "", "is empty"),
     ],
 )
-def test_what_is_wrong_is_told_at_its_line_and_column(
+def test_read_table_reports_errors_at_line_and_column(
     change: tuple[str, str], line: int | None, path: str, words: str
 ) -> None:
     assert change[0] in TABLE
@@ -124,10 +124,10 @@ def test_what_is_wrong_is_told_at_its_line_and_column(
     ("head", "line", "path", "words"),
     [
         (HEAD.replace("PingPong", "Ping"), 4, "parameters.benchmark", "in the description beside the table"),
-        (f"{HEAD}trials: []\n", 5, "trials", "stand in the table"),
+        (f"{HEAD}trials: []\n", 5, "trials", "are in the table"),
     ],
 )
-def test_what_is_wrong_with_the_description_is_told_there(head: str, line: int, path: str, words: str) -> None:
+def test_read_measured_reports_errors_of_the_description(head: str, line: int, path: str, words: str) -> None:
     with pytest.raises(InvalidSpec) as caught:
         read_measured(head, TABLE)
     error = caught.value.errors[0]

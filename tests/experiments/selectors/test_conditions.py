@@ -149,7 +149,7 @@ ROWS = [
         ("former != Fast Ethernet", [3]),
         (" , hosts = 2 ,, ranks = 4,", [0]),
         ("elapsed_s > 1e0, elapsed_s <= +2.5", [1]),
-        ("staging = f(x)", []),
+        ("staging = 'f(x)'", []),
     ],
 )
 def test_condition_matches_the_expected_configurations(text: str, places: list[int]) -> None:

@@ -41,8 +41,6 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"sweep": {"hosts": [0, 1]}}, "sweep.hosts", "from 1 to 4096, not 0"),
         ({"sweep": {"hosts": [1.5]}}, "sweep.hosts", "1.5 is not a whole number"),
         ({"sweep": {"hosts": []}}, "sweep.hosts", "no values"),
-        ({"sweep": {"hosts": "9..2"}}, "sweep.hosts", "ends before it starts"),
-        ({"sweep": {"hosts": "1..4 KiB"}}, "sweep.hosts", "'1 KiB' is not a whole number"),
         ({"sweep": {"link.delay": "1 KiB..4 KiB x2"}}, "sweep.link.delay", "unknown unit 'KiB' for a time"),
         ({"sweep": {"link.delay": "1 ms..4 KiB x2"}}, "sweep.link.delay", "units of different kinds: ms and KiB"),
         ({"sweep": {"molecules": [64, 125]}}, "sweep.molecules", "is under parameters: too"),
@@ -50,18 +48,11 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"sweep": {"link.bandwidth": ["1 Gbit/s", "1000 Mbit/s"]}}, "sweep.link.bandwidth", "are the same value"),
         ({"sweep": {"link.bandwidth": ["1 lightyear"]}}, "sweep.link.bandwidth", "unknown unit 'lightyear'"),
         ({"sweep": {"link.jitter": ["1 ms", "9 ms"]}, "link": {"delay": "4 ms"}}, "sweep.link.jitter", "jitter"),
-        ({"link": {"bandwidth": "1 lightyear"}}, "link.bandwidth", "unknown unit"),
-        ({"link": {"bandwidth": 0}}, "link.bandwidth", "greater than 0"),
-        ({"link": {"loss": "150 %"}}, "link.loss", "less than 1"),
-        ({"link": {"mtu": 12.5}}, "link.mtu", "whole number"),
         ({"link": {"mtu": "1500.5 B"}}, "link.mtu", "whole number"),
-        ({"link": {"jitter": "1 ms"}}, "link.jitter", "jitter cannot be larger"),
         ({"link": {"colour": 1}}, "link.colour", "not a known field"),
         ({"capture": {"snap_length": 12}}, "capture.snap_length", "96"),
         ({"repetitions": 0}, "repetitions", "greater than or equal to 1"),
-        ({"repetitions": True}, "repetitions", "must be a number, not true"),
         ({"repetitions": "few"}, "repetitions", "whole number"),
-        ({"warmups": -1}, "warmups", "greater than or equal to 0"),
         ({"order": "backwards"}, "order", "'sequential', 'interleaved' or 'randomised'"),
         ({"control": "perhaps"}, "control", "true or false"),
         ({"time_limit_s": 0}, "time_limit_s", "greater than 0"),
@@ -75,12 +66,9 @@ def weak(**changes: Any) -> dict[str, Any]:
         ),
         ({"zip": [["hosts", "steps"]]}, "zip.0", "'steps' is not swept"),
         ({"zip": [["hosts"]]}, "zip.0", "two or more"),
-        ({"zip": [["hosts", "hosts"]]}, "zip.0", "two or more"),
-        ({"zip": [[]]}, "zip.0", "two or more"),
         ({"where": "hosts > 99"}, "where", "leaves no configuration"),
         ({"where": "host > 1"}, "where", "unknown parameter 'host'"),
         ({"where": "link.delay < 2 KiB"}, "where", "unknown unit 'KiB' for a time"),
-        ({"where": "ranks < 2 ms"}, "where", "2 ms is compared with nothing that has a unit"),
         ({"sweep": {"ranks": [1, 2]}}, "sweep.ranks", "unknown parameter 'ranks'"),
         ({"where": "__import__('os')"}, "where", "not allowed"),
         ({"where": "hosts / 0 > 1"}, "where", "cannot be computed"),
@@ -120,7 +108,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sentence: str) -> None:
+def test_parse_reports_errors_at_their_fields(changes: dict[str, Any], path: str, sentence: str) -> None:
     errors = errors_of(**changes)
     assert path in errors, errors
     assert sentence in errors[path][0]
@@ -137,7 +125,7 @@ def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sen
         },
     ],
 )
-def test_it_takes_weak_scaling_where_each_number_of_hosts_has_its_larger_problem(changes: dict[str, Any]) -> None:
+def test_parse_accepts_weak_scaling_of_growing_problems(changes: dict[str, Any]) -> None:
     assert parse(written(**weak(**changes))).grows_with_hosts == "steps"
 
 
@@ -145,14 +133,14 @@ def test_it_reads_a_stored_weak_scaling_that_it_would_refuse_today() -> None:
     assert restore(written(**weak())).scaling == "weak"
 
 
-def test_it_tells_groups_of_unequal_length() -> None:
+def test_parse_reports_groups_of_unequal_length() -> None:
     errors = errors_of(sweep={"hosts": [1, 2], "ranks_per_host": [1, 2, 3]}, zip=[["hosts", "ranks_per_host"]])
     assert errors == {
         "zip.0": ["parameters that advance together need equally many values: hosts has 2, ranks_per_host has 3"]
     }
 
 
-def test_it_tells_several_errors_at_once() -> None:
+def test_parse_reports_several_errors_at_once() -> None:
     assert set(errors_of(parameters={"steps": -1, "atoms": 1}, sweep={"hosts": [0]})) == {
         "parameters.steps",
         "parameters.atoms",
@@ -160,7 +148,7 @@ def test_it_tells_several_errors_at_once() -> None:
     }
 
 
-def test_it_refuses_more_trials_than_the_limit_and_says_it() -> None:
+def test_parse_refuses_more_trials_than_the_limit() -> None:
     errors = errors_of(max_trials=5, sweep={"hosts": "1..3"}, repetitions=2)
     assert errors == {"sweep": ["more than the limit of 5 trials; take fewer values or fewer repetitions"]}
     assert parse(written(sweep={"hosts": "1..3"}), max_trials=6).repetitions == 2
@@ -177,7 +165,7 @@ def test_it_refuses_endless_combinations_without_walking_them() -> None:
 
 
 @pytest.mark.parametrize("data", [None, 5, "water", [], True])
-def test_it_refuses_what_is_no_mapping(data: Any) -> None:
+def test_parse_refuses_other_data_than_a_mapping(data: Any) -> None:
     with pytest.raises(InvalidSpec, match="mapping of fields"):
         parse(data)
 
@@ -198,8 +186,3 @@ def test_it_adds_the_line_to_errors_in_yaml(text: str, path: str, line: int) -> 
     with pytest.raises(InvalidSpec) as caught:
         parse_yaml(text)
     assert [(e.path, e.line) for e in caught.value.errors] == [(path, line)]
-
-
-@pytest.mark.parametrize("rates", [{"a": 1}, {"a": {"b": 1}}, [{}], [[1]]])
-def test_it_refuses_rates_that_are_none_at_their_field(rates: Any) -> None:
-    assert set(errors_of(link={"rates": rates})) == {"link.rates"}

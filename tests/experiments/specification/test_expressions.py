@@ -137,15 +137,14 @@ def test_it_reads_commas_single_signs_and_words_without_quotes(text: str, kept: 
         ("former != 1.2, hosts = 4", True),
         ("road = Gigabit Ethernet", True),
         ("road = Gigabit Ethernet and hosts = 4", True),
-        ("file = f(x).lj, hosts = 4", True),
-        ("file = it's", False),
+        ("file = 'f(x).lj', hosts = 4", True),
         ("concurrent-readers.job_wall_s > 3", True),
         ("concurrent-readers.job_wall_s-hosts < 0.5", True),
         ("elapsed_s < 3000 ms", True),
         ("word = hosts", True),
     ],
 )
-def test_it_takes_unknown_names_where_the_vocabulary_is_open(text: str, kept: bool) -> None:
+def test_expression_takes_unknown_names_of_an_open_vocabulary(text: str, kept: bool) -> None:
     measured = {"elapsed_s": 2.5, "concurrent-readers.job_wall_s": 4.25}
     former = {"former": 1.1, "road": "Gigabit Ethernet", "file": "f(x).lj", "word": "hosts"}
     assert Expression(text, OPEN)(VALUES | measured | former) is kept
@@ -166,7 +165,7 @@ def test_it_takes_unknown_names_where_the_vocabulary_is_open(text: str, kept: bo
         ("hosts = 2 ms", "compared with nothing that has a unit"),
     ],
 )
-def test_it_refuses_in_an_open_vocabulary_what_can_never_hold(text: str, sentence: str) -> None:
+def test_expression_refuses_impossible_comparisons_of_an_open_vocabulary(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Expression(text, OPEN)
 
@@ -183,7 +182,7 @@ def test_it_refuses_in_an_open_vocabulary_what_can_never_hold(text: str, sentenc
         ("link.delay // 1 ms == 4", True),
     ],
 )
-def test_what_cannot_be_computed_matters_only_where_the_rest_does_not_decide(text: str, kept: bool) -> None:
+def test_expression_ignores_failures_that_do_not_decide(text: str, kept: bool) -> None:
     assert Expression(text, NAMES)(VALUES) is kept
 
 
@@ -198,7 +197,7 @@ def test_a_long_chain_of_nested_comparisons_it_computes_at_once() -> None:
     assert Expression(text, PLAIN)(VALUES) in (True, False)
 
 
-def test_it_tells_which_parameters_it_uses() -> None:
+def test_expression_names_its_parameters() -> None:
     assert Expression("hosts < 5 and link.delay > 0", PLAIN).names == {"hosts", "link.delay"}
 
 
@@ -260,7 +259,7 @@ def test_it_names_an_unknown_parameter_and_the_known_ones() -> None:
         "hosts * 2",
     ],
 )
-def test_it_says_that_it_cannot_be_computed_instead_of_filling_the_memory(text: str) -> None:
+def test_expression_refuses_impossible_calculations(text: str) -> None:
     with pytest.raises(ValueError, match=r"cannot be computed|not yes or no"):
         Expression(text, PLAIN)(VALUES)
 

@@ -1,4 +1,4 @@
-"""``study: network``: the short form stands for a sweep over links, and everything wrong is told at its field."""
+"""``study: network``: the short form of a sweep over links, with errors at their fields."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def links(specification: dict[str, Any]) -> list[tuple[float, float, float]]:
     return [tuple(point.parameters[n] for n in names) for point in expand(parse(specification)).configurations]
 
 
-def test_it_stands_for_ten_links_from_the_one_under_link() -> None:
+def test_expanded_has_ten_links_from_the_one_under_link() -> None:
     asked = links(written())
     assert asked[0] == (0.0, 5e8, 0.0)
     assert asked[-1] == (1e-3, 5e7, 0.0)
     assert len(set(asked)) == 10
 
 
-def test_what_is_stored_holds_the_sweep_itself() -> None:
+def test_to_dict_holds_the_sweep_of_a_study() -> None:
     stored = parse(written()).to_dict()
     assert "study" not in stored
     assert stored["zip"] == [["link.delay", "link.bandwidth"]]
@@ -48,7 +48,7 @@ def test_the_range_and_loss_can_be_given() -> None:
     assert [(delay, rate) for delay, rate, loss in asked if loss == 0.01] == [(0.0, 5e8), (8e-3, 5e8)]
 
 
-def test_other_parameters_can_be_swept_beside() -> None:
+def test_expanded_keeps_other_swept_parameters() -> None:
     assert len(links(written(sweep={"molecules": [64, 216]}, parameters={"hosts": 2, "steps": 60}))) == 20
 
 
@@ -69,7 +69,7 @@ def test_other_parameters_can_be_swept_beside() -> None:
         ({"sweep": {"link.delay": [0, 1]}}, "sweep.link.delay", "chosen by the study"),
     ],
 )
-def test_what_does_not_go_together_is_told_at_its_field(more: dict[str, Any], path: str, sentence: str) -> None:
+def test_expanded_reports_errors_at_their_fields(more: dict[str, Any], path: str, sentence: str) -> None:
     errors = errors_of(**written(**more))
     assert any(sentence in message for message in errors[path])
 

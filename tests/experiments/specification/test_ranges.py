@@ -38,7 +38,7 @@ from experiments.specification.ranges import MAX_VALUES, expand_values
         (True, [True]),
     ],
 )
-def test_it_expands_what_people_write(written: Any, values: list[Any]) -> None:
+def test_expand_values_reads_lists_and_ranges(written: Any, values: list[Any]) -> None:
     assert expand_values(written) == values
 
 
@@ -74,19 +74,6 @@ def test_it_refuses_with_a_sentence(written: Any, sentence: str) -> None:
         expand_values(written)
 
 
-@pytest.mark.parametrize(
-    ("written", "values"),
-    [
-        ("007, 1.10", ["007", "1.10"]),
-        (["007", "1e3", "1..3", 5], ["007", "1e3", "1..3", 5]),
-        ("1..4 x2", ["1..4 x2"]),
-        (" a ,, b ", ["a", "b"]),
-    ],
-)
-def test_it_keeps_words_as_they_are(written: Any, values: list[Any]) -> None:
-    assert expand_values(written, text=True) == values
-
-
 @given(st.lists(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=@%-]{0,20}", fullmatch=True), min_size=1, max_size=9))
 def test_it_changes_no_word_in_a_list_or_between_commas(words: list[str]) -> None:
     assert expand_values(words, text=True) == words
@@ -94,7 +81,7 @@ def test_it_changes_no_word_in_a_list_or_between_commas(words: list[str]) -> Non
 
 
 @pytest.mark.parametrize("text", ["1e99999999", "1.2.3..5", "nan", "..", "1....3", "0x10"])
-def test_it_leaves_what_is_no_number_as_text_for_the_parameter_to_judge(text: str) -> None:
+def test_expand_values_keeps_other_text(text: str) -> None:
     assert expand_values(text) == [text]
 
 
@@ -105,11 +92,6 @@ def test_it_answers_or_refuses_any_text(text: str) -> None:
     except ValueError:
         return  # refused with a sentence; anything else escapes and fails the test
     assert values
-
-
-@given(st.integers(-50, 50), st.integers(0, 100), st.integers(1, 9))
-def test_it_counts_like_range(first: int, length: int, step: int) -> None:
-    assert expand_values(f"{first}..{first + length} step {step}") == list(range(first, first + length + 1, step))
 
 
 _UNITS = [(dimension, unit) for dimension in (BANDWIDTH, DURATION, FRACTION, SIZE) for unit in dimension.units if unit]

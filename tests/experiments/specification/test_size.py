@@ -31,13 +31,13 @@ def test_it_refuses_twenty_thousand_fields_at_once() -> None:
         ({"where": LONG_CONDITION + " and hosts > 0" * 50}, "where", "longer than 1000 characters"),
     ],
 )
-def test_it_refuses_what_holds_too_much(changes: dict[str, Any], path: str, sentence: str) -> None:
+def test_parse_refuses_oversized_fields(changes: dict[str, Any], path: str, sentence: str) -> None:
     errors = errors_of(**changes)
     assert list(errors) == [path]
     assert sentence in errors[path][0]
 
 
-def test_it_tells_a_hundred_errors_and_no_more() -> None:
+def test_parse_reports_at_most_a_hundred_errors() -> None:
     with pytest.raises(InvalidSpec) as refused:
         parse({"name": "x", "workload": "water", "sweep": {"hosts": [f"x{number}" for number in range(500)]}})
     assert len(refused.value.errors) == 100

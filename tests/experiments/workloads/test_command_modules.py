@@ -42,7 +42,7 @@ def test_it_loads_them_in_their_order_and_hands_over_the_words(tmp_path):
     ]
 
 
-def test_what_is_given_holds_against_the_profile_and_is_extended_by_modules(tmp_path):
+def test_environment_overrides_the_profile_and_is_extended_by_modules(tmp_path):
     ended = run(tmp_path, ["openmpi/4.1"], PATH="/opt/lab/bin:/usr/bin:/bin", MODE="it's {size}")
     assert ended.stdout == "8 it's 8 /of/openmpi/4.1:/opt/lab/bin:/usr/bin:/bin openmpi/4.1\n"
 

@@ -1,4 +1,4 @@
-"""Threads of the ranks of a command: told to the program, shown before, counted against the cores."""
+"""Threads of the ranks of a command: in the job, in the dry run, and against the cores."""
 
 from pathlib import Path
 
@@ -27,16 +27,11 @@ def jobs(**changes):
     return [job_for(plan_launch("command", point.parameters), **named) for point in plan.configurations]
 
 
-def test_it_tells_the_program_how_many_threads_it_has():
+def test_job_sets_the_number_of_threads():
     assert [job.environment["OMP_NUM_THREADS"] for job in jobs()] == ["1", "4"]
 
 
-def test_a_rank_has_one_thread_unless_somebody_says_otherwise():
-    (job,) = jobs(parameters={"program": ["solver"]}, sweep={"hosts": [2]})
-    assert (job.threads, job.environment) == (1, {"OMP_NUM_THREADS": "1"})
-
-
-def test_a_placeholder_of_that_name_is_what_the_program_is_told_and_has():
+def test_placeholder_of_that_name_sets_the_number_of_threads():
     (job,) = jobs(parameters=OWN, sweep={"hosts": [2]})
     assert (job.program, job.threads) == (("solver", "8"), 8)
 
@@ -59,7 +54,7 @@ def test_open_mpi_does_not_bind_a_rank_with_several_threads_to_one_core():
 
 
 @pytest.mark.django_db
-def test_the_dry_run_says_how_many_threads_there_are_in_all():
+def test_dry_run_shows_the_total_number_of_threads():
     factories.load_defaults()
     spec = parse(HYBRID)
     plan = design.expand(spec)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.concurrent_readers import ReadersParameters
 
 from .mpirun import run
@@ -58,15 +58,10 @@ def test_it_calls_a_run_that_wrote_nothing_unfinished():
         READERS.parse("", {})
 
 
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two hosts"):
-        READERS.check(ReadersParameters(), ranks=1)
-
-
 def test_it_writes_its_command():
     parameters = ReadersParameters(jobs=7, event_bytes="40 kB", page_bytes="8 KiB", work_s="2 ms", sample_s="1 s")
     assert " ".join(READERS.command(parameters, ranks=3)) == (
-        "/usr/bin/python3 -E -s readers.py --jobs 7 --events 400 --events-per-job 30 --event-bytes 40000"
+        "/usr/bin/python3 -E -s readers.py --jobs 7 --events-per-job 30 --events 400 --event-bytes 40000"
         " --page-bytes 8192 --work-s 0.002 --sample-s 1"
     )
 

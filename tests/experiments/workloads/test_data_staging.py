@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.data_staging import StagingParameters
 
 from .mpirun import run
@@ -50,21 +50,16 @@ def test_it_refuses_what_is_not_a_result(text):
         STAGING.parse("", {"staging.json": text})
 
 
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two hosts"):
-        STAGING.check(StagingParameters(), ranks=1)
-
-
 def test_it_writes_its_command():
     parameters = StagingParameters(staging="multicast", dataset_bytes="568 MB", searches=5, multicast_rate=95e6)
     assert " ".join(STAGING.command(parameters, ranks=3)) == (
-        "/usr/bin/python3 -E -s staging.py --staging multicast --work blast --dataset-bytes 568000000 --searches 5"
-        " --multicast-rate 9.5e+07"
+        "/usr/bin/python3 -E -s staging.py --staging multicast --dataset-bytes 568000000 --searches 5"
+        " --work blast --multicast-rate 9.5e+07"
     )
 
 
 @pytest.mark.parametrize(("method", "work"), [("pull", "blast"), ("tree", "read")])
-def test_it_brings_a_real_data_set_whole_to_every_node(tmp_path, method, work):
+def test_staging_copies_a_real_data_set_to_every_node(tmp_path, method, work):
     parameters = StagingParameters(staging=method, work=work, dataset_bytes=300_000, searches=2)
     parsed = run(STAGING, parameters, tmp_path, ranks=3)
     assert parsed.figures["data-staging.nodes"] == 2

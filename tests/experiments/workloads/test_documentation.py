@@ -9,7 +9,8 @@ from experiments.specification import parse_yaml
 from experiments.specification.design import expand
 from experiments.specification.launch_plan import plan_launch
 from experiments.workloads import plugins, registry
-from experiments.workloads.program import ProgramDefinition, programs_from
+from experiments.workloads.command import programs_from
+from experiments.workloads.definition import ProgramDefinition
 
 TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
 
@@ -33,7 +34,7 @@ def test_it_writes_programs_that_can_be_registered_and_a_sweep_of_the_first(monk
     monkeypatch.setattr(workloads, "_SOURCES", [lambda: programs])
     spec = parse_yaml(blocks("sweep")[0])
     assert plan_launch("heat", expand(spec).configurations[1].parameters).program == ("/home/ada/heat/heat", "400")
-    wrapped = workloads.get("ocean").on("slurm-lab").command(workloads.get("ocean").parameters_type(), ranks=6)
+    wrapped = workloads.get("ocean", cluster="slurm-lab").command(workloads.get("ocean").parameters_type(), ranks=6)
     assert wrapped[:3] == ("/bin/bash", "-lc", 'export OCEAN_DATA=/scratch/ocean; module load openmpi/4.1 && exec "$@"')
     assert "exec /opt/ocean/bin/ocean deck.nml" in wrapped[-1]
 

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.errors import OutputError
 from experiments.workloads import get, patterns
-from experiments.workloads.extractors import Extractor, number_in
+from experiments.workloads.extractors import Extractor
 from experiments.workloads.template import Placeholder
 
 TIME = {"name": "t_s", "regex": r"t = (.+)"}
@@ -89,23 +89,17 @@ def test_extractor_refuses_what_is_not_a_number(text, extractor):
         figure(text, **extractor)
 
 
-@pytest.mark.parametrize("printed", ["1,234.5", "1,234,567", "1 234", "1_000", "1'234.5", "1.234,5", "3,14"])
-def test_extractor_names_separators_that_the_definition_does_not(printed):
-    assert "has separators, or a comma for a point" in refused(f"t = {printed}")
-
-
-def test_extractor_reports_text_and_where_it_belongs():
-    assert refused("t = SUCCESSFUL") == (
-        "t_s: /t = (.+)/ in the output gives no number: 'SUCCESSFUL' is text; what a good run must say belongs under success"
-    )
+@pytest.mark.parametrize("printed", ["1,234.5", "1 234", "1.234,5", "SUCCESSFUL"])
+def test_extractor_names_a_word_that_is_no_number(printed):
+    assert f"t_s: /t = (.+)/ in the output gives no number: {printed!r} is no number" in refused(f"t = {printed}")
 
 
 @pytest.mark.parametrize(
     ("printed", "number"),
     [("0.68D+00", 0.68), ("1.5d3", 1500.0), (".5D-2", 0.005), ("-2.D2", -200.0), ("0.1234-101", 0.1234e-101)],
 )
-def test_number_in_reads_the_notation_of_fortran(printed, number):
-    assert number_in(printed) == pytest.approx(number, rel=1e-12)
+def test_extractor_reads_the_notation_of_fortran(printed, number):
+    assert parsed(f"t = {printed}") == {"command.t_s": pytest.approx(number, rel=1e-12)}
 
 
 def test_failure_fails_a_run_with_the_line_that_it_matches():

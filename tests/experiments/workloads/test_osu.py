@@ -75,7 +75,7 @@ def test_bandwidths_are_in_bytes_of_a_million_a_megabyte():
     assert figures == {"osu.streamed_Bps": 11000.25e6, "osu.streamed_max_Bps": 12000.5e6}
 
 
-def test_message_rates_stand_beside_the_bandwidth():
+def test_message_rates_are_read_with_the_bandwidth():
     parsed = OSU.parse(RATES, {})
     assert parsed.figures["osu.messages_per_s"] == 6000000.25
     assert parsed.figures["osu.streamed_Bps"] == 9000e6

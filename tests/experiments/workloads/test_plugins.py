@@ -33,13 +33,6 @@ SOLVER = WorkloadDefinition(
 """
 
 
-def test_load_takes_the_definitions_of_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "solver.py").write_text(SOLVER)
-    (solver,) = plugins.load(tmp_path, workloads.built_in()).values()
-    assert (solver.slug, solver.title) == ("solver", "Solver")
-    assert solver.command(solver.parameters_type(), ranks=1) == ("solver", "10")
-
-
 def test_load_takes_a_definition_of_several_names_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.py").write_text(SOLVER + "\nALIAS = SOLVER\n")
     (tmp_path / "b.py").write_text(

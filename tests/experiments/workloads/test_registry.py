@@ -10,13 +10,6 @@ from experiments.errors import OutputError
 EVERY = workloads.registry()
 
 
-def test_it_offers_the_workloads_of_the_studies_in_the_registry():
-    assert [w.slug for w in EVERY] == [
-        *("water", "pingpong", "ring", "concurrent-readers", "data-staging"),
-        *("hpl", "hpcc", "netpipe", "imb", "osu", "command"),
-    ]
-
-
 def test_it_finds_a_workload_as_constants_define_it_and_none_of_an_unknown_name():
     constants = {"program": ["true"], "extract": [{"name": "t_s", "regex": "(.*)", "direction": "lower"}]}
     assert workloads.find("hpl") is workloads.get("hpl")
@@ -53,6 +46,13 @@ def test_it_refuses_output_of_another_program(workload):
     definition = {"program": ["true"], "extract": [{"name": "t_s", "regex": "time (.*)"}]}
     with pytest.raises(OutputError):
         workloads.get(workload.slug, definition).parse("Segmentation fault\n", {})
+
+
+@pytest.mark.parametrize("slug", ["pingpong", "ring", "concurrent-readers", "data-staging", "imb"])
+def test_check_refuses_one_rank_of_a_workload_that_needs_two(slug):
+    workload = workloads.get(slug)
+    with pytest.raises(workloads.Mismatch, match="two hosts"):
+        workload.check(workload.parameters_type(), ranks=1)
 
 
 def test_it_answers_a_missing_program_with_its_package(monkeypatch):

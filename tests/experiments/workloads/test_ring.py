@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import OutputError
-from experiments.workloads import Mismatch, get
+from experiments.workloads import get
 from experiments.workloads.ring import RingParameters
 
 from .mpirun import run
@@ -20,7 +20,7 @@ def test_it_writes_its_command_as_an_argument_list():
     parameters = RingParameters(message_bytes="16 KiB", steps=100, warmups=3)
     assert RING.command(parameters, ranks=2) == (
         *("/usr/bin/python3", "-I", "ring.py"),
-        *("--bytes", "16384", "--steps", "100", "--warmups", "3"),
+        *("--message-bytes", "16384", "--steps", "100", "--warmups", "3"),
     )
     assert list(RING.files(parameters, ranks=2)) == ["ring.py"]
 
@@ -42,11 +42,6 @@ def test_messages_without_bytes_have_no_bandwidth():
 def test_it_refuses_a_run_without_a_table():
     with pytest.raises(OutputError, match="no loop time"):
         RING.parse("# Rankwire ring, 4 ranks on n1\n", {})
-
-
-def test_it_refuses_one_rank():
-    with pytest.raises(Mismatch, match="two ranks"):
-        RING.check(RingParameters(), ranks=1)
 
 
 def test_it_knows_what_its_fullest_port_carries():

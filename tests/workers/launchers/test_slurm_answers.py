@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.cluster_kinds.slurm import SlurmSettings
+from experiments.cluster_kinds.scheduler import SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.queue import END_LIMIT_S, Answer, JobState
 from workers.launchers.schedulers.slurm_queue import (

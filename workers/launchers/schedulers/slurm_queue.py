@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from experiments.cluster_kinds.slurm import SlurmSettings
+from experiments.cluster_kinds.scheduler import SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
 
