@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import scipy  # scipy.optimize is loaded when it is first used
 
-from analysis.sensitivity.links import Link
+from analysis.sensitivity import Link
 
 EAGER_BYTES: Final = 1 << 16
 """Larger messages are asked for first (Open MPI's TCP)."""

@@ -8,8 +8,8 @@ share of waiting a lower one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from analysis.scaling.study import Point, Study
@@ -40,7 +40,7 @@ class TimeRow:
     """CPU time of all ranks at the smallest size / here: below 1, more hosts made more work (strong scaling only)."""
     oversubscribed: bool
     """More ranks than cores."""
-    parts_s: Mapping[str, float]
+    parts_s: Mapping[str, float] = field(default_factory=dict)
     """The workload's own breakdown, by metric id."""
     profiled: bool = False
     """Measured inside every rank, not taken from CPU time."""
@@ -68,10 +68,12 @@ def is_profiled(study: Study) -> bool:
     return bool(sized) and all(len(point.array("mpi_parallel_efficiency")) for _, point in sized)
 
 
-def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
-    """Rows by size; sizes without elapsed or CPU time are left out. ``parts`` are metric ids of the workload's breakdown."""
+def time_breakdown(study: Study) -> list[TimeRow]:
+    """Rows by size; sizes without elapsed or CPU time are left out."""
     if is_profiled(study):
-        return _profiled_breakdown(study, parts)
+        sized = study.sized(study.time_metric)
+        useful = sized[0][1].median("mpi_useful_s")
+        return [_profiled_row(study, size, point, useful) for size, point in sized]
     rows: list[TimeRow] = []
     reference: float | None = None
     for size, point in study.sized(study.time_metric):
@@ -81,17 +83,11 @@ def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
         total = cpu * point.ranks if point.ranks else None
         reference = total if not rows else reference
         scaling = reference / total if study.kind == "strong" and reference and total else None
-        rows.append(_row(study, size, point, elapsed, cpu, scaling, parts))
+        rows.append(_row(study, size, point, elapsed, cpu, scaling))
     return rows
 
 
-def _profiled_breakdown(study: Study, parts: Sequence[str]) -> list[TimeRow]:
-    sized = study.sized(study.time_metric)
-    reference = sized[0][1].median("mpi_useful_s")
-    return [_profiled_row(study, size, point, reference, parts) for size, point in sized]
-
-
-def _profiled_row(study: Study, size: float, point: Point, reference: float | None, parts: Sequence[str]) -> TimeRow:
+def _profiled_row(study: Study, size: float, point: Point, reference: float | None) -> TimeRow:
     elapsed, useful = point.median(study.time_metric) or 0.0, point.median("mpi_useful_s")
     computing = (point.median("mpi_useful_share") or 0.0) * (point.median("mpi_window_s") or 0.0)
     waiting = max(elapsed - computing, 0.0)
@@ -106,16 +102,13 @@ def _profiled_row(study: Study, size: float, point: Point, reference: float | No
         parallel_efficiency=point.median("mpi_parallel_efficiency") or 0.0,
         computation_scaling=reference / useful if study.kind == "strong" and reference and useful else None,
         oversubscribed=point.outnumbers(study.cores),
-        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
         profiled=True,
         no_core_share=point.median("mpi_no_core_share"),
         descheduled_share=point.median("mpi_descheduled_share"),
     )
 
 
-def _row(
-    study: Study, size: float, point: Point, elapsed: float, cpu: float, scaling: float | None, parts: Sequence[str]
-) -> TimeRow:
+def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, scaling: float | None) -> TimeRow:
     imbalance, largest = point.median("cpu_imbalance"), point.median("cpu_max_rank_s")
     if largest is None and imbalance is not None:
         largest = cpu * (1 + imbalance)
@@ -130,7 +123,6 @@ def _row(
         parallel_efficiency=cpu / elapsed,
         computation_scaling=scaling,
         oversubscribed=point.outnumbers(study.cores),
-        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
     )
 
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from analysis.numbers import significant
-from analysis.scaling.fitting import RESAMPLES, Basis, Sample, sample, solve
+from analysis.scaling.fitting import RESAMPLES, Basis, sample, solve
 from analysis.scaling.models import Fit, percentiles, quality
 from analysis.scaling.speedup import Estimate
 from analysis.scaling.study import Study
@@ -100,7 +99,7 @@ USL = Law(
 GUSTAFSON = Law(
     "gustafson",
     "Gustafson's law",
-    lambda x: np.column_stack([np.ones_like(x), 1 / x]),
+    _amdahl_basis,
     _gustafson_share,
     lambda p: f"{significant(p['t1'])} N / (N - {significant(p['serial_share'], 3)} (N - 1))",
     reciprocal=True,
@@ -144,21 +143,3 @@ def _best(law: Law, coefficients: Floats, draws: Floats) -> Estimate | None:
     if law.best is None:
         return None
     return percentiles(float(law.best(coefficients[None, :])[0]), law.best(draws))
-
-
-def usl(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Universal Scalability Law of a time; parameters t1 (metric's unit), sigma, kappa; ``best_size`` has its interval."""
-    return fit_law(USL, study, metric or study.time_metric, **options)
-
-
-def amdahl(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Amdahl's law of a time; parameters t1 (metric's unit), serial_share."""
-    return fit_law(AMDAHL, study, metric or study.time_metric, **options)
-
-
-def gustafson(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Gustafson's law of a time whose work grows with the size; parameters t1 (metric's unit), serial_share."""
-    return fit_law(GUSTAFSON, study, metric or study.time_metric, **options)
-
-
-__all__ = ["AMDAHL", "CONSTANT", "GUSTAFSON", "USL", "Law", "Sample", "amdahl", "fit_law", "gustafson", "usl"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.numbers import rounded
-from analysis.sensitivity.links import Link
+from analysis.sensitivity.model import Link
 
 _HALVINGS: Final = (0.125, 0.25, 0.5, 1.0)
 _HARSHEST_DELAY_S: Final = 1e-3

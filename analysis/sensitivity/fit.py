@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special  # fdtrc is f.sf without its checks
 
-from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Runs
-from analysis.sensitivity.model import Draws, Quantity, quantity
+from analysis.sensitivity.model import DELAY_ERROR_S, RATE_ERROR, Draws, Quantity, Runs, quantity
 from analysis.statistics.summary import Floats
 
 DRAWS: Final = 2000
@@ -44,7 +43,6 @@ class Fit:
     runs: Runs
     delay_matters: bool
     rate_matters: bool
-    loss_matters: bool
     delay_bends: bool
     """Whether a hidden part of the delay is told from none."""
     rate_bends: bool
@@ -228,13 +226,11 @@ class _Parts:
             rate_bends=_between(self.rate_bends, possible[:, 1]),
         )
 
-    def without(self, part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"]) -> _Parts:
+    def without(self, part: Literal["delay", "rate", "delay_bends", "rate_bends"]) -> _Parts:
         if part == "delay":
             return replace(self, delay=False, delay_bends=_STRAIGHT)
         if part == "rate":
             return replace(self, rate=False, rate_bends=_STRAIGHT)
-        if part == "loss":
-            return replace(self, loss=False, loss_and_delay=False)
         return replace(self, delay_bends=_STRAIGHT) if part == "delay_bends" else replace(self, rate_bends=_STRAIGHT)
 
 
@@ -279,7 +275,7 @@ def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: F
     best = float(cells.residual_sums.min())
     freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
 
-    def matters(part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"], spent: int) -> bool:
+    def matters(part: Literal["delay", "rate", "delay_bends", "rate_bends"], spent: int) -> bool:
         less = float(_cells(parts.without(part), runs, centre, whitening).residual_sums.min())
         gain = (less - best) / spent / max(best / freedom, 1e-18)
         return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
@@ -290,7 +286,6 @@ def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: F
         runs=runs,
         delay_matters=parts.delay and matters("delay", 1 + bent_delay),
         rate_matters=parts.rate and matters("rate", 1 + bent_rate),
-        loss_matters=parts.loss and matters("loss", 1 + parts.loss_and_delay),
         delay_bends=bent_delay and matters("delay_bends", 1),
         rate_bends=bent_rate and matters("rate_bends", 1),
         freedom=freedom,

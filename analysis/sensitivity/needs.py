@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from analysis.sensitivity.fit import Fit
-from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Link
-from analysis.sensitivity.model import CARRIED, Draws, Quantity, quantity
+from analysis.sensitivity.fit import fit as fit_runs
+from analysis.sensitivity.model import CARRIED, DELAY_ERROR_S, RATE_ERROR, Draws, Link, Quantity, Runs, quantity
 from analysis.statistics.summary import Floats
 
 TOLERATED: Final = 0.1
@@ -171,3 +171,74 @@ def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
     """
     of_a_trial = quantity(fit.draws.trial(link), level=level)
     return Prediction(link, replace(of_a_trial, value=quantity(fit.draws.elapsed(link)).value), within(fit, link))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One link: what the others foretold of it, and what its trials took."""
+
+    prediction: Prediction
+    seconds: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        """Predicted / measured - 1, with the geometric mean of the trials."""
+        return float(self.prediction.elapsed.value / np.exp(np.mean(np.log(self.seconds))) - 1)
+
+    @property
+    def inside(self) -> int:
+        """Trials within the interval."""
+        ends = self.prediction.elapsed.interval
+        return sum((ends.low or 0.0) <= value <= (ends.high or np.inf) for value in self.seconds)
+
+
+def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
+    """Return the outcome of every link, in the order of delay and rate; links without which there is no model are left out."""
+    columns = np.stack([runs.delay, runs.inverse_rate, runs.loss])
+    links, members = np.unique(columns, axis=1, return_inverse=True)
+    members = members.reshape(-1)
+    outcomes = []
+    if links.shape[1] < 2:
+        return []
+    for number, (delay, inverse_rate, loss) in enumerate(links.T):
+        own = members == number
+        try:
+            fitted = fit_runs(
+                Runs(*(column[~own] for column in (runs.delay, runs.inverse_rate, runs.loss, runs.elapsed)))
+            )
+        except ValueError:  # the others are too few, or all one link
+            continue
+        link = Link(float(delay), float(1 / inverse_rate), float(loss))
+        outcomes.append(Outcome(predict(fitted, link, level=level), tuple(map(float, runs.elapsed[own]))))
+    return outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One program at several sizes on one link."""
+
+    link: Link
+    elapsed: tuple[Quantity, ...]
+    """Seconds at each size, as a median of trials."""
+    best: int
+    """Place of the size that is the fastest in most draws."""
+    share: float
+    """Share of the draws in which it is."""
+    measured: bool
+    """Whether the link lies within the range of links that every fit rests on."""
+
+
+def stop(fits: Sequence[Fit], link: Link) -> Stop:
+    """Return where scaling stops on ``link``; ``fits`` by ascending size. ValueError for fewer than two sizes."""
+    if len(fits) < 2:
+        raise ValueError("scaling takes at least two sizes")
+    draws = min(len(fit.draws) for fit in fits)
+    elapsed = np.stack([fit.draws.first(draws).elapsed(link) for fit in fits])
+    wins = np.bincount(elapsed.argmin(axis=0), minlength=len(fits))
+    return Stop(
+        link,
+        tuple(quantity(row) for row in elapsed),
+        int(wins.argmax()),
+        float(wins.max() / draws),
+        all(within(fit, link) for fit in fits),
+    )

@@ -18,7 +18,6 @@ from scipy import special  # stdtr is t.cdf, without its checks
 from analysis.catalogue import METRICS
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval, welch
 
-Correction = Literal["holm", "bh"]
 Outcome = Literal["higher", "lower", "no clear change", "too few repetitions"]
 Groups = Mapping[str, Mapping[str, Sequence[float]]]
 """label -> metric id -> one value per counted trial."""
@@ -77,16 +76,15 @@ def compare_groups(
     groups: Groups,
     *,
     baseline: str,
-    correction: Correction = "bh",
     level: float = 0.95,
     families: Callable[[str], str] = family,
 ) -> list[Comparison]:
     """Compare every other group with ``baseline`` in every metric that both have; in the order of the groups.
 
     Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
-    exactly, by a permutation test of ranks. The correction runs over all comparisons of a family of metrics: "bh" (Benjamini and
-    Hochberg 1995) bounds the share of false differences, "holm" (Holm 1979) the chance of any. Over all sixty metrics at once no
-    test of five trials against five could ever find that one of them changed. KeyError for an unknown baseline.
+    exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons of a family of
+    metrics: over all sixty at once no test of five trials against five could find that one of them changed. KeyError for an
+    unknown baseline.
     """
     reference = groups[baseline]
     pairs = [
@@ -106,9 +104,11 @@ def compare_groups(
         if comparison.p_value is not None:
             tested[families(comparison.metric)].append(i)
     for own in tested.values():
-        adjusted = adjust([comparisons[i].p_value or 0.0 for i in own], correction)
+        adjusted = scipy.stats.false_discovery_control([comparisons[i].p_value or 0.0 for i in own])
         for i, p in zip(own, adjusted, strict=True):
-            comparisons[i] = replace(comparisons[i], p_adjusted=p, verdict=_verdict(comparisons[i], p, 1 - level))
+            comparisons[i] = replace(
+                comparisons[i], p_adjusted=float(p), verdict=_verdict(comparisons[i], p, 1 - level)
+            )
     return comparisons
 
 
@@ -177,16 +177,12 @@ def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
     return "too few repetitions" if smallest > alpha or apart else "no clear change"
 
 
-def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
-    """Two-sided permutation test of the difference of mean ranks; exact up to 20 000 arrangements, else sampled.
-
-    Ranks make it deaf to how far an outlier lies. Returns the p-value and the test's name for readers.
-    """
-    return permutation_tests([(a, b)])[0]
-
-
 def permutation_tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str]]:
-    """`permutation_test` of every pair; pairs of the same sizes share their permutations, as the metrics of two groups do."""
+    """Two-sided permutation test of the difference of mean ranks of every pair: p-value and name of the test.
+
+    Exact up to 20 000 arrangements, else sampled; pairs of the same sizes share their permutations. Ranks make it deaf to how
+    far an outlier lies.
+    """
     tested: list[tuple[float, str]] = [(1.0, "")] * len(pairs)
     places: dict[tuple[int, int], list[int]] = defaultdict(list)
     for place, (a, b) in enumerate(pairs):
@@ -240,21 +236,6 @@ def _shuffles(total: int, n: int) -> list[npt.NDArray[np.uint8]]:
         np.put_along_axis(chosen, shuffled[:, :n], 1, axis=1)
         pieces.append(np.packbits(chosen, axis=1))
     return pieces
-
-
-def adjust(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
-    """Adjusted p-values in the given order: Holm's step-down or Benjamini and Hochberg's step-up."""
-    p = np.asarray(p_values, dtype=np.float64)
-    if not len(p):
-        return []
-    order, m = np.argsort(p, kind="stable"), len(p)
-    if correction == "holm":
-        stepped = np.maximum.accumulate(p[order] * (m - np.arange(m)))
-    else:
-        stepped = np.minimum.accumulate((p[order] * m / (np.arange(m) + 1))[::-1])[::-1]
-    adjusted = np.empty(m)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return [float(v) for v in adjusted]
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:

@@ -51,10 +51,6 @@ class SampleSummary:
     enough: bool
     """At least MINIMUM_REPETITIONS."""
 
-    @property
-    def relative_sd(self) -> float | None:
-        return None if self.sd is None or self.mean == 0 else self.sd / abs(self.mean)
-
 
 def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> SampleSummary:
     """Summarise repetitions; ``method`` None takes t below 10 values and the bootstrap of the median from there on.
@@ -243,17 +239,3 @@ def repetitions_needed(
     while n < 10_000 and special.stdtrit(n - 1, (1 + level) / 2) * relative / np.sqrt(n) > relative_half_width:
         n += 1
     return n
-
-
-def detectable_difference(
-    relative_sd: float, repetitions: int, *, level: float = 0.95, power: float = 0.8
-) -> float | None:
-    """Smallest relative difference between two configurations that so many repetitions each would show.
-
-    Two-sample t on logarithms with that power; None below two repetitions. 0.06 means 6 %.
-    """
-    if repetitions < 2:
-        return None
-    freedom = 2 * repetitions - 2
-    quantiles = special.stdtrit(freedom, (1 + level) / 2) + special.stdtrit(freedom, power)
-    return float(np.expm1(quantiles * relative_sd * np.sqrt(2 / repetitions)))

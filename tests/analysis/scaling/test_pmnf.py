@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.scaling import Point, Study, pmnf
+from analysis.scaling import Point, Study
 from analysis.scaling.fitting import cross_validation_error, sample
-from analysis.scaling.pmnf import search, terms
+from analysis.scaling.pmnf import pmnf, search, terms
 from tests.analysis.scaling.studies import simulated
 from tests.analysis.statistics.intervals import holds
 

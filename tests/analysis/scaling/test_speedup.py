@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.scaling import Point, Study, karp_flatt, scaling_table
+from analysis.scaling import Point, Study, scaling_table
+from analysis.scaling.speedup import karp_flatt
 from tests.analysis.scaling.studies import published_water, simulated
 from tests.analysis.statistics.intervals import holds
 

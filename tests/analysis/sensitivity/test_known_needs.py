@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from analysis.sensitivity import TOLERATED, Bursts, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
+from analysis.sensitivity import Bursts, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
+from analysis.sensitivity.needs import TOLERATED
 from tests.analysis.sensitivity.programs import Program
 from tests.known_needs import known_needs
 
