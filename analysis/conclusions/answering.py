@@ -18,7 +18,7 @@ from analysis.conclusions.questions.steps import answer_steps
 from analysis.conclusions.questions.survival import judged
 from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
-from analysis.conclusions.sentences import experiment as words
+from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import place
 from analysis.scaling import DISTURBED, Point
 

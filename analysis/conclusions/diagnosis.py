@@ -15,9 +15,7 @@ from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.reading import ChoiceOf
 from analysis.conclusions.rules.report import Report, find
 from analysis.scaling import (
-    Estimate,
     Fit,
-    Misfit,
     ModelChoice,
     ScalingRow,
     Study,
@@ -30,7 +28,7 @@ from analysis.scaling import (
     time_breakdown,
     wire_part,
 )
-from analysis.scaling.models import estimate_dict
+from analysis.scaling.models import FittedModel
 
 MODELLED: Final = ("packets", "throughput_Bps", "interarrival_mean_s", "retransmitted_segments", "rtt_median_s")
 """Metrics of the wire whose growth with the hosts is modelled, where they were measured."""
@@ -54,37 +52,6 @@ class Curve:
     low: list[float | None]
     high: list[float | None]
     measured: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class FittedModel:
-    """What a reader is told of one fit; the fields are those of ``analysis.scaling.Fit``."""
-
-    model: str
-    title: str
-    metric: str
-    formula: str
-    aicc: float | None
-    cv_error: float | None
-    measured: tuple[float, float]
-    values: int
-    parameters: Mapping[str, Estimate]
-    best_size: Estimate | None
-    misfit: Misfit
-
-    @classmethod
-    def of(cls, fit: Fit) -> FittedModel:
-        return cls(**{name: getattr(fit, name) for name in cls.__slots__})
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "values")
-        return {name: getattr(self, name) for name in names} | {
-            "measured": list(self.measured),
-            "parameters": {name: estimate_dict(e) for name, e in self.parameters.items()},
-            "best_size": estimate_dict(self.best_size),
-            "misfit": asdict(self.misfit),
-        }
 
 
 @dataclass(frozen=True, slots=True)

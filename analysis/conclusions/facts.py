@@ -13,7 +13,7 @@ from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
-from analysis.conclusions.sentences.experiment import also_at, drift_fact
+from analysis.conclusions.sentences.answers import also_at, drift_fact
 from analysis.statistics import Interval
 
 Fold = Literal["cause", "traffic", "run", "capture"]

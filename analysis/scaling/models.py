@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,8 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """One model of one metric over the study's axis."""
+class FittedModel:
+    """One model of one metric over the study's axis, as plain values."""
 
     model: str
     """constant, amdahl, gustafson, usl or pmnf."""
@@ -70,6 +70,27 @@ class Fit:
     measured: tuple[float, float]
     values: int
     """Repetitions that were fitted."""
+
+    @classmethod
+    def of(cls, fit: FittedModel) -> FittedModel:
+        """Return a fit without the arrays behind it."""
+        return FittedModel(**{field.name: getattr(fit, field.name) for field in fields(FittedModel)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "values")
+        return {name: getattr(self, name) for name in names} | {
+            "measured": list(self.measured),
+            "parameters": {name: estimate_dict(e) for name, e in self.parameters.items()},
+            "best_size": estimate_dict(self.best_size),
+            "misfit": asdict(self.misfit),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(FittedModel):
+    """A fitted model that predicts: with its basis, its coefficients and their bootstrap."""
+
     basis: Basis = field(repr=False)
     coefficients: Floats = field(repr=False)
     draws: Floats = field(repr=False)

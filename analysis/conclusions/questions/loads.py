@@ -10,7 +10,8 @@ from analysis.conclusions.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.conclusions.context import CAPACITY, Accepted, Asked
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repeat, strength
-from analysis.conclusions.sentences import loads as words
+from analysis.conclusions.sentences import answers as words
+from analysis.numbers import amount, plural
 from analysis.scaling import Point
 
 
@@ -60,7 +61,7 @@ def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | No
         here = _loads(grid, row)
         load = min(n for n in here if n > decided.low)
         beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / grid.asked.load_factor
-        names = words.jobs_on_link(load, row)
+        names = f"1 job and {plural(load, 'job')} on {amount(row.capacity_bps, 'bit/s')}"
         return repeat(grid.asked, grid.claims, (here[1], here[load]), max(beyond, 1 / beyond), names)
     return None
 

@@ -10,9 +10,9 @@ from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
 from analysis.conclusions.questions.causes import Explanation, explained
 from analysis.conclusions.questions.strength import repeat, strength
-from analysis.conclusions.sentences import sizes as words
-from analysis.conclusions.sentences.experiment import NO_TRIAL
+from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import levels
+from analysis.numbers import plural
 
 _NEAR_IDEAL: Final = 0.9
 """An efficiency from here on needs no cause in the head line."""
@@ -50,7 +50,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
     """No size is measurably better: said with the largest difference that could hide, or as open if that is much."""
     asked, claims = curve.asked, curve.claims
     if asked.published:
-        return Answer("scale", words.printed_alike(curve), "printed", _figures(curve))
+        return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
     ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
     known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
     if known and max(known) < EQUAL:
@@ -110,7 +110,7 @@ def answer_weak(asked: Asked) -> Answer:
         fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
     held, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
-        line = words.falls_below(curve, fallen)
+        line = f"it falls below 80 % at {words.size_of(curve, fallen)}"
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(asked, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
@@ -163,7 +163,7 @@ def answer_point(asked: Asked) -> Answer:
     """Return median, interval and scatter of a single point."""
     grid = Grid(asked)
     if not grid.points:
-        return Answer("one point", NO_TRIAL, "open")
+        return Answer("one point", words.NO_TRIAL, "open")
     point, scatter = grid.points[0], grid.claims.scatter
     n = len(asked.values(point))
     sentence = words.one_point(asked, grid.typical(point), grid.interval(point), scatter, n)
@@ -171,7 +171,7 @@ def answer_point(asked: Asked) -> Answer:
         return Answer("one point", sentence, "printed", (grid.figure(point, {}),))
     if scatter is None:
         seconds = None if asked.trial_s is None else _MORE * asked.trial_s
-        missing = Missing(words.more_repetitions(_MORE), ((point.parameters, _MORE),), seconds)
+        missing = Missing(plural(_MORE, "more repetition"), ((point.parameters, _MORE),), seconds)
         return Answer("one point", sentence, "open", missing=missing)
     figures = (grid.figure(point, {}), Figure("scatter", scatter.sd, "share of the value"))
     is_firm = scatter.source == "repetitions" and n > 2

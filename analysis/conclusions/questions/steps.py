@@ -7,10 +7,10 @@ from typing import Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked
-from analysis.conclusions.observations.advances import Advance, advances, step_of
 from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.observations.ladder import Advance, advances, step_of
 from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import steps as words
+from analysis.conclusions.sentences import answers as words
 from analysis.scaling import Point
 
 _WORTH_A_WARNING: Final = 0.8

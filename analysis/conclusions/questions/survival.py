@@ -14,8 +14,9 @@ import numpy as np
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.drift import Drift
-from analysis.conclusions.sentences import experiment as words
-from analysis.conclusions.wording import MOST_REPETITIONS
+from analysis.conclusions.sentences import answers as words
+from analysis.conclusions.wording import MOST_REPETITIONS, percent
+from analysis.numbers import plural
 
 _LEVEL: Final = 0.98
 """Of the interval of slopes that are not excluded."""
@@ -34,20 +35,35 @@ def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> An
     """
     if drift.is_taken_out:
         answer = compute(drift.without(asked, drift.slope))
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drift_taken_out(drift)}", drift)
+        return _lowered(
+            asked,
+            answer,
+            "moderate",
+            f"{answer.sentence} {words.DRIFT_TAKEN_OUT.format(drift=words.per_trial(drift))}",
+            drift,
+        )
     answer = compute(asked)
     if answer.strength != "firm" and not drift.is_found:
         return answer
     others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
     survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
     if drift.is_found and not survives:
-        return _lowered(asked, answer, "open", words.confounded(drift, asked.factors), drift)
+        return _lowered(asked, answer, "open", _confounded(drift, asked.factors), drift)
     if drift.is_found:
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drifts(drift)}", drift)
+        return _lowered(
+            asked, answer, "moderate", f"{answer.sentence} {words.DRIFTS.format(drift=words.per_trial(drift))}", drift
+        )
     if not survives:
         most = float(np.expm1(max(abs(end) for end in drift.interval(_LEVEL))))
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.not_excluded(most)}", drift)
+        return _lowered(
+            asked, answer, "moderate", f"{answer.sentence} {words.DRIFT_NOT_EXCLUDED.format(most=percent(most))}", drift
+        )
     return answer
+
+
+def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
+    names = " and ".join(factor.label for factor in factors) or "configurations"
+    return words.CONFOUNDED_BY_DRIFT.format(drift=words.per_trial(drift), factors=names)
 
 
 def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
@@ -118,7 +134,7 @@ def _rounds(asked: Asked) -> Missing:
     more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
     seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
     return Missing(
-        words.rounds(more, len(points)),
+        f"{more} more rounds of all {plural(len(points), 'configuration')}",
         tuple((p.parameters, more) for p in points),
         seconds,
     )

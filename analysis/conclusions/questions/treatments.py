@@ -11,8 +11,8 @@ from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import treatments as words
-from analysis.conclusions.wording import place
+from analysis.conclusions.sentences import answers as words
+from analysis.conclusions.wording import first_up, joined, place
 from analysis.scaling import Point
 
 
@@ -60,7 +60,8 @@ def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
     """State that the effects of settings that only change together are not separated."""
     if len(choices) < 2 or any(grid.along(factor) for factor in choices):
         return ()
-    return (Cause(words.confounded(choices)),)
+    names = joined([factor.label for factor in choices])
+    return (Cause(first_up(words.CHANGE_TOGETHER.format(factors=names))),)
 
 
 def _best_figures(
@@ -150,9 +151,10 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
     for _, each in groupby(sorted(grid.points, key=key), key=key):
         members = sorted(each, key=lambda p: p.parameters[scale.name])
         if len(members) > 1:
-            small, large = (grid.index(members[i]) for i in (0, -1))
-            growth, interval = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
-            statement = words.growth(grid, scale, choices, members, growth, interval)
+            ends = members[0], members[-1]
+            small, large = map(grid.index, ends)
+            growth = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
+            statement = words.growth_of_choice(grid, scale, choices, ends, growth)
             rows.append((grid.worse(large, small)[0], statement))
     chart = "time" if grid.asked.deciding.metric == "elapsed_s" else "deciding"
     return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])

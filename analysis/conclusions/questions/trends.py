@@ -14,7 +14,7 @@ from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import trends as words
+from analysis.conclusions.sentences import answers as words
 from analysis.statistics import Interval
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
@@ -44,7 +44,7 @@ def answer_messages(asked: Asked) -> Answer:
     except ValueError:
         fit = None
     if fit is None or not _longest_differs(grid, factor):
-        return Answer("message size", words.NO_EFFECT, "open", (), (), _ends(grid, factor), grid.claims.scatter)
+        return Answer("message size", words.NO_EFFECT_OF_SIZE, "open", (), (), _ends(grid, factor), grid.claims.scatter)
     return _of_fit(grid, factor, fit)
 
 
@@ -106,7 +106,7 @@ def answer_growth(asked: Asked) -> Answer:
     sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
     kind: Question = "message size" if factor.role == "message" else "growth"
     if len({ordinal(p.parameters[factor.name]) for p in sized}) < 2:
-        return Answer(kind, words.SECOND_SIZE, "open")
+        return Answer(kind, words.SECOND_PROBLEM, "open")
     grid = Grid(replace(asked, points=sized))
     x = np.log([ordinal(p.parameters[factor.name]) for p in grid.points])
     first, last = int(x.argmin()), int(x.argmax())

@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.catalogue import METRICS
 from analysis.conclusions.observations.reading import Observation, Reading
-from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.rules.registry import Finding, finding, finding_at, rule
 from analysis.conclusions.sentences.findings import TAKE_TURNS, lacked_core, shared_from, with_threads
 from analysis.conclusions.wording import percent, sizes
 from analysis.mpi.efficiencies import ATTENTION
@@ -27,14 +27,9 @@ def load_imbalance(reading: Reading) -> Iterator[Finding]:
     if worst is None or not reading.study.ranks_alike or is_profiled(reading.study) or worst.median < _UNEVEN_CPU:
         return
     cpu, elapsed = worst.point.median("cpu_mean_rank_s"), worst.point.median("elapsed_s")
-    yield finding(
-        "load_imbalance",
-        reading.strength_at(worst, "cpu_imbalance"),
-        reading.evidence("CPU imbalance", "cpu_imbalance"),
-        explains=worst.median * cpu / elapsed if cpu and elapsed else None,
-        at=reading.at(worst.point),
-        more=percent(worst.median),
-    )
+    explains = worst.median * cpu / elapsed if cpu and elapsed else None
+    words = {"explains": explains, "more": percent(worst.median)}
+    yield finding_at(reading, "load_imbalance", worst, "cpu_imbalance", "CPU imbalance", **words)
 
 
 @rule
@@ -72,15 +67,12 @@ def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
     window, most, useful = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank", "useful"))
     mean = useful / worst.point.ranks if useful and worst.point.ranks else None
     rank = worst.same_rank("mpi_busiest_rank")
-    yield finding(
-        "mpi_load_imbalance",
-        reading.strength_at(worst, "mpi_load_balance"),
-        reading.evidence("Load balance", "mpi_load_balance"),
-        explains=(most - mean) / window if window and most and mean else None,
-        at=reading.at(worst.point),
-        busiest="the busiest rank" if rank is None else f"rank {grouped(rank)}",
-        more=percent(1 / worst.median - 1),
-    )
+    words = {
+        "explains": (most - mean) / window if window and most and mean else None,
+        "busiest": "the busiest rank" if rank is None else f"rank {grouped(rank)}",
+        "more": percent(1 / worst.median - 1),
+    }
+    yield finding_at(reading, "mpi_load_imbalance", worst, "mpi_load_balance", "Load balance", **words)
 
 
 @rule
@@ -127,15 +119,8 @@ def _outside_mpi(reading: Reading, name: str, metric: str, **words: str) -> Iter
     worst = reading.highest(metric)
     if worst is None or worst.median < _LEAST_RUN_DELAY:
         return
-    yield finding(
-        name,
-        reading.strength_at(worst, metric),
-        reading.evidence(METRICS[metric].label, metric),
-        explains=worst.median,
-        share=percent(worst.median),
-        at=reading.at(worst.point),
-        **words,
-    )
+    words |= {"share": percent(worst.median)}
+    yield finding_at(reading, name, worst, metric, METRICS[metric].label, explains=worst.median, **words)
 
 
 @rule
@@ -156,12 +141,6 @@ def _lost(reading: Reading, name: str, label: str, metric: str) -> Iterator[Find
     if worst is None or worst.median >= ATTENTION:
         return
     shared = name == "serialisation_costs" and worst.point.outnumbers(reading.study.cores)
-    yield finding(
-        name,
-        "weak" if shared else reading.strength_at(worst, metric),
-        reading.evidence(label, metric),
-        explains=1 - worst.median,
-        caveat=TAKE_TURNS if shared else "",
-        share=percent(1 - worst.median),
-        at=reading.at(worst.point),
-    )
+    lost = 1 - worst.median
+    doubt = {"strength": "weak", "caveat": TAKE_TURNS} if shared else {"caveat": ""}
+    yield finding_at(reading, name, worst, metric, label, explains=lost, share=percent(lost), **doubt)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.observations.reading import Observation, Place, Reading
 from analysis.conclusions.sentences.findings import FINDINGS, Group
 
 Strength = Literal["strong", "moderate", "weak", "printed"]
@@ -44,6 +44,12 @@ def rule(function: Rule) -> Rule:
     """Enter a rule, which yields nothing if the data do not bear its claim."""
     RULES.append(function)
     return function
+
+
+def finding_at(reading: Reading, name: str, place: Place, metric: str, label: str, **words: Any) -> Finding:
+    """Return the finding about one size, with the metric at every size as its evidence."""
+    strength = words.pop("strength", None) or reading.strength_at(place, metric)
+    return finding(name, strength, reading.evidence(label, metric), at=reading.at(place.point), **words)
 
 
 def finding(

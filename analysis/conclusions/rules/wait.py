@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from analysis.conclusions.observations.reading import Place, Reading
-from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.rules.registry import Finding, finding_at, rule
 from analysis.conclusions.sentences.findings import late_sender
 from analysis.conclusions.wording import percent
 
@@ -32,16 +32,8 @@ def long_waits(reading: Reading) -> Iterator[Finding]:
         if place is None:
             continue
         waiting = _waiting(place)
-        yield finding(
-            name,
-            reading.strength_at(place, metric),
-            reading.evidence(label, metric),
-            explains=waiting * place.median,
-            at=reading.at(place.point),
-            waiting=percent(waiting),
-            part=percent(place.median),
-            who=_who(place),
-        )
+        words = {"waiting": percent(waiting), "part": percent(place.median), "who": _who(place)}
+        yield finding_at(reading, name, place, metric, label, explains=waiting * place.median, **words)
 
 
 def _who(place: Place) -> str:

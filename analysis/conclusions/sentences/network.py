@@ -13,7 +13,7 @@ from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, first_matters, slope_of, together
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, Needed, is_clear
-from analysis.conclusions.sentences.experiment import more_combinations
+from analysis.conclusions.sentences.answers import more_combinations
 from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, place
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point

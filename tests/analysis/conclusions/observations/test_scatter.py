@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from analysis.conclusions import Scatter, SimultaneousIntervals, pooled
-from analysis.conclusions.observations.scatter import LEVEL, repetitions_needed
-from analysis.conclusions.observations.studentised import studentised_range
+from analysis.conclusions.observations.scatter import LEVEL, repetitions_needed, studentised_range
 
 
 def test_it_pools_degrees_of_freedom_over_all_points():

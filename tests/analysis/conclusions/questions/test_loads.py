@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.conclusions import Accepted, Factor, Scatter
-from analysis.conclusions.sentences.loads import used_up
+from analysis.conclusions.sentences.answers import used_up
 from analysis.conclusions.wording import factor_words, level
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, RATE, asks, checked, values
 
