@@ -24,11 +24,6 @@ Groups = Mapping[str, Mapping[str, Sequence[float]]]
 
 WELCH: Final = "Welch's t test on logarithms"
 _EXACT_UP_TO: Final = 20_000
-_PERMUTATIONS: Final = 9_999
-_PIECE: Final = 2_000_000
-"""Values of permutations that are made and summed at a time: what the memory has to hold."""
-_EXACT_IN_SINGLE: Final = 8_192
-_SEED: Final = 2007
 _EFFECTS: Final = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| of Romano et al. 2006; "large" above."""
 
@@ -87,17 +82,12 @@ def compare_groups(
     unknown baseline.
     """
     reference = groups[baseline]
-    pairs = [
-        (metric, label, checked(values), checked(reference[metric]))
+    comparisons = [
+        _compare(metric, label, checked(values), baseline, checked(reference[metric]), level)
         for label, metrics in groups.items()
         if label != baseline
         for metric, values in metrics.items()
         if len(values) and len(reference.get(metric, ()))
-    ]
-    tests = _tests([(a, b) for *_, a, b in pairs])
-    comparisons = [
-        _compare(metric, label, a, baseline, b, level, tested)
-        for (metric, label, a, b), tested in zip(pairs, tests, strict=True)
     ]
     tested: dict[str, list[int]] = defaultdict(list)
     for i, comparison in enumerate(comparisons):
@@ -112,10 +102,9 @@ def compare_groups(
     return comparisons
 
 
-def _compare(
-    metric: str, group: str, a: Floats, baseline: str, b: Floats, level: float, tested: tuple[float, str] | None
-) -> Comparison:
+def _compare(metric: str, group: str, a: Floats, baseline: str, b: Floats, level: float) -> Comparison:
     median, base = float(np.median(a)), float(np.median(b))
+    tested = _test(a, b)
     p, test = tested or (None, "")
     delta = cliffs_delta(a, b) if tested else None
     return Comparison(
@@ -139,19 +128,11 @@ def _compare(
     )
 
 
-def _tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str] | None]:
-    """P-value and name of the test of every pair; None below three values on a side."""
-    tests: list[tuple[float, str] | None] = [
-        welch_test(a, b) if min(len(a), len(b)) >= MINIMUM_REPETITIONS else None for a, b in pairs
-    ]
-    by_rank = [
-        place
-        for place, (a, b) in enumerate(pairs)
-        if tests[place] is None and min(len(a), len(b)) >= MINIMUM_REPETITIONS
-    ]
-    for place, tested in zip(by_rank, permutation_tests([pairs[place] for place in by_rank]), strict=True):
-        tests[place] = tested
-    return tests
+def _test(a: Floats, b: Floats) -> tuple[float, str] | None:
+    """P-value and name of the test of a pair; None below three values on a side."""
+    if min(len(a), len(b)) < MINIMUM_REPETITIONS:
+        return None
+    return welch_test(a, b) or rank_test(a, b)
 
 
 def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
@@ -177,65 +158,23 @@ def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
     return "too few repetitions" if smallest > alpha or apart else "no clear change"
 
 
-def permutation_tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str]]:
-    """Two-sided permutation test of the difference of mean ranks of every pair: p-value and name of the test.
+def rank_test(a: Floats, b: Floats) -> tuple[float, str]:
+    """Two-sided permutation test of the difference of mean ranks (Mann and Whitney 1947): p-value and name of the test.
 
-    Exact up to 20 000 arrangements, else sampled; pairs of the same sizes share their permutations. Ranks make it deaf to how
-    far an outlier lies.
+    Exact up to 20 000 arrangements, else by the normal approximation.
     """
-    tested: list[tuple[float, str]] = [(1.0, "")] * len(pairs)
-    places: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, (a, b) in enumerate(pairs):
-        places[len(a), len(b)].append(place)
-    for (n, rest), own in places.items():
-        scores = np.array([_scores(np.concatenate(pairs[place])) for place in own])
-        for place, result in zip(own, _tested(scores, n, n + rest), strict=True):
-            tested[place] = result
-    return tested
-
-
-def _scores(x: Floats) -> Floats:
-    """Average ranks, doubled and from their middle: whole numbers, whose sums are exact whatever the order."""
-    ordered = np.sort(x)
-    doubled = np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right") + 1
-    return (doubled - (len(x) + 1)).astype(np.float64)
-
-
-def _tested(scores: Floats, n: int, total: int) -> list[tuple[float, str]]:
-    """Test the first ``n`` of ``total`` scores, of every row."""
-    observed = np.abs(scores[:, :n].sum(axis=1))
-    if comb(total, n) <= _EXACT_UP_TO:
-        every = _arrangements(total, n)
-        shares = [np.mean(np.abs(own[every].sum(axis=1)) >= seen) for own, seen in zip(scores, observed, strict=True)]
-        return [(float(share), "exact permutation test of ranks") for share in shares]
-    # A sum is below a quarter of the squared total: so far single precision holds whole numbers exactly, at half the time.
-    kind: Any = np.float32 if total <= _EXACT_IN_SINGLE else np.float64
-    columns, beyond = scores.T.astype(kind), np.zeros(len(scores), np.int64)
-    for chosen in _shuffles(total, n):
-        sums = np.unpackbits(chosen, axis=1, count=total).astype(kind) @ columns
-        beyond += (np.abs(sums) >= observed).sum(axis=0)
-    # the arrangement at hand counts as one of them, or p could be 0 (Phipson and Smyth 2010)
-    test = f"permutation test of ranks, {_PERMUTATIONS} permutations"
-    return [((int(count) + 1) / (_PERMUTATIONS + 1), test) for count in beyond]
+    n, total = len(a), len(a) + len(b)
+    if comb(total, n) > _EXACT_UP_TO:
+        p = float(scipy.stats.mannwhitneyu(a, b, method="asymptotic").pvalue)
+        return p, "permutation test of ranks, normal approximation"
+    ranks = scipy.stats.rankdata(np.concatenate([a, b]))
+    sums = ranks[_arrangements(total, n)].sum(axis=1) - n * ranks.mean()
+    return float(np.mean(np.abs(sums) >= abs(sums[0]) - 1e-9)), "exact permutation test of ranks"
 
 
 @lru_cache(maxsize=8)
 def _arrangements(total: int, n: int) -> npt.NDArray[np.int64]:
     return np.array(list(combinations(range(total), n)))  # kept for the next page: trials come in few numbers
-
-
-@lru_cache(maxsize=8)
-def _shuffles(total: int, n: int) -> list[npt.NDArray[np.uint8]]:
-    """Which ``n`` of ``total`` each permutation brings to the front, in pieces: a row of bits each, 2.5 MB for 2000 values."""
-    rng = np.random.default_rng(_SEED)
-    pieces, most = [], max(1, _PIECE // total)
-    for first in range(0, _PERMUTATIONS, most):
-        rows = min(most, _PERMUTATIONS - first)
-        shuffled = rng.permuted(np.broadcast_to(np.arange(total), (rows, total)), axis=1)
-        chosen = np.zeros((rows, total), np.uint8)
-        np.put_along_axis(chosen, shuffled[:, :n], 1, axis=1)
-        pieces.append(np.packbits(chosen, axis=1))
-    return pieces
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
