@@ -10,7 +10,7 @@ from functools import partial
 from statistics import median
 from time import perf_counter
 
-from analysis.conclusions import find
+from analysis.conclusions.rules.report import find
 from analysis.scaling import fit_models, suggest_points
 from analysis.statistics import HistoryPoint, detect_changes
 from tests.analysis.scaling.studies import simulated, usl_time

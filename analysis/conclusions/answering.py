@@ -51,7 +51,6 @@ def answer(asked: Asked) -> Answer:
 
 
 def _answered(asked: Asked) -> Answer:
-    """Return the answer to values as they are."""
     kind = question(asked)
     own = _sliced_by(asked, kind)
     return _of_slices(asked, kind, own) if own else _ANSWERS[kind](asked)
@@ -78,7 +77,6 @@ def _with_scatter(asked: Asked) -> Asked:
 
 
 def _with_outliers(asked: Asked, given: Answer) -> Answer:
-    """Add the outliers of every point to the answer, which judges without them."""
     measured = asked.measured()
     found = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
     if not found:

@@ -6,7 +6,7 @@ It holds plain values only, none of the arrays behind them, so that it can be ke
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -88,15 +88,9 @@ class Model:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
-            "metric": self.metric,
-            "chosen": None if self.chosen is None else self.chosen.model,
-            "criterion": self.criterion,
-            "reason": self.reason,
-            "extrapolated": self.extrapolated,
-            "fits": [fit.to_dict() for fit in self.fits],
-            "curves": [asdict(curve) | {"measured": list(curve.measured)} for curve in self.curves],
-        }
+        chosen = None if self.chosen is None else self.chosen.model
+        plain = asdict(replace(self, chosen=None, fits=()))
+        return plain | {"chosen": chosen, "fits": [fit.to_dict() for fit in self.fits]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +106,8 @@ class Slice:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
-            "where": dict(self.where),
-            "rows": [row.to_dict() for row in self.rows],
-            "time": [row.to_dict() for row in self.time],
-            "wire": [row.to_dict() for row in self.wire],
-            "models": {name: model.to_dict() for name, model in self.models.items()},
-            "next": [suggestion.to_dict() for suggestion in self.next],
+        return asdict(replace(self, models={})) | {
+            "models": {name: model.to_dict() for name, model in self.models.items()}
         }
 
 
@@ -142,14 +131,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
-            "report": self.report.to_dict(),
-            "trials": self.trials,
-            "kind": self.kind,
-            "axis": self.axis,
-            "slices": [part.to_dict() for part in self.slices],
-            "slices_left_out": self.slices_left_out,
-        }
+        return asdict(replace(self, slices=())) | {"slices": [part.to_dict() for part in self.slices]}
 
 
 def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Asked | None = None) -> Diagnosis:

@@ -85,7 +85,6 @@ def _doubted(fact: Fact, most: str) -> Fact:
 
 
 def _of_drift(asked: Asked, drift: Drift) -> Fact:
-    """Return the fact that the trials drift, with its size over the whole experiment."""
     whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
     evidence = (

@@ -137,6 +137,5 @@ def from_bytes(data: bytes) -> Calls:
 
 
 def _are_columns(names: list[str]) -> bool:
-    """Whether each is one of CALL, none twice, and those that every file has are there."""
     of_all = (CALL.names or ())[:_OF_FORMAT_1]
     return len(set(names)) == len(names) and set(of_all) <= set(names) <= set(CALL.names or ())

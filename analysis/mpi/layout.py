@@ -83,5 +83,4 @@ def as_c() -> str:
 
 
 def _is_collective(function: Function) -> bool:
-    """The barriers stand among them in the table, and carry nothing."""
     return function.kind == "collective"

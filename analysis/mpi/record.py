@@ -155,7 +155,6 @@ def _parts(data: bytes) -> tuple[Any, npt.NDArray[np.void], npt.NDArray[np.int64
 
 
 def _ticks_per_s(page: Any) -> float:
-    """Of the counter, by two readings of both clocks."""
     (tick, ns), (later_tick, later_ns) = page["clock"].reshape(2, 2).tolist()
     if later_ns <= ns or later_tick <= tick:
         raise NotAProfile("its clocks do not advance")
@@ -171,7 +170,6 @@ def _to_ns(page: Any, rate: float, tick: int) -> int:
 
 
 def _end(page: Any, rate: float, killed_ns: int | None) -> tuple[int, str]:
-    """The tick at which the window ends, and how."""
     if page["ended"]:
         return int(page["ended"]), layout.ENDS.get(int(page["how"]), "exit")
     _, _, at, ns = page["clock"].tolist()

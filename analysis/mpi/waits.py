@@ -75,8 +75,6 @@ def explained(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """All that is known of a trial."""
-
     calls: Calls
     cores: Cores
     wire: Wire
@@ -94,7 +92,6 @@ class _Known:
 
 
 def _explain_pair(sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
-    """Add the waits of a receiver for one sender."""
     if ranks not in known.wire.streams:
         _explain_by_order(sums, known, ranks, waits, sent)
         return

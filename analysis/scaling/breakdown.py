@@ -9,7 +9,7 @@ share of waiting a lower one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from analysis.scaling.study import Point, Study
@@ -48,9 +48,6 @@ class TimeRow:
     """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
     descheduled_share: float | None = None
     """Of it, the run delay: the ranks were runnable and had no core."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:
@@ -156,9 +153,6 @@ class WireRow:
         if self.volume_s is None or self.latency_s is None:
             return None
         return self.volume_s + self.latency_s + (self.retransmission_s or (0.0, 0.0))[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def wire_part(study: Study) -> list[WireRow]:

@@ -118,7 +118,6 @@ class _Trial:
         return tuple(fit for fit in self._tested() if self._predicts(fit))
 
     def _tested(self) -> list[Fit]:
-        """The fits with sizes enough to be wrong."""
         return [f for f in self.fits if len(self.groups) >= len(f.coefficients) + _TO_TEST and f.cv_error is not None]
 
     def _predicts(self, fit: Fit) -> bool:
@@ -156,7 +155,6 @@ class _Trial:
 
 
 def _has_turn(fit: Fit) -> bool:
-    """Whether the fit has its optimum between the smallest and the largest size."""
     low, high = fit.measured
     return fit.best_size is not None and low < fit.best_size.value < high
 

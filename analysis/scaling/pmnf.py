@@ -134,7 +134,6 @@ def _best_of(data: Sample, count: int) -> Hypothesis | None:
 
 @lru_cache(maxsize=16)  # all metrics and slices of an experiment have the same few sizes
 def _designs(sizes: tuple[float, ...], count: int, *, logs: bool) -> Floats:
-    """Shape (hypotheses, sizes, 1 + count)."""
     x = np.array(sizes)
     hypotheses = _hypotheses(count, logs=logs)
     place = {term: i for i, term in enumerate(_TERMS)}

@@ -8,7 +8,7 @@ experimental design, Chaloner and Verdinelli 1995); candidates are taken greedil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -44,9 +44,6 @@ class Suggestion:
     repetitions: int
     reduction: float | None
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +211,6 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int) -> list[Sug
 
 
 def _repetitions(study: Study, sizes: Floats) -> Floats:
-    """Repetitions that each candidate already has."""
     had = {size: len(point.array(study.time_metric)) for size, point in study.sized(study.time_metric)}
     return np.array([had.get(float(size), 0) for size in sizes], dtype=np.float64)
 
@@ -242,7 +238,6 @@ def _suggestion(study: Study, size: float, repetitions: int, reduction: float) -
 
 
 def _merged(suggestions: list[Suggestion]) -> list[Suggestion]:
-    """The same configuration chosen twice is one suggestion with more repetitions."""
     merged: dict[str, Suggestion] = {}
     for s in suggestions:
         key = repr(sorted(s.parameters.items(), key=lambda item: item[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,9 +57,6 @@ class ScalingRow:
     cost: Estimate
     """size x elapsed, or ranks x elapsed where the ranks are known: host- or core-seconds."""
     cost_unit: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def scaling_table(study: Study) -> list[ScalingRow]:

@@ -110,13 +110,11 @@ def fit(runs: Runs) -> Fit:
 
 
 def _members(runs: Runs) -> npt.NDArray[np.intp]:
-    """The number of each trial's link, shape (n,)."""
     links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
     return np.unique(links, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _typical(runs: Runs) -> Floats:
-    """The geometric mean of the trials on each trial's link, shape (n,)."""
     members = _members(runs)
     sums = np.bincount(members, weights=np.log(runs.elapsed))
     return np.asarray(np.exp(sums / np.bincount(members))[members])

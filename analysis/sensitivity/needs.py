@@ -91,7 +91,6 @@ def _least_rate(draws: Draws, here: Link, allowed: Floats) -> Quantity:
 
 
 def _errors(draws: Draws, seed: int) -> Floats:
-    """Return an error of a certificate for each draw, in standard deviations."""
     return np.random.default_rng(seed).standard_normal(len(draws))
 
 
@@ -101,7 +100,6 @@ def _quotient(effect: Floats, slope: Floats) -> Floats:
 
 
 def _inverse(drawn: Quantity) -> Quantity:
-    """Seconds per bit as bit/s; the ends change places."""
     low, high = drawn.interval.low, drawn.interval.high
     interval = type(drawn.interval)(
         None if high is None else 1 / high, None if not low else 1 / low, drawn.interval.level, drawn.interval.method

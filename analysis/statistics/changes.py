@@ -234,7 +234,6 @@ def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) 
 
 
 def _standing(x: Floats, first: int) -> Standing:
-    """The newest trial against the prediction interval of the trials of its level before it."""
     low, high = _limits(x[first:-1])
     if low is None or high is None:
         return "no baseline"

@@ -144,7 +144,6 @@ def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) ->
 
 
 def _resampled_medians(x: Floats) -> Floats:
-    """Medians of resamples of the sorted values ``x``."""
     middle, following = _middle_places(len(x))
     return x[middle] if following is None else (x[middle] + x[following]) / 2
 
@@ -211,7 +210,6 @@ def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
 
 
 def _grubbs(x: Floats) -> tuple[int, ...]:
-    """The value farthest from the mean, when farther than Grubbs' critical value."""
     n = len(x)
     if n < 4 or np.ptp(x) == 0:
         return ()

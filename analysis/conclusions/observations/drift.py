@@ -106,7 +106,6 @@ def _places(asked: Asked, point: Point) -> Sequence[int]:
 
 
 def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of a point's values, and the places of their trials in the order."""
     return np.log(asked.values(point)), np.asarray(_places(asked, point), dtype=np.float64)
 
 

@@ -139,7 +139,6 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
 
 
 def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
-    """On and off the CPU: what ranks do there is not known without a profile."""
     used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
     own = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
     found = _aligned(point, _ELAPSED, own, used_metric or "cpu_mean_rank_s")
@@ -214,7 +213,6 @@ def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
 
 
 def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePart:
-    """Return the change of the medians of the trials' values."""
     return _within(name, ideal * float(np.median(before)), float(np.median(after)), ideal * before, after)
 
 

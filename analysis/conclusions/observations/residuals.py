@@ -46,7 +46,6 @@ def scatter_of_residuals(asked: Asked) -> Scatter | None:
 
 
 def _transfer(factor: Factor, points: list[Point], times: list[float]) -> Scatter | None:
-    """Return what is left of the line of transfer times."""
     try:
         fit = fit_transfer([ordinal(p.parameters.get(factor.name)) for p in points], times)
     except ValueError:
@@ -65,6 +64,5 @@ def _curve(factor: Factor, points: list[Point]) -> list[np.ndarray]:
 
 
 def _levels(factor: Factor, points: list[Point]) -> list[np.ndarray]:
-    """Return one column per level of a factor."""
     names = [repr(p.parameters.get(factor.name)) for p in points]
     return [np.array([float(name == one) for name in names]) for one in sorted(set(names))]

@@ -201,7 +201,6 @@ class SimultaneousIntervals:
 
     @cached_property
     def _by_steps(self) -> dict[str, _Family]:
-        """By family which pairs differ, of points that share one scatter."""
         if self.scatter is None:
             return {}
         members: dict[str, list[int]] = {}
@@ -249,11 +248,9 @@ class SimultaneousIntervals:
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
     def _of(self, i: int) -> Scatter | None:
-        """Return the scatter of one point: the common one, or that of its group."""
         return self.scatter if self._common[i] else self._own[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
-        """Return standard error of the difference of a pair, with its degrees of freedom."""
         return None if self.printed else self._combined({i: 1.0, j: -1.0})
 
     def _combined(self, weights: Mapping[int, float]) -> tuple[float, float] | None:
@@ -314,7 +311,6 @@ class SimultaneousIntervals:
 
     @staticmethod
     def _range(level: float, points: int, freedom: float) -> float:
-        """Return the studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
         held = max(1.0, float(np.floor(2 * freedom)) / 2)
         return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
 

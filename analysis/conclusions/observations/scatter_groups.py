@@ -104,7 +104,6 @@ class ScatterGroups:
 
     @staticmethod
     def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
-        """Return outliers among the values of each name."""
         found: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
         for name in dict.fromkeys(names):
             members = [i for i, own in enumerate(names) if own == name]
@@ -144,7 +143,6 @@ class ScatterGroups:
 
     @staticmethod
     def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """Return smallest p-value of "the points of one name scatter alike"."""
         return min(equal_variances(*log_variances(own)) for own in by_name(groups, names).values())
 
 

@@ -47,7 +47,6 @@ def answer_load(asked: Asked) -> Answer:
 
 
 def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
-    """Return the measured points of a link by their load."""
     jobs = next((f.name for f in grid.asked.of_role("load")), "")
     on_link = [p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps]
     return {load: p for p in on_link if (load := p.parameters.get(jobs)) is not None}

@@ -43,7 +43,6 @@ def _paid(found: Sequence[Advance]) -> Advance | None:
 
 
 def _causes(asked: Asked, found: Sequence[Advance]) -> tuple[Cause, ...]:
-    """Return what paid, the most first, and what cost so much that it is to be avoided."""
     paid = sorted((each for each in found if each.clear), key=lambda each: -each.gain)[:4]
     causes = [Cause(words.paid(asked, each), each.gain, "1", "ladder") for each in paid]
     worst = min(found, key=lambda each: each.gain)

@@ -93,7 +93,6 @@ def _is_within(value: float | str | None, law: Figure) -> bool:
 
 
 def _equal(answer: Answer) -> set[tuple[object, str]]:
-    """Return the points among which an answer sees no difference to the best of their place."""
     return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
 
 
@@ -129,7 +128,6 @@ def _side(figure: Figure) -> int:
 
 
 def _rounds(asked: Asked) -> Missing:
-    """Return as many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
     points = asked.measured()
     more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
     seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s

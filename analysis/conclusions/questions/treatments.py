@@ -30,7 +30,6 @@ def answer_treatment(asked: Asked) -> Answer:
 
 
 def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
-    """Return the answer if what was measured is how many times better one choice is than another."""
     scale = next((f for f in grid.asked.factors if f.role == "scale"), None)
     figures = []
     for point in grid.points:
@@ -99,7 +98,6 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:
-    """Return the medians of every point of what is shown beside the deciding metric."""
     also = grid.asked.also
     if also is None:
         return ()

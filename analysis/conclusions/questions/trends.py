@@ -49,13 +49,11 @@ def answer_messages(asked: Asked) -> Answer:
 
 
 def _ends(grid: Grid, factor: Factor) -> Missing | None:
-    """Return what would show a difference between the smallest size and the largest."""
     ordered = sorted(grid.points, key=lambda p: ordinal(p.parameters[factor.name]))
     return settle(grid, ordered[0], ordered[-1])
 
 
 def _longest_differs(grid: Grid, factor: Factor) -> bool:
-    """Return whether the longest message measurably takes another time than all shorter ones together: one comparison, planned before."""
     lengths = [ordinal(p.parameters[factor.name]) for p in grid.points]
     long, short = lengths.index(max(lengths)), lengths.index(min(lengths))
     others = len(lengths) - 1
@@ -86,7 +84,6 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
 
 
 def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
-    """Return whether points are off a law by more than trials scatter."""
     return freedom > 0 and float(special.fdtrc(freedom, known, (residual / sd) ** 2)) < _MISFIT
 
 

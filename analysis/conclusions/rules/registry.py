@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from analysis.conclusions.observations.reading import Observation, Place, Reading
@@ -30,9 +30,6 @@ class Finding:
     """Values of the other swept parameters that it holds for."""
     explains: float | None = None
     """Share of the elapsed time at its place that it explains, at most; None where that is not known, or nothing."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 Rule = Callable[[Reading], Iterable[Finding]]

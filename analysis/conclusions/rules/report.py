@@ -29,9 +29,6 @@ class Verdict:
     sentence: str
     best_size: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -50,14 +47,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
-            "name": self.name,
-            "where": dict(self.where),
-            "verdict": self.verdict.to_dict(),
-            "findings": [f.to_dict() for f in self.findings],
-            "cannot_tell": list(self.cannot_tell),
-            "slices": [s.to_dict() for s in self.slices],
-        }
+        return asdict(self)
 
 
 def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
@@ -91,7 +81,6 @@ def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
 
 
 def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
-    """Return what the answer about the sizes of one slice comes to."""
     if not points:
         failed = any(p.lost for p in study.points)
         return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])

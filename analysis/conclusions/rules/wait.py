@@ -37,7 +37,6 @@ def long_waits(reading: Reading) -> Iterator[Finding]:
 
 
 def _who(place: Place) -> str:
-    """Both ranks, if they are the same ones in every trial."""
     names = ("mpi_waiting_rank", "mpi_waited_for_rank")
     waiting, late = (place.same_rank(name) for name in names)
     share, part = (place.point.median(name) for name in ("mpi_waiting_rank_share", "mpi_waited_for_share"))
@@ -47,7 +46,6 @@ def _who(place: Place) -> str:
 
 
 def _worst(reading: Reading, metric: str) -> Place | None:
-    """Return where most of the ranks' time goes this way, if that is where ranks wait and most of why."""
     places = [place for place in reading.series(metric) if _waiting(place) >= _WAITING and place.median >= _MOST]
     return max(places, key=lambda place: _waiting(place) * place.median, default=None)
 

@@ -120,7 +120,6 @@ def _are(curve: SizeGrid, i: int) -> str:
 
 
 def _at(curve: SizeGrid) -> str:
-    """Return the median of the smallest sufficient size with its interval; the level is stated here, once for the sentence."""
     point = curve.points[curve.enough]
     return value(curve.asked, curve.typical(point), curve.interval(point), with_level=True)
 
@@ -177,7 +176,6 @@ def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
 
 
 def between_worse(curve: SizeGrid) -> str:
-    """Neither end is measurably worse than the best size, a size between them is."""
     best, good = curve.best, curve.as_good
     worst = max((i for i in range(len(curve.points)) if i not in good), key=lambda i: curve.worse(i, best)[0])
     ratio, interval, _ = curve.worse(worst, best)
@@ -270,7 +268,6 @@ def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], 
 
 
 def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
-    """Return the choices that do not differ from the best: all are counted, few are named."""
     if not equal:
         return ""
     named = [place(choices, p.parameters) for p in equal[:_LISTED]]
@@ -309,7 +306,6 @@ def best_over_sizes(
 
 
 def _also(asked: Asked, best: Point, worst: Point) -> str:
-    """Return the medians of what is shown beside the deciding metric: "; aggregate bandwidth 20 MB/s against 9 MB/s"."""
     if asked.also is None:
         return ""
     medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
@@ -405,7 +401,6 @@ def _carried(row: Accepted, ends: Ends | None) -> str:
 
 
 def used_up(resource: str) -> str:
-    """ "the link is used up first", "the processors, most of it server CPU, are used up first"."""
     name, comma, _ = resource.partition(",")
     return f"{_named(resource)}{comma} {'are' if name.endswith('s') else 'is'} used up first"
 
@@ -415,7 +410,6 @@ def _named(resource: str) -> str:
 
 
 def use(row: Accepted) -> str:
-    """Return what is used up on a link, and how much of it at how many jobs."""
     link = amount(row.capacity_bps, "bit/s")
     if row.used is None or row.at is None:
         return f"{link}: {row.first or 'no use was measured'}"

@@ -59,7 +59,6 @@ def launch(change_s: float) -> str:
 
 
 def _of_the_whole(asked: Asked, found: Division, above: bool) -> str:
-    """Return the name of the divided time, if it is not the deciding metric itself."""
     whole = f"the {_seconds(found.change_s)}"
     if above:
         return f"{whole} above the ideal"

@@ -66,7 +66,6 @@ def _bounds(needed: Needed) -> str:
 
 
 def _bound(needed: Needed, drawn: Quantity, unit: str) -> str:
-    """ "104 µs (74 to 220 µs)"."""
     value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit, 2)
     ends = between(drawn.interval.low, drawn.interval.high, unit, 2) if needed.is_clear(drawn) else NO_INTERVAL
     return f"{value} ({ends})"
@@ -129,13 +128,11 @@ def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect],
 
 
 def _factor(ratio: float, interval: Interval | None) -> str:
-    """Return a factor with its interval if that can be shown as numbers."""
     is_shown = interval is None or is_clear(interval)
     return factor_words(ratio, interval) if is_shown else f"{factor_words(ratio)} ({NO_INTERVAL})"
 
 
 def _per_delay(slope: Slope, effect: Effect) -> str:
-    """Return the sentence of what each ms of delay costs; one round trip holds two delays."""
     ends = slope.interval
     words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
     if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):
@@ -156,7 +153,6 @@ def _alone(grid: Grid, effect: Effect) -> str:
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
-    """Return where the other network factors cost most: " at 16 ms delay"."""
     others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
     return f" at {place(others, effect.costliest.parameters)}"
 

@@ -7,22 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import (
-    MOST_CAUSES,
-    Answer,
-    Asked,
-    Cause,
-    Fact,
-    Figure,
-    Finding,
-    Report,
-    Verdict,
-    answer,
-    facts,
-    find,
-    key_figures,
-    render,
-)
+from analysis.conclusions import Answer, Asked, Cause, Fact, Finding, Report, answer, facts, key_figures, render
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.facts import MOST_CAUSES
+from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
 from tests.analysis.conclusions.designs import DELAY, HOSTS, METHOD, RATE, asks
 from tests.analysis.scaling.studies import published_water
@@ -47,10 +35,6 @@ def test_causes_come_first_by_what_they_explain() -> None:
     told = merged(finding("sizes", "traffic"), finding("small", explains=0.2), finding("large", explains=0.6))
     assert [fact.rule for fact in told] == ["large", "small", "sizes"]
     assert [fact.fold for fact in told] == ["cause", "cause", "traffic"]
-
-
-def test_what_explains_next_to_nothing_is_no_cause() -> None:
-    assert merged(finding("tiny", explains=0.01))[0].fold == "traffic"
 
 
 def test_no_more_causes_stand_open_than_a_reader_takes_in() -> None:

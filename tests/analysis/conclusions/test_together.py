@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, SimultaneousIntervals, answer, together
+from analysis.conclusions import Asked, answer, together
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.scaling import Study, scaling_table
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.conclusions import OUTLIERS, Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions import Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.scaling import Point
 from tests.analysis.conclusions.load_truth import CAPACITIES, LOADS, accepted_rows, wall

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Answer, Asked, Figure, Finding, Report, Verdict, answer, facts, find, together
+from analysis.conclusions import Answer, Asked, Finding, Report, answer, facts, together
+from analysis.conclusions.answer import Figure
 from analysis.conclusions.observations.drift import drift_of
+from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
 from analysis.statistics import Interval
 from tests.analysis.conclusions.checks import check

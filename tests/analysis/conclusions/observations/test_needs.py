@@ -78,12 +78,6 @@ def test_what_too_much_scatter_hides_is_not_called_no_difference() -> None:
     assert "delay up to 1 ms takes at most" in given.sentence.lower()
 
 
-def test_a_program_that_needs_nothing_gets_the_answer_of_no_effect() -> None:
-    given = answered(Program(messages=0, bits=0))
-
-    assert "delay and rate make less than" in given.sentence
-
-
 def test_every_level_of_another_factor_gets_its_own_needs() -> None:
     steps = Factor("steps", "steps", "load", "", "steps")
     programs = {100: Program(messages=4300), 10: Program(computing_s=0.3, messages=430, bits=10e6)}
@@ -134,11 +128,6 @@ def test_the_link_here_has_the_least_delay_though_certified_rates_scatter() -> N
     (fitted,) = fits_of(replace(asked, points=points))
 
     assert fitted.here.delay_s == STAR[0].delay_s, "the link with 1 ms has the highest certified rate"
-
-
-def test_one_message_waits_for_no_other() -> None:
-    sentence = answered(Program(computing_s=50e-6, messages=1, bits=2.6e5)).sentence
-    assert re.search(r"\. 1 message \(95 % CI .* to .*\) and 32.. kB \(.* kB\) are on its critical path\.$", sentence)
 
 
 def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None:

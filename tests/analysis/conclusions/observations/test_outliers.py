@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import OUTLIERS, SimultaneousIntervals
+from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.outliers import find_outliers
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
 from benchmarks.answers import disturbed, skewed
 from tests.analysis.conclusions.designs import HOSTS, asks, checked, values
@@ -59,13 +60,6 @@ def test_an_outlier_of_one_point_leaves_the_claims_of_the_others():
     assert claims.outliers == [0, 0, 0, 0, 1]
     assert claims.scatter is not None
     assert claims.scatter.sd < 0.02
-
-
-def test_a_pair_that_disagrees_leaves_the_claims_of_the_others():
-    claims = SimultaneousIntervals([[1.0, 1.01], [1.1, 1.11], [1.2, 1.21], [1.3, 1.29], [1.4, 2.9]])
-
-    assert claims.larger(1, 0)
-    assert not claims.larger(4, 3)
 
 
 def test_the_interval_of_three_trials_holds_the_outlier():

@@ -228,9 +228,3 @@ def test_launch_overhead_is_a_part_of_the_elapsed_time_alone():
 
     assert [cause.part for cause in given.causes] == ["launch"]
     assert given.causes[0].explains == pytest.approx(5.5)
-
-
-def test_without_an_own_time_nothing_is_said_of_launch_overhead():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, cpu_mean_rank_s={1: 9.5, 2: 5.0, 4: 5.0}))
-
-    assert not any(cause.part == "launch" for cause in given.causes)

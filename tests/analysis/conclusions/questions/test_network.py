@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.conclusions import Factor, answer, key_figures
-from analysis.conclusions.sentences.network import combinations
+from analysis.conclusions import answer, key_figures
 from analysis.scaling import Point
 from tests.analysis.conclusions.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
 
@@ -30,29 +29,6 @@ def test_loss_that_matters_only_with_delay_is_told_there():
     assert "1 % loss takes 1.5 times" in given.sentence
     assert "at 16 ms delay, with no measurable difference at 0 ms delay" in given.sentence
     assert any("1.5 times" in c.statement and "at 16 ms delay" in c.statement for c in given.causes)
-
-
-def test_loss_is_told_at_both_ends_of_the_delay():
-    given = checked(asks([DELAY, LOSS], {**GRID, (0.016, 0.01): 6.0}))
-
-    assert values(given, "factor of loss") == [pytest.approx(1.5)]
-    assert values(given, "factor of loss, others harshest") == [pytest.approx(2.0)]
-    assert "1 % loss takes 1.5 times" in given.sentence
-    assert ", 2 times (" in given.sentence.partition("1 % loss")[2]
-
-
-def test_a_level_says_what_it_is_a_level_of():
-    jitter = Factor("link.jitter", "jitter", "network", "s")
-    given = checked(asks([jitter], {0.0002: 1.0, 0.0008: 1.3}))
-
-    assert "800 µs jitter takes 1.3 times" in given.sentence
-    assert "800 µs jitter takes" in given.causes[0].statement
-
-
-def test_no_factor_beyond_what_anybody_would_wait_for_is_said_to_hide():
-    given = checked(asks([RATE], {1e6: 1.2, 1e7: 1.0}, repetitions=(0.1, 1.0, 9.0)))
-
-    assert given.sentence == "Too few repetitions: no effect of rate can be told."
 
 
 def test_an_interval_over_a_factor_of_ten_is_not_shown_and_more_trials_are_recommended():
@@ -183,9 +159,3 @@ def test_it_finds_its_points_in_a_large_design(monkeypatch):
 
     assert len(values(given, "factor of delay")) == 40
     assert len(compared) < 1000
-
-
-def test_long_sentences_are_fewer_in_the_head_line():
-    long, short = ([f"{size} KiB: {words}." for size in range(10)] for words in ("x" * 200, "y"))
-    assert combinations(long) == f"{long[0]} {long[-1]} 8 more combinations are in the table."
-    assert combinations(short) == f"{' '.join([*short[:3], short[-1]])} 6 more combinations are in the table."

@@ -45,12 +45,6 @@ def test_a_loss_and_its_undoing_are_no_gain():
     assert given.strength == "open"
 
 
-def test_a_ladder_of_three_tells_of_its_second_step():
-    given = checked(_ladder([5.0, 10.0, 10.0]))
-
-    assert values(given, "best change") == [2]
-
-
 def test_a_share_above_the_peak_questions_the_peak():
     given = checked(_ladder([5.0, 10.0, 12.0], peak=11.0))
 
@@ -72,12 +66,6 @@ def test_an_unsure_best_step_names_its_rivals():
     given = checked(_ladder([5.0, 10.0, 10.05, 10.02]))
 
     assert values(given, "as good") == [2, 4]
-
-
-def test_shorter_times_are_better():
-    asked = asks([NB, GRID], {(32, "a"): 10.0, (64, "a"): 5.0, (64, "b"): 2.0}, steps=True)
-
-    assert values(checked(asked), "best change") == [3]
 
 
 def test_printed_steps_stand_as_printed():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.conclusions import Deciding
-from tests.analysis.conclusions.designs import GFLOPS, HOSTS, LOOP, METHOD, MOLECULES, asks, checked, values
+from tests.analysis.conclusions.designs import HOSTS, LOOP, METHOD, MOLECULES, asks, checked, values
 
 RATE = Deciding("elapsed_s", "Aggregate bandwidth", "B/s", higher_is_better=True)
 """A second metric of every point; its name is one that the helper takes."""
@@ -68,22 +68,12 @@ def test_choices_are_compared_at_one_problem_never_across_problems():
     assert "100 times" not in given.sentence
 
 
-def test_a_higher_rate_is_better():
-    assert values(checked(asks([METHOD], {"a": 1.0, "b": 3.0}, deciding=GFLOPS)), "best") == ["b"]
-
-
 def test_choices_that_do_not_differ_name_no_best():
     given = checked(asks([METHOD], {"a": 1.0, "b": 1.002}))
 
     assert given.strength == "open"
     assert values(given, "best") == []
     assert given.missing is not None
-
-
-def test_a_size_with_one_choice_compares_nothing():
-    given = checked(asks([HOSTS, METHOD], {(2, "pull"): 1.0, (2, "tree"): 2.0, (8, "pull"): 3.0}))
-
-    assert values(given, "best") == ["pull"]
 
 
 def test_printed_methods_are_claimed_as_they_stand():

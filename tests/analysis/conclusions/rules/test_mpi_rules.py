@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Finding, find
+from analysis.conclusions import Finding
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Study, time_breakdown
 from tests.analysis.scaling.studies import simulated
 from tests.words import plain
@@ -37,14 +38,6 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
         "The load is uneven at 4 hosts: rank 5 spends 25 % more time outside MPI than the mean, and the others wait for it in MPI."
     )
     assert not _found(study, "load_imbalance"), "CPU time is not asked where there is a profile"
-
-
-def test_it_does_not_name_a_rank_that_differs_between_trials() -> None:
-    study = _study(mpi_load_balance=0.5)
-    for point in study.points:
-        point.values["mpi_busiest_rank"] = [0.0, 1.0, 1.0, 1.0, 1.0]
-    (finding,) = _found(study, "mpi_load_imbalance")
-    assert "the busiest rank spends" in finding.statement
 
 
 @pytest.mark.parametrize(
@@ -87,10 +80,6 @@ def test_ranks_that_sleep_lack_no_core() -> None:
     (finding,) = _found(asleep, "mpi_blocked_outside")
     assert finding.evidence[0].metric == "mpi_blocked_outside_share"
     assert not any("no core" in each.statement for each in find(asleep).findings)
-
-
-def test_ranks_off_the_processor_for_unknown_reasons_lack_no_core() -> None:
-    assert not any("no core" in each.statement for each in find(_study(cores=2, mpi_no_core_share=0.9)).findings)
 
 
 def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analysis.conclusions import find
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Point, Study
 from tests.analysis.scaling.studies import HOSTS
 

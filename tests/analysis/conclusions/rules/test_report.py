@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, answer, find
+from analysis.conclusions import Asked, answer
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Point, Study
 from tests.analysis.conclusions.designs import HOSTS, MOLECULES, TIME, asks, points
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
@@ -55,11 +56,6 @@ def test_a_sweep_of_two_parameters_is_read_slice_by_slice() -> None:
     assert report.verdict.sentence == (
         "How it scales with hosts depends on the other parameters: limited (best 4) at link = slow; scales (best 12) at link = fast."
     )
-
-
-def test_slices_that_agree_say_so_once() -> None:
-    points = [replace(p, parameters={**p.parameters, "seed": s}) for s in (1, 2) for p in _LIMITED.points]
-    assert find(Study(points)).verdict.sentence.startswith("In all 2 slices: ")
 
 
 def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:

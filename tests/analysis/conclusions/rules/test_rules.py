@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Finding, find
+from analysis.conclusions import Finding
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Study
 from tests.analysis.scaling.studies import simulated, usl_time
 from tests.words import plain
@@ -68,12 +69,6 @@ def test_it_names_the_step_at_which_packets_jump() -> None:
     (finding,) = _found(_study(packets=lambda n: 2e5 if n <= 4 else 4.7e5), "packet_step")
     assert finding.statement.startswith("Packets rise 2.4 times from 4 to 6 hosts") or "2.3 times" in finding.statement
     assert not _found(_study(packets=lambda n: 1e5 * n), "packet_step")
-
-
-def test_it_gives_the_predicted_best_only_where_the_data_bound_it() -> None:
-    (finding,) = _found(_study(), "predicted_best")
-    assert "Universal Scalability Law predicts the best time at" in finding.statement
-    assert not _found(_study(elapsed_s=lambda n: 5 + 300 / n), "predicted_best")
 
 
 def test_waiting_that_grows_is_said_where_time_has_not_turned() -> None:
@@ -198,8 +193,3 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
         "12 trials at 2, 4, 6, 8, 10 and 12 hosts are not counted: failed, lost or cancelled."
     )
     assert not _found(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
-
-
-def test_scatter_is_shown() -> None:
-    (finding,) = _found(_study(noise=0.3), "noisy")
-    assert "scatters by" in finding.statement

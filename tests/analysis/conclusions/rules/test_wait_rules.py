@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Finding, find
+from analysis.conclusions import Finding
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Study
 from tests.analysis.scaling.studies import simulated
 from tests.words import plain
