@@ -7,7 +7,7 @@ add to the answer.
 from analysis.conclusions.answer import Answer, Cause, ChangePart
 from analysis.conclusions.answering import answer, together
 from analysis.conclusions.context import Accepted, Asked, Deciding, Factor, question
-from analysis.conclusions.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
+from analysis.conclusions.diagnosis import Curve, Diagnosis, Model, Slice, diagnose
 from analysis.conclusions.facts import Fact, causes_of, facts
 from analysis.conclusions.observations.grid import Together
 from analysis.conclusions.observations.scatter import Scatter, pooled
@@ -16,6 +16,7 @@ from analysis.conclusions.rules.report import Report
 from analysis.conclusions.sentences.key_figures import key_figures
 from analysis.conclusions.text import FOLDS, render
 from analysis.conclusions.wording import place
+from analysis.scaling.models import FittedModel
 
 __all__ = [
     "FOLDS",
