@@ -102,5 +102,5 @@ class Answer:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the answer as plain data for JSON."""
         return {"asks": self.asks, **asdict(self)}

@@ -88,7 +88,10 @@ def _with_outliers(asked: Asked, given: Answer) -> Answer:
 
 
 def _less_sure(asked: Asked, given: Answer) -> Answer:
-    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain.
+    """Lower the strength if other load slowed the trials.
+
+    Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
+    that look certain.
 
     Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
     """
@@ -104,7 +107,7 @@ def _less_sure(asked: Asked, given: Answer) -> Answer:
 
 
 def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
-    """Return the factors of one slice if every combination of the others is answered by itself; none if all is one."""
+    """Return the factors within one slice; none if the answer is not sliced."""
     own: list[Factor] = []
     if kind in ("scale", "weak scale"):
         own = asked.of_role("scale")[:1]
@@ -118,7 +121,7 @@ def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
 
 
 def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
-    """Return what every slice asks, with the levels of the other factors, by those in words."""
+    """Return the other factors' levels and the question of each slice, by its name."""
     others = [f for f in asked.factors if f not in own]
     groups: dict[str, list[Point]] = {}
     for point in asked.measured():
@@ -133,7 +136,7 @@ def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], 
 
 
 def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
-    """One answer per combination of the other factors; equal ones are stated once."""
+    """Merge the answers of all slices; equal sentences are stated once."""
     answers, places = [], dict[str, list[str]]()
     for where, (at, part) in _slices(asked, own).items():
         each = _ANSWERS[kind](part)

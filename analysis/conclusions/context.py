@@ -70,12 +70,18 @@ class Accepted:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Return whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
+        """Return whether one job alone uses up a resource.
+
+        Then n jobs take n times as long, whatever the capacity.
+        """
         return self.first is not None and self.at == 1
 
     @property
     def share(self) -> float | None:
-        """Return the use of the resource; contents and headers measured apart can add up to a little more than it has."""
+        """Return the use of the resource, at most 1.
+
+        Contents and headers are measured separately and can add up to a little more.
+        """
         return None if self.used is None else min(self.used, 1.0)
 
 
@@ -117,7 +123,10 @@ class Asked:
         return [factor for factor in self.factors if factor.role in roles]
 
     def apart(self) -> list[Factor]:
-        """Return the factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
+        """Return the factors whose different levels are never compared.
+
+        Choices are compared at one size, loads on one link.
+        """
         kind = question(self)
         if kind == "network":
             return [factor for factor in self.factors if factor.role != "network"]
@@ -131,7 +140,7 @@ class Asked:
         return point.values.get(self.deciding.metric, ())
 
     def claims(self, points: Sequence[Point], apart: Sequence[Factor] = ()) -> SimultaneousIntervals:
-        """Return what may be claimed of these points, with all that the experiment tells of its scatter.
+        """Return the simultaneous intervals of these points.
 
         Points of unlike levels of the factors ``apart`` are not compared.
         """

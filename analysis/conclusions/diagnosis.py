@@ -87,7 +87,7 @@ class Model:
         return next((fit for fit in self.fits if fit.model == model), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return plain data for JSON."""
         chosen = None if self.chosen is None else self.chosen.model
         plain = asdict(replace(self, chosen=None, fits=()))
         return plain | {"chosen": chosen, "fits": [fit.to_dict() for fit in self.fits]}
@@ -105,7 +105,7 @@ class Slice:
     next: tuple[Suggestion, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return plain data for JSON."""
         return asdict(replace(self, models={})) | {
             "models": {name: model.to_dict() for name, model in self.models.items()}
         }
@@ -130,12 +130,14 @@ class Diagnosis:
         return [(point.parameters, point.repetitions) for part in self.slices for point in part.next]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return plain data for JSON."""
         return asdict(replace(self, slices=())) | {"slices": [part.to_dict() for part in self.slices]}
 
 
 def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Asked | None = None) -> Diagnosis:
-    """Conclude from the study, of which the experiment asks ``asked``; no size above the ``largest_size`` of a slice is suggested.
+    """Conclude from the study of an experiment that asks ``asked``.
+
+    No size above the ``largest_size`` of a slice is suggested.
 
     Takes up to seconds: models, bootstrap.
     """
@@ -144,7 +146,7 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Ask
     choices: dict[str, ModelChoice | None] = {}
 
     def choice_of(part: Study) -> ModelChoice | None:
-        """Return the models of a slice's time, fitted once for its finding, its chart and what to measure next."""
+        """Return the models of a slice's time, fitted once for all their uses."""
         where = repr(dict(part.where))
         if where not in choices:
             choices[where] = fit_models(part)
@@ -182,7 +184,7 @@ def _slice(study: Study, budget: int, largest_size: float, choice_of: ChoiceOf) 
 
 
 def _sizes_to_suggest(study: Study, largest_size: float) -> Sequence[float]:
-    """Return the whole sizes from the smallest measured one; none where the cluster lost its hosts."""
+    """Return the whole sizes that the cluster can run, from the smallest measured one."""
     measured = [size for size, _ in study.sized(study.time_metric)]
     if not measured:
         return []

@@ -59,7 +59,7 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
 
 
 def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
-    """Return every finding once: the causes first, by what they explain, and no more of them than a reader takes in."""
+    """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
@@ -78,7 +78,7 @@ def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
 
 
 def _doubted(fact: Fact, most: str) -> Fact:
-    """Return a fact as weak as it is if the order of the trials may explain what it says of the configurations."""
+    """Limit the strength of a fact that the order of the trials may explain."""
     order = ("weak", "moderate", "strong")
     is_stronger = fact.strength in order and order.index(fact.strength) > order.index(most)
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
@@ -96,7 +96,7 @@ def _of_drift(asked: Asked, drift: Drift) -> Fact:
 
 
 def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], factors: Sequence[Factor]) -> Fact:
-    """One fact of the findings of one rule: that of the slice where it explains most, and where else it holds."""
+    """Merge the findings of one rule into the fact of the slice that it explains most of."""
     largest = max(alike, key=lambda finding: finding.explains or 0.0)
     is_everywhere = len(alike) == len(slices)
     at = ""

@@ -59,13 +59,13 @@ class Calls:
     left_out: Mapping[int, int]
 
     def of(self, rank: int) -> npt.NDArray[np.void]:
-        """The calls of one rank, by their starts."""
+        """Return the calls of one rank, by their starts."""
         first, behind = np.searchsorted(self.rows["rank"], [rank, rank + 1])
         return self.rows[first:behind]
 
 
 def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls | None:
-    """Return the calls that the ranks kept, at most ``most``; None where one of them kept no trace."""
+    """Return at most ``most`` calls of the ranks; None if a rank has no trace."""
     ordered = sorted(profiles, key=lambda profile: profile.rank)
     pieces, left_out = [], {}
     for profile in ordered:
@@ -88,7 +88,7 @@ def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls |
 
 
 def members_of(comm: int) -> int:
-    """Return how many ranks a communicator has, by its number; 0 where it joins two groups, or is not known."""
+    """Return the number of ranks of a communicator; 0 if it is not known."""
     return max(0, comm) & ((1 << _SIZE_BITS) - 1)
 
 

@@ -51,7 +51,7 @@ class _Meetings:
 
 
 def explain_collectives(sums: Sums, calls: Calls, cores: Cores, hosts: Mapping[int, str], long_ns: int) -> None:
-    """Add every collective in which a rank spent at least ``long_ns``: what it waited for the rank that came last, and the transfer."""
+    """Add every collective of at least ``long_ns``: the late rank and the transfer."""
     rows = calls.rows[np.isin(calls.rows["function"], _ALL)]
     rows = rows[np.argsort(rows["comm"], kind="stable")]
     _, first = np.unique(rows["comm"], return_index=True)
@@ -68,7 +68,7 @@ def _explain_communicator(
     hosts: Mapping[int, str],
     long_ns: int,
 ) -> None:
-    """Add the collectives of one communicator, in which only its members wait for each other. ``rows``: by rank and start."""
+    """Add the collectives of one communicator; ``rows`` are by rank and start."""
     by_rank = {rank: rows[rows["rank"] == rank] for rank in np.unique(rows["rank"]).tolist()}
     meetings = None
     if len(by_rank) == members_of(int(rows["comm"][0])):
@@ -83,7 +83,7 @@ def _explain_communicator(
 
 
 def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, together: bool) -> _Meetings | None:
-    """The calls of all ranks side by side, as many as all kept; None where they are not the same ones."""
+    """Return the calls of all ranks side by side; None if they are not the same ones."""
     counts = {len(rows) for rows in by_rank.values()}
     count = min(counts)
     if not count or (len(counts) > 1 and not any_left_out):
@@ -134,7 +134,7 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
 
 
 def _waited_for(meetings: _Meetings, place: int) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """The place of the rank that each collective waited for, and where it is not known."""
+    """Return the place of the awaited rank, and which are not known."""
     ended = meetings.ended_ns[:, [place]]
     came = np.where(meetings.began_ns <= ended, meetings.began_ns, 0)
     rooted = np.isin(meetings.function, _ROOTED)

@@ -26,11 +26,11 @@ class Cores:
 
     @property
     def are_told(self) -> bool:
-        """Whether the kernel said anything of it for any call."""
+        """Return whether the kernel reported run delay for any call."""
         return bool((self._calls.rows["no_core_within_ns"] >= 0).any())
 
     def outside(self, rank: int, after_ns: Int64, until_ns: Int64) -> Float64:
-        """Nanoseconds without a processor between its calls, of each span (n,) from ``after_ns`` to ``until_ns``, which is not earlier."""
+        """Return the run delay between calls within each span (n,), ns."""
         if rank not in self._of:
             self._of[rank] = self._between_calls(rank)
         zero_ns, edges, before = self._of[rank]
@@ -39,7 +39,7 @@ class Cores:
         return lacked
 
     def _between_calls(self, rank: int) -> tuple[int, Float64, Float64]:
-        """A zero, edges of stretches from it, and what was lacked before each edge."""
+        """Return a zero, edges of stretches from it, and the run delay before each edge."""
         own = self._calls.of(rank)
         own = own[own["no_core_before_ns"] >= 0]
         if not len(own):
@@ -53,13 +53,13 @@ class Cores:
 
 
 def on_one_host(hosts: Mapping[int, str], ranks: Iterable[int]) -> bool:
-    """Whether all these ranks are known to be on the same one."""
+    """Return whether all these ranks are known to be on the same host."""
     names = {hosts.get(rank, "") for rank in ranks}
     return len(names) == 1 and names != {""}
 
 
 def at_its_end(no_core_within_ns: Int64, ns: Int64) -> Float64:
-    """Of the last ``ns`` of calls (n,), when all that they waited for was there: the part without a processor.
+    """Return the descheduled part of the last ``ns`` of calls (n,).
 
     A rank that has one polls, and takes what has come at once.
     """

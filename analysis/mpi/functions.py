@@ -36,7 +36,7 @@ def _family(kind: Class, arguments: int, counted: str, names: str, hidden: int =
 
 
 def _with_requests(functions: list[Function]) -> list[Function]:
-    """The blocking form of each and the one that starts with an I and ends with a request."""
+    """Return each blocking form and its non-blocking form, with an I and a request."""
     return functions + [
         Function(f"I{each.name[0].lower()}{each.name[1:]}", each.kind, each.arguments + 1, each.bytes)
         for each in functions

@@ -52,7 +52,7 @@ SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WO
 
 
 def table_number() -> int:
-    """Return the number of this version of the file: it changes with the functions and with the words of the page."""
+    """Return the version number of the file, by its functions and page words."""
     functions = [f"{each.name} {each.kind}" for each in FUNCTIONS]
     return zlib.crc32("\n".join([*functions, *PAGE, *(f"{name} {count}" for name, count in LISTS)]).encode())
 

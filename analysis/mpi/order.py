@@ -58,7 +58,7 @@ class Sent:
                 self._match(sender, mine[mine["comm"] == comm], theirs["began_ns"][theirs["comm"] == comm])
 
     def _match(self, sender: int, mine: npt.NDArray[np.void], sent_ns: Int64) -> None:
-        """Keep the messages of a sender in a communicator, unless another tag overtook one."""
+        """Keep the messages of a sender in a communicator, unless a tag overtook one."""
         if len(mine) > len(sent_ns):
             return
         sent_ns = sent_ns[: len(mine)]
@@ -66,7 +66,7 @@ class Sent:
             self._of.append(_Messages(sender, mine, sent_ns))
 
     def taken(self, waits: npt.NDArray[np.void], sender: int) -> Int64:
-        """When what each of these calls took of ``sender`` was handed over; NEVER where that is not known, or it only waits."""
+        """Return when the messages that these calls took were sent; NEVER if unknown."""
         sent_ns = np.full(len(waits), NEVER)
         for of in self._of:
             if of.sender == sender:
@@ -77,7 +77,7 @@ class Sent:
         return sent_ns
 
     def last_within(self, waits: npt.NDArray[np.void]) -> tuple[Int64, Int64]:
-        """Of the messages that were asked for before each wait and handed over within it the last one: its sender (or -1), and when."""
+        """Return sender (or -1) and time of the last message sent within each wait."""
         senders, last_ns = np.full(len(waits), -1, np.int64), np.full(len(waits), NEVER)
         for of in self._of:
             place = np.searchsorted(of.sent_ns, waits["ended_ns"], side="right") - 1

@@ -79,7 +79,10 @@ class Pair:
         self.ours = (begins != on_wire)[last] | to_all[last] | (stream.end <= fits[last])
 
     def pieces(self, rows: Int64, after_ns: Int64) -> tuple[Float64, dict[str, Float64]]:
-        """By cause the time between ``after_ns`` and the packets ``rows``, shape (rows, causes), and what of it is unknown, why."""
+        """Return the time up to the packets ``rows`` by cause, and unknown time by reason.
+
+        The first has the shape (rows, causes); time counts from ``after_ns``.
+        """
         until = self.stream.time_ns[rows]
         handed = np.clip(self.handed_ns[rows], after_ns, until)
         lost = self.stream.lost_until
@@ -108,7 +111,7 @@ class Pair:
         return by_cause, self._not_told(rows, by_cause)
 
     def _not_told(self, rows: Int64, by_cause: Float64) -> dict[str, Float64]:
-        """Nanoseconds that are unknown, by reason; what follows from the sender's calls alone is moved there where these are not known."""
+        """Return unknown nanoseconds by reason, moving there what needs unknown calls."""
         reasons = {SILENT: by_cause[:, _UNKNOWN] * (self.kept & self.ours)[rows]}
         for reason, which in {NOT_KEPT: ~self.kept[rows], NOT_OURS: self.kept[rows] & ~self.ours[rows]}.items():
             whole = np.where(which, by_cause[:, [*_BY_CALLS, _UNKNOWN]].sum(axis=1), 0.0)
@@ -118,7 +121,7 @@ class Pair:
         return reasons
 
     def closed_ns(self) -> Int64:
-        """When the receiver's window kept what had been handed over, shape (m, 2), one behind the other."""
+        """Return the sequential spans (m, 2) in which the receiver's window was closed."""
         rows = np.flatnonzero(self.kept)
         rows = rows[rows > 0]
         begins = np.maximum(self.handed_ns[rows], self.stream.time_ns[rows - 1])
@@ -126,7 +129,7 @@ class Pair:
         return closed[closed[:, 0] < closed[:, 1]]
 
     def _closed_ns(self, rows: Int64, after_ns: Int64) -> Int64:
-        """How long the window kept each of these packets after ``after_ns``, the packet before and the call that handed it over."""
+        """Return how long the closed window delayed each of these packets."""
         since = np.maximum(np.maximum(self.handed_ns[rows], self.stream.time_ns[np.maximum(rows - 1, 0)]), after_ns)
         opened = self.stream.opened_ns[rows]
         lost = self.stream.lost_until(np.maximum(opened, since)) - self.stream.lost_until(since)
@@ -142,6 +145,6 @@ class Pair:
 
 
 def of_each(**nanoseconds: npt.NDArray[np.generic]) -> Float64:
-    """Return nanoseconds of pieces (n,) as columns in the order of CAUSES; what is not named is nothing."""
+    """Return nanoseconds of pieces (n,) as columns in the order of CAUSES."""
     count = len(next(iter(nanoseconds.values())))
     return np.stack([nanoseconds.get(cause, np.zeros(count)) for cause in CAUSES], axis=1).astype(np.float64)

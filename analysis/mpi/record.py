@@ -91,7 +91,7 @@ class RankProfile:
 
 
 def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
-    """Read a profile. ``killed_ns``: when the program ended, by the clock of its host; for one that had no time to say it.
+    """Read a profile; ``killed_ns`` is the end of a killed program on its host's clock.
 
     Raises NotAProfile.
     """
@@ -135,7 +135,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
 
 
 def _parts(data: bytes) -> tuple[Any, npt.NDArray[np.void], npt.NDArray[np.int64]]:
-    """The page, the two slots, and messages and bytes per peer of both together."""
+    """Return the page, the two slots, and messages and bytes per peer."""
     least = layout.PAGE_TYPE.itemsize + 2 * layout.SLOT_TYPE.itemsize
     if len(data) < least:
         raise NotAProfile("the file is too short")
@@ -178,7 +178,10 @@ def _end(page: Any, rate: float, killed_ns: int | None) -> tuple[int, str]:
 
 
 def _run_delay_s(page: Any, no_core_s: float, blocked_s: float) -> tuple[float, float] | None:
-    """Run delay outside and inside MPI, each a part of the time on no processor; that of short pieces in proportion to what is left."""
+    """Return the run delay outside and inside MPI.
+
+    That of short pieces is divided in proportion to the remaining time on no processor.
+    """
     *long_ns, short_ns = page["delay_ns"].tolist()
     if short_ns == layout.NOT_KNOWN:
         return None

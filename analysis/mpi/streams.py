@@ -42,12 +42,12 @@ class Stream:
     ports: tuple[tuple[int, str], tuple[int, str]]
 
     def lost_until(self, time_ns: Int64) -> Int64:
-        """Nanoseconds before each time in which bytes were missing."""
+        """Return the nanoseconds with missing bytes before each time."""
         return spent_until(self.lost_ns, time_ns)
 
     @property
     def was_closed(self) -> bool:
-        """Whether the receiver's window kept any packet, as far as packets tell: nothing may have waited for it."""
+        """Return whether the receiver's window ever delayed a packet."""
         return bool((self.opened_ns[1:] > self.time_ns[:-1]).any())
 
 
@@ -59,7 +59,7 @@ class Port:
     bytes_before: Int64
 
     def between(self, after_ns: Int64, until_ns: Int64) -> Int64:
-        """Bytes on the wire with after < time <= until."""
+        """Return the bytes on the wire with after < time <= until."""
         first, behind = (np.searchsorted(self.time_ns, at, side="right") for at in (after_ns, until_ns))
         carried: Int64 = self.bytes_before[np.maximum(first, behind)] - self.bytes_before[first]
         return carried
@@ -75,7 +75,7 @@ class Wire:
 
 
 def spent_until(spans: Int64, time_ns: Int64) -> Int64:
-    """Return the nanoseconds before each time (n,) that lie in ``spans`` (m, 2), which come one behind the other."""
+    """Return the nanoseconds of the sequential ``spans`` (m, 2) before each time (n,)."""
     begins, ends = spans[:, 0], spans[:, 1]
     whole = np.concatenate([[0], np.cumsum(ends - begins)])
     place = np.searchsorted(begins, time_ns, side="right")
@@ -114,7 +114,7 @@ class StreamAccumulator:
             self._pieces[name].append(getattr(table, name)[rows])
 
     def result(self) -> Wire:
-        """The streams of the MPI job with most handshakes."""
+        """Return the streams of the MPI job with most handshakes."""
         jobs = Counter(job for sides in self._ranks.values() for job, _ in sides.values())
         job = jobs.most_common(1)[0][0] if jobs else -1
         columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._pieces.items()}
@@ -171,7 +171,7 @@ def _stream(
     segment_bytes: int,
     shift: int | None,
 ) -> Stream:
-    """``shift``: of the receiver's windows; None where it is not known."""
+    """Return the stream; ``shift`` is that of the receiver's windows, None if unknown."""
     data = mine["payload"] > 0
     seq, payload, time_ns = mine["seq"][data], mine["payload"][data], mine["time_ns"][data]
     start = _unwrapped(seq, int(seq[0]))
@@ -188,7 +188,7 @@ def _stream(
 
 
 def _unwrapped(numbers: Int64, base: int) -> Int64:
-    """Numbers of 32 bits as distances from ``base`` that go on beyond 32 bits."""
+    """Return 32-bit numbers as distances from ``base`` beyond 32 bits."""
     steps = np.diff(numbers, prepend=base).astype(np.uint32).astype(np.int32)
     return np.cumsum(steps, dtype=np.int64)
 
@@ -203,7 +203,7 @@ class _Answers:
     shortest_header_bytes: int
 
     def missed(self, first: int, last: int, seen_ns: int, again_ns: int) -> bool:
-        """Whether bytes that were captured at ``seen_ns`` and again at ``again_ns`` were lost behind the capture point the first time.
+        """Return whether repeated bytes were lost behind the capture point the first time.
 
         Else their acknowledgement was lost. Of bytes that it had already a receiver says so, in an option of its next header
         (D-SACK, RFC 2883).
@@ -216,7 +216,7 @@ class _Answers:
 
 
 def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """When bytes were missing (m, 2), none overlapping another; and which packets (n,) brought something.
+    """Return the spans (m, 2) with missing bytes, and which packets (n,) are new.
 
     Bytes that were lost before the capture point leave a gap that is filled later.
     """
@@ -241,7 +241,7 @@ def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[
 
 
 def _left(gaps: Iterable[tuple[int, int, int]], first: int, last: int) -> list[tuple[int, int, int]]:
-    """What remains of gaps (from, to, when opened) where the bytes ``first`` to ``last`` have come."""
+    """Return the remaining gaps (from, to, opened) after bytes ``first`` to ``last``."""
     pieces = [piece for low, high, opened in gaps for piece in ((low, first, opened), (last, high, opened))]
     return [piece for piece in pieces if piece[0] < piece[1]]
 

@@ -28,12 +28,15 @@ class Timeline:
 
 
 def span_of(calls: Calls) -> tuple[int, int]:
-    """Return when the first call began and the last one ended, ns since the epoch. Raises ValueError where there is no call."""
+    """Return the start of the first call and the end of the last one, ns since the epoch.
+
+    Raises ValueError without calls.
+    """
     return int(calls.rows["began_ns"].min()), int(calls.rows["ended_ns"].max())
 
 
 def timeline(calls: Calls, first_ns: int, until_ns: int, steps: int, most_ranks: int) -> Timeline:
-    """Return the first ``most_ranks`` ranks from ``first_ns`` to ``until_ns``, which is later, in ``steps`` steps."""
+    """Return the first ``most_ranks`` ranks over a span, in ``steps`` steps."""
     ranks = tuple(np.unique(calls.rows["rank"])[:most_ranks].tolist())
     edges_ns = first_ns + np.rint(np.linspace(0, until_ns - first_ns, steps + 1)).astype(np.int64)
     length_ns = np.maximum(np.diff(edges_ns), 1)
@@ -48,7 +51,7 @@ def timeline(calls: Calls, first_ns: int, until_ns: int, steps: int, most_ranks:
 
 
 def _covered(calls: npt.NDArray[np.void], edges_ns: Int64) -> Int64:
-    """Nanoseconds before each edge in which a call was under way; calls of several threads count once."""
+    """Return the nanoseconds inside calls before each edge; threads count once."""
     if not len(calls):
         return np.zeros(len(edges_ns), np.int64)
     latest = np.maximum.accumulate(calls["ended_ns"])

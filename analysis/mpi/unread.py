@@ -24,7 +24,10 @@ def explain_unread(
     closed_ns: Mapping[int, Int64],
     long_ns: int,
 ) -> None:
-    """Add the ``waits`` of a rank in which nothing came, and of all its calls ``own`` the sends that were kept for ``long_ns`` at least.
+    """Add waits without a packet, and sends that a closed window delayed.
+
+    ``waits`` are those of one rank in which nothing came, ``own`` all of its calls; sends count from
+    ``long_ns`` on.
 
     ``closed_ns``: by receiver, when its window kept what the rank had handed over, (m, 2). Of a send only that counts as waiting.
     """
@@ -46,7 +49,7 @@ def explain_unread(
 
 
 def _kept(spans: Int64, calls: npt.NDArray[np.void]) -> Int64:
-    """How much of each call lies in ``spans``; one that ended before a window opened did not wait for that."""
+    """Return the part of each call in ``spans``, except after its end."""
     if not len(spans):
         return np.zeros(len(calls), np.int64)
     last = np.maximum(np.searchsorted(spans[:, 0], calls["ended_ns"], side="right") - 1, 0)

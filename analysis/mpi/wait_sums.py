@@ -46,7 +46,7 @@ class Waits:
         return sum(pair.whole_s for pair in self.pairs)
 
     def share(self, cause: str) -> float:
-        """Of all waiting time; 0 where nobody waited."""
+        """Return the share of all waiting time; 0 without waits."""
         return sum(pair.seconds[CAUSES.index(cause)] for pair in self.pairs) / self.whole_s if self.pairs else 0.0
 
 
@@ -77,7 +77,7 @@ class Sums:
             self.why(reason, unknown_ns)
 
     def result(self) -> Waits:
-        """All of it, in seconds."""
+        """Return the sums in seconds."""
         pairs = [PairWaits(*pair, self._waits[pair], tuple((ns / 1e9).tolist())) for pair, ns in self._pairs.items()]
         return Waits(
             tuple(sorted(pairs, key=lambda pair: -pair.whole_s)),

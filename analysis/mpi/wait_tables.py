@@ -47,8 +47,7 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
 
 
 def table(waits: Waits) -> dict[str, Any]:
-    """Return what is kept: pairs as [sender, receiver, waits, seconds of each cause], a sender of -1 is not known,
-    one of -2 are all ranks of a collective."""
+    """Return the stored pairs: [sender, receiver, waits, seconds of each cause]."""
     return {
         "causes": list(CAUSES),
         "long_wait_s": LONG_WAIT_NS / 1e9,

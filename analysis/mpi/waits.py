@@ -53,7 +53,7 @@ def explained(
     long_ns: int = LONG_WAIT_NS,
     hosts: Mapping[int, str] | None = None,
 ) -> Waits:
-    """Explain every wait of at least ``long_ns``, in receives and collectives, and of sends what a closed window kept.
+    """Explain every wait of at least ``long_ns``, and sends at a closed window.
 
     ``link_rate_bps``: of every host's link; without it nothing is at line rate. ``hosts``: of each rank, as far as they are known.
     """
@@ -82,12 +82,12 @@ class _Known:
     hosts: Mapping[int, str]
 
     def pair(self, sender: int, receiver: int) -> Pair:
-        """What is known of a stream, which is there."""
+        """Return the pair of a stream that exists."""
         ranks = sender, receiver
         return Pair(self.calls, self.cores, self.wire, self.wire.streams[ranks], ranks, self.link_rate_bps)
 
     def closed_to(self, sender: int) -> list[int]:
-        """The ranks whose windows kept something of this one's."""
+        """Return the ranks whose windows delayed data of this one."""
         return [to for (rank, to), stream in self.wire.streams.items() if rank == sender and stream.was_closed]
 
 
@@ -101,14 +101,14 @@ def _explain_pair(sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.
 
 
 def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt.NDArray[np.bool_]:
-    """Return which of these calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
+    """Return which calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
     long = rows["ended_ns"] - rows["began_ns"] >= long_ns
     which: npt.NDArray[np.bool_] = long & np.isin(rows["function"], [_NUMBERS[name] for name in _WAITS])
     return which
 
 
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
-    """Whom each wait waits for: named by the call, else the rank whose packet or unseen message came last; NOBODY where none came."""
+    """Return the awaited rank of each wait: named, or the last to send; else NOBODY."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
     senders, came_ns = np.full(len(waits), NOBODY, np.int64), np.full(len(waits), NEVER)
     if streams:
@@ -130,7 +130,10 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
 def _explain_by_order(
     sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
 ) -> None:
-    """Add waits for a rank of which no packet is known: late until it sent. The rest, on one host, is the way through memory."""
+    """Add waits for a rank without packets, by the order of calls.
+
+    The sender is late until it sent; on one host the remainder is the way through memory.
+    """
     one_host = on_one_host(known.hosts, ranks)
     last, within_ns = sent.last_within(waits)
     taken_ns = sent.taken(waits, ranks[0])
@@ -156,7 +159,7 @@ def _explain_by_order(
 
 
 def _explain(sums: Sums, pair: Pair, waits: npt.NDArray[np.void]) -> None:
-    """Add up a pair's waits: the first piece of each is cut where the wait began, the others are whole."""
+    """Add a pair's waits; the first piece of each begins with the wait."""
     if not len(waits):
         return
     times = pair.stream.time_ns
@@ -177,7 +180,7 @@ def _explain(sums: Sums, pair: Pair, waits: npt.NDArray[np.void]) -> None:
 
 
 def _between(values: npt.NDArray[np.float64], first: Int64, behind: Int64) -> npt.NDArray[np.float64]:
-    """The sum of the rows from ``first`` to before ``behind`` of each, shape (len(first), columns)."""
+    """Return the sums of rows from ``first`` to before ``behind``, (len(first), columns)."""
     before = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     summed: npt.NDArray[np.float64] = before[np.maximum(first, behind)] - before[first]
     return summed

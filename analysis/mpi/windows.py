@@ -32,21 +32,23 @@ class Handshake:
             self.segments[side] = segment_bytes
 
     def shift_of(self, side: int) -> int | None:
-        """By how much this side's windows are shifted; None where not both SYNs are in the capture."""
+        """Return the shift of this side's windows; None without both SYNs."""
         if len(self.shifts) < 2:
             return None
         return 0 if int(NO_SCALE) in self.shifts.values() else min(self.shifts[side], _MOST_SHIFT)
 
     @property
     def segment_bytes(self) -> int:
-        """What a segment of this connection holds at most."""
+        """Return the maximum segment size of this connection."""
         return min(self.segments.values(), default=LARGEST_SEGMENT)
 
 
 def opened_ns(
     time_ns: Int64, start: Int64, end: Int64, answered_ns: Int64, last_allowed: Int64, segment_bytes: int
 ) -> Int64:
-    """When the window let each packet (n,) pass: where that is after the packet before it, the window had been closed since that one.
+    """Return when the window let each packet (n,) pass.
+
+    If that is after the packet before it, the window was closed in between.
 
     ``start``, ``end``: of each packet in the stream; ``last_allowed`` (m,): where the window ended by each answer, at ``answered_ns``.
     Closed is a window also that holds less than a segment and less than what then came. NEVER_CLOSED where nothing is known.

@@ -51,7 +51,7 @@ class TimeRow:
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:
-    """Median CPU time of a rank: measured, or the sum over the ranks divided by their number."""
+    """Return the median CPU time of a rank: measured, or the sum over the ranks divided."""
     direct = point.median("cpu_mean_rank_s")
     if direct is not None:
         return direct
@@ -60,13 +60,13 @@ def cpu_per_rank(study: Study, point: Point) -> float | None:
 
 
 def is_profiled(study: Study) -> bool:
-    """Whether every size with a time has a profile: rows of both kinds could not be compared."""
+    """Return whether every size with a time has a profile."""
     sized = study.sized(study.time_metric)
     return bool(sized) and all(len(point.array("mpi_parallel_efficiency")) for _, point in sized)
 
 
 def time_breakdown(study: Study) -> list[TimeRow]:
-    """Rows by size; sizes without elapsed or CPU time are left out."""
+    """Return rows by size, without sizes that lack elapsed or CPU time."""
     if is_profiled(study):
         sized = study.sized(study.time_metric)
         useful = sized[0][1].median("mpi_useful_s")
@@ -149,19 +149,19 @@ class WireRow:
 
     @property
     def explained_s(self) -> float | None:
-        """Volume, latency and retransmissions together; None where one of the first two is not known."""
+        """Return volume, latency and retransmissions together; None if one is unknown."""
         if self.volume_s is None or self.latency_s is None:
             return None
         return self.volume_s + self.latency_s + (self.retransmission_s or (0.0, 0.0))[0]
 
 
 def wire_part(study: Study) -> list[WireRow]:
-    """Rows by size, medians of the captures."""
+    """Return rows by size, medians of the captures."""
     return [_wire(study, size, point) for size, point in study.sized(study.time_metric)]
 
 
 def mean_rate_bps(point: Point) -> float | None:
-    """Median bits per second in the capture, whichever unit was stored."""
+    """Return the median rate of the capture in bit/s, whichever unit was stored."""
     rate, bytes_per_s = point.median("throughput_bps"), point.median("throughput_Bps")
     return rate if rate is not None else None if bytes_per_s is None else 8 * bytes_per_s
 
@@ -191,7 +191,7 @@ def _wire(study: Study, size: float, point: Point) -> WireRow:
 
 
 def _round_trip_s(point: Point) -> float | None:
-    """Of the unloaded path: the median of all holds what queues added."""
+    """Return the round trip of the unloaded path, without queueing."""
     handshake = point.median("rtt_handshake_s")
     return handshake if handshake is not None else point.median("rtt_min_s")
 
@@ -212,7 +212,7 @@ def _retransmission_s(point: Point) -> tuple[float, float] | None:
 
 
 def busiest_link_share(matrix: Mapping[str, Any] | None, *, quantity: str = "wire_bytes") -> float | None:
-    """Share of all bytes that the busiest host sends or receives: each host has one link, full duplex. None without a matrix."""
+    """Return the share of all bytes of the busiest host's link; None without a matrix."""
     table = (matrix or {}).get(quantity)
     if not table:
         return None

@@ -46,12 +46,12 @@ class ModelChoice:
 
     @property
     def best_size(self) -> float | None:
-        """Predicted best size of the chosen model; infinite where it never stops falling; None for a constant or no model."""
+        """Return the predicted best size; infinite if it never stops falling, or None."""
         return None if self.chosen is None or self.chosen.best_size is None else self.chosen.best_size.value
 
     @property
     def extrapolated(self) -> bool:
-        """The predicted best lies outside of the measured sizes."""
+        """Return whether the predicted best is outside of the measured sizes."""
         low, high = self.fits[0].measured
         return self.best_size is not None and not low <= self.best_size <= high
 
@@ -60,7 +60,9 @@ class ModelChoice:
 
 
 def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESAMPLES) -> ModelChoice | None:
-    """Fit every model that applies to the metric (None: the study's time) and choose; None where none can be fitted.
+    """Fit every model of the metric (None: the study's time) and choose one.
+
+    None if none can be fitted.
 
     Times get the constant, Amdahl (Gustafson in weak scaling), USL and PMNF; every other metric, packets, bytes,
     retransmissions or round trips, the constant and PMNF. Chosen is only what predicts a left-out size. Repeated trials are
@@ -110,7 +112,7 @@ class _Trial:
 
     @property
     def change(self) -> float:
-        """How far the means of the sizes lie apart, in the measure of the leave-one-out error."""
+        """Return the relative range of the means, comparable with the leave-one-out error."""
         means = [float(g.mean()) for g in self.groups]
         return 2 * (max(means) - min(means)) / (max(means) + min(means))
 
@@ -129,7 +131,7 @@ class _Trial:
 
     @property
     def varies(self) -> bool:
-        """Whether the sizes differ: by their pooled scatter, or single values by more than a rerun could hide."""
+        """Return whether the sizes differ by more than scatter, or 5 % without repetitions."""
         if self.turns:
             return True
         same = equal_means(self.groups)
@@ -139,7 +141,7 @@ class _Trial:
         return max(means) > _PRINTED * min(means)
 
     def why_none(self, axis: str) -> str:
-        """Why nothing predicts, as the rest of a sentence."""
+        """Return the reason why no model predicts, as the rest of a sentence."""
         sizes, growing = len(self.groups), [f for f in self._tested() if f.model != "constant"]
         if not growing and (self.varies or not self._tested()):
             return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be put to the test"
@@ -160,7 +162,7 @@ def _has_turn(fit: Fit) -> bool:
 
 
 def _turns(study: Study) -> bool:
-    """Whether a size between the smallest and the largest is measurably faster than both."""
+    """Return whether a middle size is measurably faster than both ends."""
     sized = study.sized(study.time_metric)
     best = min(range(len(sized)), key=lambda i: sized[i][1].median(study.time_metric) or 0.0)
     if best in (0, len(sized) - 1):
@@ -169,7 +171,7 @@ def _turns(study: Study) -> bool:
 
 
 def is_slower(study: Study, point: Point, other: Point) -> bool:
-    """Whether ``point`` takes measurably longer: the ratio's interval excludes 1, or print says so by more than 5 %."""
+    """Return whether ``point`` takes measurably longer, or 5 % longer in print."""
     a, b = point.array(study.time_metric), other.array(study.time_metric)
     interval = ratio_interval(a, b)
     if interval is not None:

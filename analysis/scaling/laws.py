@@ -70,7 +70,7 @@ def _usl_parameters(c: Floats) -> dict[str, Floats]:
 
 
 def _usl_best(c: Floats) -> Floats:
-    """sqrt((1 - sigma)/kappa), at least 1; infinite where there is no crosstalk."""
+    """Return sqrt((1 - sigma)/kappa), at least 1; infinite without crosstalk."""
     with np.errstate(divide="ignore", invalid="ignore"):
         squared = np.maximum(c[:, 0] - c[:, 1], 0) / c[:, 2]
     return np.where(c[:, 2] > 0, np.maximum(np.sqrt(squared), 1.0), np.inf)
@@ -107,7 +107,7 @@ GUSTAFSON = Law(
 
 
 def fit_law(law: Law, study: Study, metric: str, *, resamples: int = RESAMPLES) -> Fit | None:
-    """Fit one law; None with fewer sizes than coefficients, or where a value is not positive."""
+    """Fit one law; None with fewer sizes than coefficients, or unless values are positive."""
     data = sample(study, metric, reciprocal=law.reciprocal)
     if data is None or len(data.x) < law.basis(data.x).shape[1]:
         return None

@@ -77,7 +77,7 @@ class FittedModel:
         return FittedModel(**{field.name: getattr(fit, field.name) for field in fields(FittedModel)})
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return plain data for JSON."""
         names = ("model", "title", "metric", "formula", "aicc", "cv_error", "values")
         return {name: getattr(self, name) for name in names} | {
             "measured": list(self.measured),
@@ -101,17 +101,17 @@ class Fit(FittedModel):
     """The model is linear in 1 / value."""
 
     def at(self, sizes: Floats | list[float]) -> Floats:
-        """Model values at the sizes, shape (s,), in the metric's unit."""
+        """Return model values at the sizes, shape (s,), in the metric's unit."""
         y: Floats = self.basis(np.asarray(sizes, dtype=np.float64)) @ self.coefficients
         return 1 / y if self.reciprocal else y
 
     def drawn(self, sizes: Floats | list[float]) -> Floats:
-        """Bootstrap values, shape (resamples, s)."""
+        """Return bootstrap values, shape (resamples, s)."""
         y: Floats = self.draws @ self.basis(np.asarray(sizes, dtype=np.float64)).T
         return 1 / y if self.reciprocal else y
 
     def predict(self, sizes: Floats | list[float]) -> list[Prediction]:
-        """Predictions with 95 % intervals, extrapolations marked; draws of a value that cannot occur, below zero, are left out."""
+        """Return predictions with 95 % intervals of positive draws."""
         x = np.asarray(sizes, dtype=np.float64)
         middle, drawn = self.at(x), self.drawn(x)
         first, last = self.measured
@@ -122,7 +122,7 @@ class Fit(FittedModel):
 
 
 def _positive_intervals(drawn: Floats) -> list[Interval | None]:
-    """95 % percentiles of the draws of every column that are positive; None without any."""
+    """Return the 95 % percentiles of the positive draws of each column, or None."""
     if drawn.size and (drawn > 0).all():  # nearly always: all columns at once, in a twentieth of the time
         ends = np.quantile(drawn, [0.025, 0.975], axis=0).T
     else:
@@ -132,7 +132,7 @@ def _positive_intervals(drawn: Floats) -> list[Interval | None]:
 
 
 def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
-    """JSON-ready estimate: value, low, high, method."""
+    """Return an estimate as plain data: value, low, high, method."""
     if estimate is None:
         return None
     interval = estimate.interval
@@ -145,7 +145,7 @@ def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
 
 
 def percentiles(value: float, draws: Floats) -> Estimate:
-    """Estimate with the 95 % percentiles of its draws; an infinite end or value becomes None: not bounded."""
+    """Return the estimate with 95 % percentiles; infinite ends become None."""
     draws = draws[~np.isnan(draws)]  # a wild draw may leave no time at all, and then no share of it
     if not len(draws):
         return Estimate(value)
@@ -164,7 +164,7 @@ def quality(
     resamples: int,
     reciprocal: bool = False,
 ) -> dict[str, Any]:
-    """The fields of a Fit that every model fills alike."""
+    """Return the fields of a Fit that all models share."""
     measured, fitted = (1 / data.y, 1 / solution.fitted) if reciprocal else (data.y, solution.fitted)
     worst = int(np.abs((measured - fitted) / measured).argmax())
     return {

@@ -66,7 +66,9 @@ def suggest_points(
     sizes: Sequence[float],
     choice: ModelChoice | None = None,
 ) -> list[Suggestion]:
-    """Up to five configurations, best first, whose repetitions add up to at most ``budget_trials``: they narrow the predicted best size.
+    """Return up to five configurations that narrow the predicted best size, best first.
+
+    Their repetitions add up to at most ``budget_trials``.
 
     ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. Where no
     model predicts, new sizes next to the best measured one are suggested, and repetitions of those that have too few. ``choice``
@@ -93,7 +95,7 @@ def suggest_points(
 def _without_model(
     study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int
 ) -> list[Suggestion]:
-    """What can be suggested where no model predicts: missing repetitions, then sizes around the best measured one or beyond it.
+    """Suggest missing repetitions, then sizes next to the best measured one or beyond.
 
     What was printed is not repeated.
     """
@@ -111,7 +113,7 @@ def _without_model(
 def _bracket(
     study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int, reason: str
 ) -> list[Suggestion]:
-    """Unmeasured sizes half-way from the best measured one to its neighbours: where no model fits, only measuring tells."""
+    """Suggest unmeasured sizes half-way from the best measured one to its neighbours."""
     if most < 1:
         return []
     medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
@@ -132,7 +134,7 @@ def _bracket(
 
 
 def _at(study: Study, size: float) -> dict[str, Any]:
-    """Parameters of the measured configuration of that size, or of the smallest one with the size in its place."""
+    """Return the parameters of a configuration of that size."""
     sized = dict(study.sized(study.time_metric))
     template = sized.get(size) or next(iter(sized.values()))
     return dict(template.parameters) | {study.axis: int(size) if size == int(size) else size}
@@ -150,7 +152,7 @@ def _repeat_first(study: Study, sizes: Sequence[float], budget: int) -> list[Sug
 
 
 def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _Beliefs | None:
-    """Draws of the plausible models in proportion to their weights; None where no model has an error to draw from."""
+    """Return draws of the plausible models in proportion to their weights, or None."""
     fits = [(f, w) for f, w in _weights(choice) if len(f.draws)]
     if not fits:
         return None
@@ -164,7 +166,10 @@ def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _
 
 
 def _weights(choice: ModelChoice) -> list[tuple[Fit, float]]:
-    """Akaike weights (Burnham and Anderson 2002, section 2.9), or inverse squared leave-one-out errors without them."""
+    """Return Akaike weights, else inverse squared leave-one-out errors.
+
+    Burnham and Anderson 2002, section 2.9.
+    """
     scored = [(f, f.aicc) for f in choice.fits if f.aicc is not None]
     if scored and choice.criterion != "leave-one-out error":
         best = min(a for _, a in scored)
@@ -216,7 +221,7 @@ def _repetitions(study: Study, sizes: Floats) -> Floats:
 
 
 def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
-    """Variance of an independent observation that tells as much as ``more`` repetitions on top of those there are.
+    """Return the variance of one observation worth ``more`` repetitions.
 
     Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon tells nothing new.
     """

@@ -29,7 +29,7 @@ class Estimate:
         return None if self.interval is None else self.interval.high
 
     def through(self, change: Callable[[float], float]) -> Estimate:
-        """The estimate of a monotone function of this one: its ends are the function of the ends."""
+        """Return the estimate of a monotone function of this one."""
         if self.interval is None:
             return Estimate(change(self.value))
         ends = [None if e is None else change(e) for e in (self.interval.low, self.interval.high)]
@@ -60,7 +60,7 @@ class ScalingRow:
 
 
 def scaling_table(study: Study) -> list[ScalingRow]:
-    """Rows by size, smallest first; empty when no point has the time metric.
+    """Return rows by size, smallest first; empty without the time metric.
 
     Intervals are those that the answer tells; else made on logarithms with the scatter of all sizes together, so that two
     repetitions each suffice for them.
@@ -119,7 +119,7 @@ def _row(
 
 
 def karp_flatt(speedup: float, processors: float) -> float:
-    """Experimentally determined serial fraction (1/s - 1/p) / (1 - 1/p) of Karp and Flatt 1990.
+    """Return the serial fraction (1/s - 1/p) / (1 - 1/p) of Karp and Flatt 1990.
 
     ``processors`` is the size relative to the one that the speed-up is against. A fraction that grows with the size points to
     overhead that grows, a constant one to work that is not parallel.

@@ -58,16 +58,18 @@ class Point:
 
     @property
     def lost(self) -> int:
-        """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do, and
-        disturbed ones, which others of their point stand for."""
+        """Return the number of trials that should have counted.
+
+        Warm-ups, control runs and disturbed trials are excluded by design.
+        """
         return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
 
     def outnumbers(self, cores: int | None) -> bool:
-        """Whether the threads of all ranks are more than these cores; False where either is not known."""
+        """Return whether all ranks have more threads than these cores."""
         return bool(cores and self.ranks and self.ranks * self.threads > cores)
 
     def array(self, metric: str) -> Floats:
-        """Shape (repetitions,); empty where the metric is absent."""
+        """Return the values, shape (repetitions,); empty without the metric."""
         return np.asarray(self.values.get(metric, ()), dtype=np.float64)
 
     def median(self, metric: str) -> float | None:
@@ -114,16 +116,16 @@ class Study:
 
     @property
     def cpu_metric(self) -> str | None:
-        """The CPU time that the points have; None when they have none."""
+        """Return the CPU time metric of the points, or None."""
         return next((m for m in CPU_METRICS if any(len(p.array(m)) for p in self.points)), None)
 
     def sized(self, metric: str) -> list[tuple[float, Point]]:
-        """(axis value, point) of the points that have the metric, smallest first."""
+        """Return (axis value, point) of the points with the metric, smallest first."""
         measured = [p for p in self.points if len(p.array(metric)) and _is_number(p.parameters.get(self.axis))]
         return sorted(((float(p.parameters[self.axis]), p) for p in measured), key=lambda pair: pair[0])
 
     def slices(self) -> list[Study]:
-        """One study per combination of the other parameters that vary, in order of appearance; itself when none does.
+        """Return one study per combination of the other varying parameters.
 
         A parameter that has one value at every size goes with the axis (molecules in weak scaling) and makes no slice.
         """
@@ -149,12 +151,12 @@ class Study:
         return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
 
     def bandwidth_of(self, point: Point) -> float | None:
-        """Return the rate of the link at one point, bit/s: where it is swept, the point's own; None where it is not known."""
+        """Return the rate of the link at one point, bit/s; None if it is not known."""
         asked = point.parameters.get("link.bandwidth") if self.link_made else None
         return self.link_bandwidth_bps or asked
 
     def may_claim(self, *points: Point, metric: str) -> bool:
-        """Whether these points support a claim: print is taken as it is, own trials must be repeated."""
+        """Return whether these points have enough repetitions for a claim."""
         fewest = min((len(p.array(metric)) for p in points), default=0)
         return fewest >= (1 if self.published else MINIMUM_REPETITIONS)
 

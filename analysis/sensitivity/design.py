@@ -41,7 +41,10 @@ class Range:
 
     @classmethod
     def around(cls, here: Link, known: Known | None = None) -> Range:
-        """As far as the effects become about as large as the program's own time; without knowledge, a millisecond and a tenth."""
+        """Return a range in which the effects match the program's own time.
+
+        Without knowledge: a millisecond and a tenth of the rate.
+        """
         if known is None or not known.elapsed_s:
             return cls(max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps)
         delay, rate = max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps

@@ -50,12 +50,12 @@ class Fit:
 
     @property
     def hidden_delay(self) -> Quantity:
-        """Seconds one way; where no bend is told, the interval begins at zero."""
+        """Return the hidden delay, seconds one way; from zero without a bend."""
         return _from_zero(quantity(self.draws.hidden_delay), told=self.delay_bends)
 
     @property
     def hidden_inverse_rate(self) -> Quantity:
-        """Seconds per bit; where no bend is told, the interval begins at zero."""
+        """Return the hidden inverse rate, seconds per bit; from zero without a bend."""
         return _from_zero(quantity(self.draws.hidden_inverse_rate), told=self.rate_bends)
 
 
@@ -82,7 +82,7 @@ class _Cells:
         return int(self.residual_sums.argmin())
 
     def chances(self, freedom: int, trials: int) -> Floats:
-        """How likely each pair of bends is: its marginal likelihood, shape (c,), summing to 1."""
+        """Return the marginal likelihood of each pair of bends, shape (c,), sum 1."""
         sums = np.maximum(self.residual_sums, 1e-18 * trials)  # an exact fit has no finite likelihood
         log_roots = np.log(np.abs(np.diagonal(self.roots, axis1=1, axis2=2))).sum(axis=1)
         weights = self.log_priors - freedom / 2 * np.log(sums) - log_roots
@@ -91,7 +91,7 @@ class _Cells:
 
 
 def fit(runs: Runs) -> Fit:
-    """Return the model; ValueError where there are not more trials than coefficients or only one link."""
+    """Return the model; ValueError for too few trials or a single link."""
     if not len(runs):
         raise ValueError("there are no trials")
     parts = _Parts.of(runs)
@@ -121,7 +121,7 @@ def _typical(runs: Runs) -> Floats:
 
 
 def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floats:
-    """Return the matrix, shape (n, n), that makes the errors of trials independent and equal.
+    """Return the (n, n) matrix that makes errors of trials independent and equal.
 
     Trials on one link share the error of its certificate: seconds of messages x error of the delay, and of bytes x error of the rate.
     """
@@ -177,7 +177,7 @@ class _Parts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the design."""
+        """Return the columns of the design."""
         there = (self.delay, self.rate, self.loss, self.loss_and_delay)
         names = ("delay", "rate", "loss", "loss and delay")
         return ("base", *(name for name, is_there in zip(names, there, strict=True) if is_there))
@@ -187,7 +187,10 @@ class _Parts:
         return len(self.names)
 
     def log_priors(self, bends: Floats) -> Floats:
-        """Return the logarithm of each cell's prior, shape (c,): no bend is as likely as all others together, and those alike."""
+        """Return the logarithm of each cell's prior, shape (c,).
+
+        No bend is as likely as all bends together.
+        """
         priors = np.zeros(len(bends))
         grids = ((self.delay_bends, self.delay_range), (self.rate_bends, self.rate_range))
         for place, (grid, reach) in enumerate(grids):
@@ -200,7 +203,7 @@ class _Parts:
         return (len(self.delay_bends) > 1) + (len(self.rate_bends) > 1)
 
     def design(self, runs: Runs, bends: Floats) -> Floats:
-        """Columns of every pair of bends, shape (..., n, p) for bends of shape (..., 2)."""
+        """Return the design of every pair of bends, shape (..., n, p)."""
         bends = np.asarray(bends)[..., None, :]
         shape = (*bends.shape[:-2], len(runs))
         columns = [np.ones(shape)]
@@ -216,7 +219,7 @@ class _Parts:
         return np.stack(columns, axis=-1)
 
     def closer(self, cells: _Cells, runs: Runs) -> _Parts:
-        """The same with a finer grid of bends, over those that the trials leave possible."""
+        """Return a finer grid over the possible bends."""
         possible = cells.bends[cells.chances(len(runs) - self.count, len(runs)) > _POSSIBLE]
         return replace(
             self,
@@ -233,14 +236,14 @@ class _Parts:
 
 
 def _levels(column: Floats) -> Floats:
-    """Distinct values; certified links of one asked value differ by parts of a per cent and are one level."""
+    """Return distinct values; certified values within 3 % of the range are one level."""
     ordered = np.unique(column)
     span = float(ordered[-1] - ordered[0])
     return np.asarray(ordered[np.concatenate([[True], np.diff(ordered) > 0.03 * span])]) if span else ordered[:1]
 
 
 def _bends(levels: Floats) -> Floats:
-    """Where the curve may bend: up to the last level but one, so that two levels lie on the slope."""
+    """Return possible bends, up to the last level but one."""
     return np.linspace(0, levels[-2], _BENDS) if len(levels) >= FEWEST else _STRAIGHT
 
 
@@ -256,7 +259,7 @@ def _ramp(column: Floats, bend: Floats) -> Floats:
 
 
 def _cells(parts: _Parts, runs: Runs, centre: Floats, whitening: Floats) -> _Cells:
-    """The linear model at every pair of bends, with the logarithm linearised about ``centre``."""
+    """Return the linear models of all bends, linearised about ``centre``."""
     bends = np.stack(np.meshgrid(parts.delay_bends, parts.rate_bends, indexing="ij"), axis=-1).reshape(-1, 2)
     response = whitening @ (1 + np.log(runs.elapsed / centre))
     q, r = np.linalg.qr(whitening @ (parts.design(runs, bends) / centre[:, None]))
@@ -291,7 +294,7 @@ def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: F
 
 
 def _draws(parts: _Parts, runs: Runs, cells: _Cells) -> Draws:
-    """Parameter sets by how well they explain the trials; those with a negative part are left out."""
+    """Draw parameter sets by their likelihood, without negative parts."""
     random = np.random.default_rng(_SEED)
     freedom = len(runs) - parts.count
     chances = cells.chances(freedom, len(runs))

@@ -37,7 +37,7 @@ class Link:
 
     @property
     def inverse_rate(self) -> float:
-        """Seconds per bit."""
+        """Return seconds per bit."""
         return 1 / self.rate_bps
 
 
@@ -63,7 +63,10 @@ class Runs:
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Runs:
-        """ValueError for times or rates that are not positive, negative delays, and loss outside of 0 to 1."""
+        """Return the columns; ValueError for values out of range.
+
+        Times and rates are positive, delays not negative, loss is from 0 to below 1.
+        """
         columns = [
             np.array(values, dtype=np.float64)
             for values in (
@@ -109,7 +112,7 @@ class Draws:
         return len(self.base)
 
     def elapsed(self, link: Link) -> Floats:
-        """Seconds on ``link`` by every draw, shape (draws,)."""
+        """Return seconds on ``link`` by every draw, shape (draws,)."""
         return np.asarray(
             self.base
             + self.messages * np.maximum(0, link.delay_s - self.hidden_delay)
@@ -118,17 +121,17 @@ class Draws:
         )
 
     def trial(self, link: Link) -> Floats:
-        """Seconds of one more trial on ``link``: the model's value with a trial's scatter, shape (draws,)."""
+        """Return seconds of one more trial on ``link`` by every draw, shape (draws,)."""
         return np.asarray(self.elapsed(link) * self.of_a_trial)
 
     @property
     def of_a_trial(self) -> Floats:
-        """One trial / the model's value, drawn once for every parameter set, shape (draws,)."""
+        """Return one trial / the model's value for every draw, shape (draws,)."""
         deviation = np.random.default_rng(len(self)).standard_normal(len(self))
         return np.asarray(np.exp(self.scatter * deviation))
 
     def first(self, count: int) -> Draws:
-        """So many of the sets: as they are independent, any of them stand for all, with wider steps between the quantiles."""
+        """Return so many of the independent draws."""
         return Draws(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
@@ -145,7 +148,7 @@ class Quantity:
 
 
 def quantity(values: npt.ArrayLike, *, level: float = LEVEL) -> Quantity:
-    """The median of the draws and the central interval of ``level``; an infinite end is one that the data do not bound."""
+    """Return the median of the draws and its central interval; unbounded ends are None."""
     drawn = np.asarray(values, dtype=np.float64)
     tail = (1 - level) / 2
     low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], method="nearest")

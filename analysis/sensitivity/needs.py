@@ -64,7 +64,7 @@ class Gain:
 
 
 def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
-    """Return the bounds on delay and rate; ``here`` is the link that the program runs on today."""
+    """Return the bounds on delay and rate; ``here`` is the current link."""
     draws = fit.draws
     allowed = tolerated * draws.elapsed(here)
     both = fit.delay_matters and fit.rate_matters
@@ -75,7 +75,7 @@ def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
 
 
 def _most_delay(draws: Draws, here: Link, allowed: Floats) -> Quantity:
-    """Return the one-way delay, in seconds, at which delay adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    """Return the one-way delay (s) that adds ``allowed`` seconds, shape (draws,)."""
     delays = np.maximum(0, here.delay_s + DELAY_ERROR_S * _errors(draws, 1))
     per_delay = draws.messages + here.loss * draws.loss_round_trips
     paid = draws.messages * np.maximum(0, delays - draws.hidden_delay)
@@ -83,7 +83,7 @@ def _most_delay(draws: Draws, here: Link, allowed: Floats) -> Quantity:
 
 
 def _least_rate(draws: Draws, here: Link, allowed: Floats) -> Quantity:
-    """Return the rate, in bit/s, at which the rate adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    """Return the rate (bit/s) that adds ``allowed`` seconds, shape (draws,)."""
     slower = here.inverse_rate * (1 + RATE_ERROR * _errors(draws, 2))
     paid = draws.bits * np.maximum(0, slower - draws.hidden_inverse_rate)
     slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
@@ -95,7 +95,7 @@ def _errors(draws: Draws, seed: int) -> Floats:
 
 
 def _quotient(effect: Floats, slope: Floats) -> Floats:
-    """Infinite where nothing grows: no level is too harsh then."""
+    """Return effect / slope, infinite without a slope."""
     return np.divide(effect, slope, out=np.full_like(effect, np.inf), where=slope > 0)
 
 
@@ -142,7 +142,7 @@ def within(fit: Fit, link: Link) -> bool:
 
 
 def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: Sequence[float]) -> Floats:
-    """Elapsed time / that on ``here``, medians, shape (rates, delays): what the map draws its contours from."""
+    """Return median times relative to ``here``, shape (rates, delays)."""
     on_here = fit.draws.elapsed(here)
     return np.array(
         [
@@ -163,7 +163,7 @@ class Prediction:
 
 
 def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
-    """Return the prediction of one more trial on ``link``, with the interval that holds it in ``level`` of all cases.
+    """Return the prediction of one more trial on ``link``, with its interval.
 
     Its value is that of ``gain`` and ``needs``: the median of the program's time, without the scatter of a trial.
     """
@@ -180,18 +180,18 @@ class Outcome:
 
     @property
     def error(self) -> float:
-        """Predicted / measured - 1, with the geometric mean of the trials."""
+        """Return predicted / measured - 1, with the geometric mean of the trials."""
         return float(self.prediction.elapsed.value / np.exp(np.mean(np.log(self.seconds))) - 1)
 
     @property
     def inside(self) -> int:
-        """Trials within the interval."""
+        """Return the number of trials within the interval."""
         ends = self.prediction.elapsed.interval
         return sum((ends.low or 0.0) <= value <= (ends.high or np.inf) for value in self.seconds)
 
 
 def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
-    """Return the outcome of every link, in the order of delay and rate; links without which there is no model are left out."""
+    """Return the outcome of every link, predicted from the others."""
     columns = np.stack([runs.delay, runs.inverse_rate, runs.loss])
     links, members = np.unique(columns, axis=1, return_inverse=True)
     members = members.reshape(-1)
@@ -227,7 +227,10 @@ class Stop:
 
 
 def stop(fits: Sequence[Fit], link: Link) -> Stop:
-    """Return where scaling stops on ``link``; ``fits`` by ascending size. ValueError for fewer than two sizes."""
+    """Return the best size on ``link``; ``fits`` are by ascending size.
+
+    ValueError for fewer than two sizes.
+    """
     if len(fits) < 2:
         raise ValueError("scaling takes at least two sizes")
     draws = min(len(fit.draws) for fit in fits)

@@ -58,7 +58,7 @@ class Change:
 
     @property
     def explanation(self) -> str:
-        """One sentence for a reader: what changed together with the level; that is no proof of the cause."""
+        """Return the recorded changes at the step, which do not prove the cause."""
         if not self.environment:
             return "Nothing that was recorded of the environment changed here."
         parts = [f"{name} ({old} to {new})" for name, (old, new) in sorted(self.environment.items())]
@@ -102,7 +102,7 @@ def detect_changes(
     alpha: float = 0.01,
     smallest_ratio: float = 1.02,
 ) -> History:
-    """Find steps by binary segmentation of the ranks; each split is tested against shuffled histories.
+    """Find steps by binary segmentation of the ranks, tested by permutation.
 
     ``expected`` holds first trials of steps that a person has marked; they split the history without a test and are not
     flagged. Steps of the medians below ``smallest_ratio`` are not reported: true, but too small to matter.
@@ -128,7 +128,7 @@ def detect_changes(
 
 
 def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
-    """Steps strictly inside [start, stop), with their p-values."""
+    """Return steps strictly inside [start, stop), with their p-values."""
     if stop - start < 2 * SHORTEST:
         return {}
     ranks = scipy.stats.rankdata(x[start:stop])
@@ -143,14 +143,17 @@ def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
 
 @lru_cache(maxsize=256)
 def _strongest_by_chance(ranks: bytes) -> Floats:
-    """Strongest splits of shuffled histories with these ranks. Without ties they depend on the length alone, so they are kept."""
+    """Return the strongest splits of shuffled histories with these ranks.
+
+    Without ties they depend on the length alone, so they are cached.
+    """
     values = np.frombuffer(ranks, dtype=np.float64)
     shuffled = np.random.default_rng(_SEED).permuted(np.broadcast_to(values, (_PERMUTATIONS, len(values))), axis=1)
     return _strongest(shuffled)[0]
 
 
 def _placed(x: Floats, at: int) -> int:
-    """Where exactly, near ``at``: ranks tell that there is a step, distances from the two medians tell which trial began it."""
+    """Return the exact first trial of a step near ``at``, by distances from the medians."""
 
     def distance(split: int) -> float:
         return float(sum(np.abs(part - np.median(part)).sum() for part in (x[:split], x[split:])))
@@ -160,7 +163,7 @@ def _placed(x: Floats, at: int) -> int:
 
 
 def _strongest(ranks: Floats) -> tuple[Floats, Any]:
-    """Largest standardised rank-sum over all splits of each row, and the split (Pettitt 1979, weighted for position)."""
+    """Return the largest standardised rank-sum of each row and its split (Pettitt 1979)."""
     n = ranks.shape[1]
     sizes = np.arange(SHORTEST, n - SHORTEST + 1)
     error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)
@@ -173,7 +176,7 @@ def _strongest(ranks: Floats) -> tuple[Floats, Any]:
 
 
 def _large_enough(x: Floats, steps: list[int], marked: set[int], smallest_ratio: float) -> list[int]:
-    """Drop, smallest first, steps whose medians differ by less than the ratio: their neighbours' levels then merge."""
+    """Drop steps below the smallest ratio, the smallest first; their levels merge."""
     kept = list(steps)
     while True:
         edges = [0, *kept, len(x)]

@@ -59,7 +59,10 @@ class Comparison:
 
 
 def family(metric: str) -> str:
-    """Return the family that a metric is corrected in: the six headline metrics, a section of the catalogue, a workload's figures."""
+    """Return the family of a metric that is corrected together.
+
+    The headline metrics, a section of the catalogue, or a workload's figures.
+    """
     known = METRICS.get(metric)
     if known is not None:
         return "headline" if known.headline else known.section
@@ -74,7 +77,7 @@ def compare_groups(
     level: float = 0.95,
     families: Callable[[str], str] = family,
 ) -> list[Comparison]:
-    """Compare every other group with ``baseline`` in every metric that both have; in the order of the groups.
+    """Compare every other group with ``baseline`` in every metric that both have.
 
     Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
     exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons of a family of
@@ -129,14 +132,17 @@ def _compare(metric: str, group: str, a: Floats, baseline: str, b: Floats, level
 
 
 def _test(a: Floats, b: Floats) -> tuple[float, str] | None:
-    """P-value and name of the test of a pair; None below three values on a side."""
+    """Return p-value and name of the test of a pair; None below three values each."""
     if min(len(a), len(b)) < MINIMUM_REPETITIONS:
         return None
     return welch_test(a, b) or rank_test(a, b)
 
 
 def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
-    """P-value of Welch's t on logarithms and its name; None for values that are not positive, or that all repeat exactly."""
+    """Return the p-value of Welch's t on logarithms and its name, or None.
+
+    None for values that are not positive, or that all repeat exactly.
+    """
     if min(a.min(), b.min()) <= 0:
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
@@ -159,7 +165,7 @@ def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
 
 
 def rank_test(a: Floats, b: Floats) -> tuple[float, str]:
-    """Two-sided permutation test of the difference of mean ranks (Mann and Whitney 1947): p-value and name of the test.
+    """Return p-value and name of a permutation test of ranks (Mann and Whitney 1947).
 
     Exact up to 20 000 arrangements, else by the normal approximation.
     """
@@ -178,19 +184,19 @@ def _arrangements(total: int, n: int) -> npt.NDArray[np.int64]:
 
 
 def cliffs_delta(a: Floats, b: Floats) -> float:
-    """P(a > b) - P(a < b) over all pairs (Cliff 1993)."""
+    """Return P(a > b) - P(a < b) over all pairs (Cliff 1993)."""
     ordered = np.sort(b)
     below, not_above = np.searchsorted(ordered, a, "left").sum(), np.searchsorted(ordered, a, "right").sum()
     return float(below + not_above - len(a) * len(b)) / (len(a) * len(b))
 
 
 def effect_word(delta: float) -> str:
-    """Word for the size of a Cliff's delta (Romano et al. 2006)."""
+    """Return the word for a Cliff's delta (Romano et al. 2006)."""
     return next((word for bound, word in _EFFECTS if abs(delta) < bound), "large")
 
 
 def hedges_g(a: Floats, b: Floats) -> float | None:
-    """Difference of the means in pooled standard deviations, corrected for small samples (Hedges 1981); None without spread."""
+    """Return Hedges' g, corrected for small samples (Hedges 1981); None without spread."""
     freedom = len(a) + len(b) - 2
     if freedom < 1:
         return None
@@ -201,7 +207,9 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
 
 def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
-    """P-value of "all these configurations have the same mean": the larger of an F test on logarithms and Kruskal-Wallis.
+    """Return the p-value of "all configurations have the same mean".
+
+    It is the larger one of an F test on logarithms and Kruskal-Wallis.
 
     The F test sees small effects with few repetitions; the rank test keeps one far outlier from making a finding. Values that
     are not positive are compared as they are. 1.0 where fewer than two configurations have two values each.

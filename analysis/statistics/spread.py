@@ -22,19 +22,24 @@ _KNOWN: Final = 10.0
 
 
 def log_variances(groups: Sequence[Sequence[float] | Floats]) -> tuple[Floats, Floats]:
-    """Return variance and degrees of freedom of the logarithms of every group that was repeated; values are positive."""
+    """Return variance and freedom of the logarithms of every repeated group.
+
+    Values are positive.
+    """
     logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) > 1]
     variances = np.array([max(float(g.var(ddof=1)), SMALLEST_SPREAD**2) for g in logs])
     return variances, np.array([len(g) - 1 for g in logs], dtype=np.float64)
 
 
 def pooled(variances: Floats, freedom: Floats) -> tuple[float, float]:
-    """Return standard deviation and degrees of freedom of all groups together; at least one group is needed."""
+    """Return the pooled standard deviation and freedom of at least one group."""
     return float(np.sqrt(freedom @ variances / freedom.sum())), float(freedom.sum())
 
 
 def equal_variances(variances: Floats, freedom: Floats) -> float:
-    """P-value of "all groups scatter alike" (Bartlett 1937); 1.0 for fewer than two groups.
+    """Return the p-value of "all groups scatter equally" (Bartlett 1937).
+
+    1.0 for fewer than two groups.
 
     Levene's test tells apart three repetitions of 1 % and of 20 % in no case of a hundred, and a false claim about the noisy point
     is worse than a wide interval of it. Pairs often repeat exactly, by rounding: none counts as steadier than a tenth of all.
@@ -50,7 +55,9 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
 
 
 def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
-    """P-value of "all groups have the same geometric mean"; None for fewer than two groups, or where none was repeated.
+    """Return the p-value of "all groups have the same geometric mean", or None.
+
+    None for fewer than two groups, or without repetitions.
 
     The F test with the scatter of all groups pooled, which has power with two repetitions each; where scatters are not alike, the
     larger of its p-value and that of Welch's (1951), which alone is too sure of pairs of values. Values are positive.
@@ -89,7 +96,7 @@ class PooledIntervals:
         self._pooled = pooled(variances, freedom) if alike else None
 
     def value(self, values: Sequence[float] | Floats) -> Interval | None:
-        """Interval of one configuration's geometric mean."""
+        """Return the interval of one configuration's geometric mean."""
         x = checked(values)
         if x.min() <= 0:
             return None
@@ -103,7 +110,7 @@ class PooledIntervals:
         return self._around(float(logs.mean()), sd / len(x) ** 0.5, freedom, f"t interval of the geometric mean, {how}")
 
     def ratio(self, over: Sequence[float] | Floats, under: Sequence[float] | Floats) -> Interval | None:
-        """Interval of the ratio of two geometric means."""
+        """Return the interval of the ratio of two geometric means."""
         a, b = checked(over), checked(under)
         if min(a.min(), b.min()) <= 0:
             return None
@@ -120,7 +127,7 @@ class PooledIntervals:
 
 
 def told(interval: Interval | None) -> Interval | None:
-    """Return the interval of a positive quantity, or None where it is so wide that it tells no number."""
+    """Return the interval of a positive quantity; None if its ends differ 10 times."""
     if interval is None or interval.low is None or interval.high is None:
         return interval
     return interval if interval.high <= _KNOWN * interval.low else None

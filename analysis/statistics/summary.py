@@ -53,7 +53,7 @@ class SampleSummary:
 
 
 def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> SampleSummary:
-    """Summarise repetitions; ``method`` None takes t below 10 values and the bootstrap of the median from there on.
+    """Summarise repetitions; ``method`` None is t below 10 values, else bootstrap.
 
     ValueError for no values or for values that are not finite.
     """
@@ -73,7 +73,7 @@ def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | 
 
 
 def checked(values: Sequence[float] | Floats) -> Floats:
-    """Return the values as a float array of shape (n,); ValueError when empty or not finite."""
+    """Return the values, shape (n,); ValueError if they are empty or not finite."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not len(x):
         raise ValueError("at least one value is needed")
@@ -83,7 +83,7 @@ def checked(values: Sequence[float] | Floats) -> Floats:
 
 
 def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Student's t interval of the mean; None for fewer than two values.
+    """Return Student's t interval of the mean; None below two values.
 
     Of positive values it is made on logarithms, for the geometric mean: a time of -11 to 18 s cannot occur. Of values that are
     not negative but may be zero (counts), it ends at zero.
@@ -99,7 +99,7 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
 def moments_interval(
     mean: float, sd: float, n: int, *, smallest: float, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Student's t interval of a mean of which only the moments are at hand, as a database gives them; None below two values.
+    """Return Student's t interval of a mean from its moments; None below two values.
 
     Where the ``smallest`` value is positive it is made on logarithms, whose standard deviation is about that of the values over
     their mean; where it is zero, the interval ends there.
@@ -113,7 +113,7 @@ def moments_interval(
 
 
 def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Limits that one further value keeps to, on the scale of ``mean_interval``; None for fewer than two values."""
+    """Return the limits of one further value; None below two values."""
     x = checked(values)
     if len(x) < 2:
         return None
@@ -121,7 +121,7 @@ def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95
 
 
 def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
-    """The mean, less and more so many standard deviations; on logarithms where all values are positive."""
+    """Return the mean -/+ so many standard deviations; on logarithms if positive."""
     y = np.log(x) if x.min() > 0 else x
     half = deviations * float(y.std(ddof=1))
     low, high = float(y.mean()) - half, float(y.mean()) + half
@@ -131,7 +131,9 @@ def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
 
 
 def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Percentile bootstrap interval of the median (Efron and Tibshirani 1993, chapter 13); None for fewer than three values.
+    """Return the percentile bootstrap interval of the median; None below three values.
+
+    Efron and Tibshirani 1993, chapter 13.
 
     The middle one of n uniform draws is Beta distributed (David and Nagaraja 2003, section 2.3), so it is drawn itself: the same
     distribution as resampling all n values, at a hundredth of the cost for a long history.
@@ -150,7 +152,10 @@ def _resampled_medians(x: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def _middle_places(n: int) -> tuple[Places, Places | None]:
-    """Which of ``n`` sorted values is the middle one of each resample, and for an even ``n`` the next: the same for all samples."""
+    """Return the middle places of each resample of ``n`` sorted values.
+
+    For an even ``n`` also the next place; they are the same for all samples.
+    """
     rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
     place = rng.beta(middle, n - middle + 1, _RESAMPLES)
@@ -165,7 +170,7 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
 def ratio_interval(
     numerator: Sequence[float] | Floats, denominator: Sequence[float] | Floats, *, level: float = 0.95
 ) -> Interval | None:
-    """Interval of the ratio of two geometric means: Welch's t on logarithms, so both spreads are propagated.
+    """Return the interval of the ratio of two geometric means: Welch's t on logarithms.
 
     None where a value is not positive or a side has fewer than two values.
     """
@@ -183,7 +188,7 @@ def ratio_interval(
 
 
 def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
-    """Return the difference of the means, its standard error and the Welch-Satterthwaite degrees of freedom."""
+    """Return the difference of the means, its error and Welch-Satterthwaite freedom."""
     va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
     total = float(va + vb)
     if total == 0:
@@ -193,7 +198,7 @@ def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
 
 
 def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
-    """Positions that stand apart; none below four values.
+    """Return the positions of outliers; none below four values.
 
     Below ten values by Grubbs' test at 1 % (Grubbs 1969), which is exact for few normal values; from ten on by a modified z-score
     above 3.5 (Iglewicz and Hoaglin 1993), which several outliers cannot hide from. Where more than half of the values are
@@ -223,7 +228,7 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
 def repetitions_needed(
     values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
 ) -> int | None:
-    """How many repetitions in all would bring the t interval of the mean to this half-width; None below two values.
+    """Return the repetitions for a t interval of this half-width; None below two values.
 
     The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
     """

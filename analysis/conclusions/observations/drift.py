@@ -44,7 +44,7 @@ class Drift:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether every point ran early and late, so that the drift can be separated from what was varied."""
+        """Return whether every point ran early and late, which separates drift and effects."""
         return self.balance >= _BALANCED
 
     @property
@@ -58,7 +58,7 @@ class Drift:
         return self.slope - half, self.slope + half
 
     def without(self, asked: Asked, slope: float) -> Asked:
-        """Return the experiment as it would be at the mean place, if the points' means drifted by ``slope``.
+        """Return the experiment at the mean place, for means that drift by ``slope``.
 
         Within each point the estimated drift is taken out, and what is left is widened by the degree of freedom that the estimate takes.
         """
@@ -75,7 +75,7 @@ class Drift:
 
 
 def drift_of(asked: Asked) -> Drift | None:
-    """Return the drift over the order of the trials; None without the order, or if too few trials were repeated to estimate it."""
+    """Return the drift over the order of the trials; None if it cannot be estimated."""
     points = asked.measured()
     if asked.published or any(len(_places(asked, p)) != len(asked.values(p)) for p in points):
         return None
@@ -110,7 +110,7 @@ def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
-    """Return the scatter of each point, pooled as the answer pools it; None if nothing was repeated."""
+    """Return each point's scatter, pooled as in the answer; None without repetitions."""
     groups = [asked.values(p) for p in points]
     everything = pooled(groups)
     if everything is None:

@@ -37,14 +37,14 @@ class ClusterFacts:
 
     @property
     def peak_flops(self) -> float | None:
-        """Theoretical peak in FLOP/s: clock x cores x operations per cycle."""
+        """Return the theoretical peak in FLOP/s: clock x cores x operations per cycle."""
         if self.clock_hz is None or self.flops_per_cycle is None or self.cores is None:
             return None
         return self.clock_hz * self.cores * self.flops_per_cycle
 
     @property
     def host_hour(self) -> float | None:
-        """Return what one host costs per hour: rent, or price spread evenly over the years of use; power comes on top where known."""
+        """Return the cost of one host per hour: rent, or price over the years of use, plus power."""
         held = self.price_per_host_hour
         if held is None and self.price is not None and self.hosts and self.years_of_use:
             held = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
@@ -85,7 +85,7 @@ class Contention:
 
 
 def contention(elapsed_s: float, uncontended_s: float, hosts: float, facts: ClusterFacts | None = None) -> Contention:
-    """Cost of the difference between a run and the same run without contention (study E: pull against broadcast).
+    """Return the cost of contention: a run against the same run without it.
 
     ValueError unless both times and the hosts are positive. A run that is faster than the uncontended one loses nothing.
     """

@@ -35,7 +35,7 @@ class Effect:
 
 
 def effects_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Effect]:
-    """Return the effect of every factor alone, where the other network factors cost least, and most; the largest effect first."""
+    """Return the effect of each factor at the mildest and harshest others, largest first."""
     found = []
     for factor in network:
         rows = sorted(grid.along(factor, part), key=lambda row: min(grid.cost(p) for p in row))
@@ -51,7 +51,10 @@ def _effect(grid: Grid, factor: Factor, row: Sequence[Point]) -> Effect:
 
 
 def first_matters(grid: Grid, effects: Sequence[Effect]) -> bool:
-    """Return whether the first effect is measurably larger than every other one: of effects from one point, their ends are compared."""
+    """Return whether the first effect is measurably larger than every other one.
+
+    Effects from one point are compared by their ends.
+    """
     if len(effects) < 2:
         return False
     first = effects[0]
@@ -94,7 +97,9 @@ def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> l
 
 
 def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
-    """Return time per unit of delay over the whole measured range; the interval from the intervals of both ends (Zou and Donner 2008).
+    """Return the time per unit of delay over the whole range, with its interval.
+
+    The interval follows from those of both ends (Zou and Donner 2008).
 
     A program may hide the first milliseconds behind its computing, or be bound by its windows only beyond some: the range as
     measured is what the number holds for. Where the times differ measurably, the interval stays on their side of zero.
@@ -115,7 +120,7 @@ def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
 
 
 def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
-    """Return the slope along the row of this effect, if its ends are the row's and time grows with delay."""
+    """Return the positive slope along the row of this effect, if it spans the row."""
     costliest = effect.costliest.parameters
     if effect.factor.name != DELAY or ordinal(costliest[DELAY]) <= ordinal(effect.cheapest.parameters[DELAY]):
         return None
@@ -124,7 +129,7 @@ def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
 
 
 def together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
-    """Return how many times worse the worst point is than the best, if they differ in more than one factor."""
+    """Return the ratio of the worst to the best point if several factors differ."""
     best, worst = min(part, key=grid.cost), max(part, key=grid.cost)
     differing = [f for f in grid.asked.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
     ratio, interval, clear = grid.compare(worst, best)

@@ -72,7 +72,7 @@ class Envelope:
     rows: tuple[EnvelopeRow, ...]
 
     def smallest_acceptable(self, jobs: float) -> float | None:
-        """Return the smallest capacity that was measured to bear ``jobs``; None when none did."""
+        """Return the smallest capacity that was measured to bear ``jobs``, or None."""
         return next((r.capacity for r in self.rows if any(j == jobs and q < self.factor for j, q in r.ratios)), None)
 
     def measured_jobs(self) -> list[float]:
@@ -123,7 +123,7 @@ def _row(capacity: float, loads: Sequence[Load], factor: float, shared: Sequence
 
 
 def _crossing(ratios: Sequence[tuple[float, float]], factor: float) -> float | None:
-    """Return where straight lines between the points reach the factor, or the last one going on; None where it never does."""
+    """Return the jobs at which the ratio reaches the factor, extrapolated if needed."""
     for (jobs, ratio), (more, larger) in pairwise(ratios):
         if ratio < factor <= larger:
             return jobs + (more - jobs) * (factor - ratio) / (larger - ratio)

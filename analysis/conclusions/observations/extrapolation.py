@@ -29,7 +29,7 @@ _EXACT: Final = 0.001
 
 
 def fit_phase(study: Study, metric: str) -> Fit | None:
-    """Return the equation of one phase over the study's axis; None below three sizes, or for a value that is not positive."""
+    """Return the equation of one phase over the axis; None below three sizes."""
     data = sample(study, metric)
     if data is None or len(data.x) < 3:
         return None
@@ -71,7 +71,9 @@ class Extrapolation:
 def extrapolate(
     first: Fit, later: Fit, *, nodes: float, searches: int, measured_searches: int, stream: int = 0
 ) -> Extrapolation:
-    """Add the phases up: first(N) + (S - 1) later(N). ValueError for fewer than one node or search.
+    """Add the phases up: first(N) + (S - 1) later(N).
+
+    ValueError for fewer than one node or search.
 
     Give methods that are compared a ``stream`` each: their first searches err independently, while the later ones, which are the same for
     all of them, err together.

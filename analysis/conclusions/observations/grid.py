@@ -33,12 +33,12 @@ class Grid:
         return self.points.index(point) if place is None else place
 
     def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
-        """(how many times worse i is than j, its interval, whether measurably so)."""
+        """Return the ratio of i to j (above 1 is worse), its interval, and if i is worse."""
         a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
         return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
 
     def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
-        """Return how much worse one point is than another, as ``worse`` does for two positions."""
+        """Return ``worse`` of two points."""
         return self.worse(self.index(worse), self.index(better))
 
     def clearly(self, worse: Point, better: Point) -> bool:
@@ -59,14 +59,14 @@ class Grid:
         return self.claims.value(self.index(point))
 
     def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
-        """Return the median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
+        """Return the median of a point as a figure; ``where`` None takes all factors."""
         if where is None:
             where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
         deciding = self.asked.deciding
         return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
 
     def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
-        """Return groups of points that differ in this factor alone, each by its level; groups of one are left out."""
+        """Return the groups of points that differ in this factor alone, by its level."""
         names = [f.name for f in self.asked.factors if f.name != factor.name]
 
         def key(point: Point) -> str:
@@ -103,14 +103,14 @@ class SizeGrid(Grid):
 
     @property
     def most_gained(self) -> float | None:
-        """Return how many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        """Return the upper bound of a gain over the smallest sufficient size."""
         good = self.as_good
         others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
         return max((interval.high for interval in others if interval.high is not None), default=None)
 
     @property
     def is_equal(self) -> bool:
-        """Return whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
+        """Return whether no other size may be ``EQUAL`` times better than the sufficient one."""
         return self.claims.printed or (self.most_gained or 1.0) < EQUAL
 
 
@@ -134,7 +134,7 @@ class Together:
         return None if i is None else self._values[part].value(i)
 
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
-        """Return the interval of (typical value of one point) / (that of another); None if the answer does not compare them."""
+        """Return the interval of the ratio of two points; None if they are not compared."""
         (first, i), (second, j) = (self._places.get(key(p), (0, None)) for p in (over, under))
         return None if i is None or j is None or first != second else self._claims[first].ratio(i, j)
 
@@ -145,5 +145,5 @@ def key(parameters: Mapping[str, Any]) -> str:
 
 
 def ordinal(value: Any) -> float:
-    """A level as a number to sort by; words are equal."""
+    """Return a level as a number to sort by; words are equal."""
     return float(value) if isinstance(value, int | float) else 0.0

@@ -65,7 +65,7 @@ def _alone(over: Trialled, under: Trialled) -> Interval | None:
 
 
 def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> list[Step]:
-    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change.
+    """Return the steps in their order; a parameter that counts them is no change.
 
     Intervals are those of each pair alone where ``ratio_of`` does not tell them otherwise.
     """
@@ -93,7 +93,7 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: Ratio
 
 
 def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
-    """Return how many times better ``of`` is; ValueError for values that are not positive."""
+    """Return how many times better ``of`` is; ValueError unless values are positive."""
     better, worse = (of, over) if higher_is_better else (over, of)
     if min(*of.values, *over.values) <= 0:
         raise ValueError("a gain needs positive values")
@@ -125,7 +125,7 @@ class Effect:
 
     @property
     def depends(self) -> bool:
-        """Return whether it helps beside some values of the others and harms beside others."""
+        """Return whether it helps at some values of the others and harms at others."""
         return self.smallest < 1 < self.largest
 
 
@@ -143,7 +143,7 @@ class JointEffect:
 
     @property
     def interaction(self) -> float:
-        """Together / product: 1 when the effects are independent."""
+        """Return together / product: 1 if the effects are independent."""
         return self.together / self.product
 
     @property
@@ -152,7 +152,7 @@ class JointEffect:
 
 
 def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
-    """Return the effect of every change of one parameter alone, in order of appearance; empty if no two points differ in one."""
+    """Return the effect of every change of one parameter alone, in order of appearance."""
     found: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
@@ -167,7 +167,7 @@ def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effec
 
 
 def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
-    """Return two changes together against both alone, wherever all four configurations of such a square are there."""
+    """Return two changes together against both alone, from all complete squares."""
     by_parameters = {_key(p.parameters): p for p in points}
     found: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
     for a, b in combinations(points, 2):

@@ -28,7 +28,7 @@ _STEADIEST: Final = 0.01
 
 
 def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
-    """Return which values of each group are outliers on the logarithm, judged by the scatter of all groups; values are positive.
+    """Return the outliers of each group on the logarithm; values are positive.
 
     Of two values one is marked and says that the two disagree: which of them is the outlier is not known.
     """
@@ -47,7 +47,7 @@ def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
 
 
 def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
-    """Places of the outliers among the logarithms, of which ``owner`` names the point."""
+    """Return the positions of the outliers; ``owner`` is the point of each logarithm."""
     n = np.bincount(owner).astype(np.float64)
     mean = np.bincount(owner, logs) / n
     total, freedom = float(((logs - mean[owner]) ** 2).sum()), len(logs) - len(n)

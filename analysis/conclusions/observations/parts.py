@@ -74,13 +74,13 @@ class Division:
 
     @property
     def is_explained(self) -> bool:
-        """Return whether the parts are those of the change: what they miss or exceed is less than half of it."""
+        """Return whether the parts explain more than half of the change."""
         missed = self.part(UNEXPLAINED)
         return missed is None or abs(missed.change_s) < abs(self.change_s) / 2
 
     @property
     def grown(self) -> list[ChangePart]:
-        """Return the parts that grew by enough to matter, the largest first, without the launch overhead.
+        """Return the parts that measurably grew, the largest first, without launch.
 
         They end at the first that may be scatter: a smaller one that surely grew is not the cause.
         """
@@ -99,7 +99,7 @@ class Division:
 
 
 def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
-    """Divide what ``bad`` takes longer than ``ideal`` times ``good``; None if neither a profile nor CPU time was measured."""
+    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(asked, good, bad, profiled=profiled)
     known = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
@@ -120,7 +120,7 @@ def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Divis
 
 
 def _divided_metric(asked: Asked, good: Point, bad: Point, *, profiled: bool) -> str:
-    """Return the time that is divided: the deciding one, else the program's own, else the ranks' window or the launch."""
+    """Return the divided time: the deciding one, the program's own, or the window."""
     deciding = asked.deciding
     if deciding.metric == _ELAPSED:
         return _ELAPSED
@@ -170,7 +170,10 @@ def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None
 def _of_window(
     point: Point, known: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
 ) -> dict[str, Floats]:
-    """Return the terms of the equation at the top, seconds. ``known``: what of _DIVIDING both points have."""
+    """Return the terms of the equation at the top, seconds.
+
+    ``known`` are the entries of _DIVIDING that both points have.
+    """
     rest = window - most
     measured = _aligned(point, _WINDOW, *known) or []
     if not known:  # a profile of an older version
@@ -190,7 +193,7 @@ def _of_window(
 
 
 def _details(point: Point) -> dict[str, Floats]:
-    """Return how the time in MPI divides: on CPU and blocked, and the causes of the long waits of a trace."""
+    """Return the division of the time in MPI: on CPU, blocked, and causes of waits."""
     found = {}
     for name, metric in (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share")):
         if (of_window := _aligned(point, _WINDOW, metric)) is not None:
@@ -203,7 +206,10 @@ def _details(point: Point) -> dict[str, Floats]:
 
 
 def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
-    """Return one array per metric with one value per trial; the medians if not all trials have all; None if a metric is absent."""
+    """Return one array per metric, one value per trial; None if a metric is absent.
+
+    Arrays of different lengths are replaced by their medians.
+    """
     arrays = [point.array(metric) for metric in metrics]
     if not all(len(array) for array in arrays):
         return None
@@ -217,7 +223,7 @@ def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePa
 
 
 def _within(name: str, first: float, last: float, before: Floats, after: Floats) -> ChangePart:
-    """Return the change from first to last, within Welch's interval of the means, which is widened to hold it."""
+    """Return the change from first to last with Welch's interval, widened to hold it."""
     change = last - first
     if min(len(before), len(after)) < 2:
         return ChangePart(name, first, last, change)
@@ -230,7 +236,7 @@ def _within(name: str, first: float, last: float, before: Floats, after: Floats)
 def _unexplained(
     whole: ChangePart, parts: Sequence[ChangePart], before: Times, after: Times, ideal: float
 ) -> ChangePart:
-    """Return what makes the parts add up to the whole: set-up outside the program's own figure, and what medians do not add."""
+    """Return the remainder between the whole and the sum of its parts."""
     values = [times.whole - sum(times.parts.values()) for times in (before, after)]
     first = whole.before_s - sum(part.before_s for part in parts)
     last = whole.after_s - sum(part.after_s for part in parts)

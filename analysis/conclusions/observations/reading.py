@@ -78,7 +78,7 @@ class Reading:
 
     @cached_property
     def points(self) -> list[tuple[float, Point]]:
-        """Return all points with a number on the axis, by size, also those without a single counted trial."""
+        """Return all points with a number on the axis, by size, with or without trials."""
         sized = [p for p in self.study.points if isinstance(p.parameters.get(self.axis), int | float)]
         return sorted(((float(p.parameters[self.axis]), p) for p in sized), key=lambda pair: pair[0])
 
@@ -131,9 +131,7 @@ class Reading:
         return len({size for size, _ in self.points}) > 1
 
     def at(self, *points: Point) -> str:
-        """ " at 4 hosts", " at 4 and 8 hosts", " at 64 KiB, 2 ms delay", " at 3 of 12 points"; "" where there is nothing to tell
-        apart.
-        """
+        """Return the place in words: " at 4 and 8 hosts", " at 3 of 12 points", or ""."""
         if self.sizes_differ:
             sizes = sorted({float(p.parameters[self.axis]) for p in points})
             return f" at {size_range(sizes, self.axis)}"
@@ -143,7 +141,7 @@ class Reading:
         return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
 
     def moves(self, metric: str) -> bool:
-        """Return whether the metric differs between sizes at all: no claim about sizes is made before this holds."""
+        """Return whether the metric differs between sizes at all."""
         if metric not in self._moves:
             self._moves[metric] = self._differs(metric)
         return self._moves[metric]
@@ -159,7 +157,7 @@ class Reading:
         return differs_anywhere([p.point.values[metric] for p in places]) < _ALPHA
 
     def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
-        """Return the interval of (metric at ``over``) / (that at ``under``): the answer's, where it is about this metric."""
+        """Return the interval of a ratio of two sizes; that of the answer if it has one."""
         if self.study.told is not None and metric == self.study.time_metric:
             return self.study.told.ratio(over.point.parameters, under.point.parameters)
         return (
@@ -169,7 +167,7 @@ class Reading:
         )
 
     def larger(self, metric: str, over: Place, under: Place) -> bool:
-        """Return whether the metric is measurably larger at ``over``: the interval of the ratio is above 1, or printed values differ."""
+        """Return whether the metric is measurably larger at ``over``."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
             return interval.low is not None and interval.low > 1
@@ -180,7 +178,7 @@ class Reading:
         return "printed" if self.printed else "moderate" if doubtful else "strong"
 
     def strength_at(self, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
-        """Return strength of a claim about one size; doubtful with too few repetitions of the metric there."""
+        """Return the strength of a claim about one size: moderate with few repetitions."""
         return self.strength(doubtful=not self.study.may_claim(place.point, metric=metric))
 
 

@@ -23,7 +23,7 @@ _BEND: Final = {"load": 1, "scale": 2}
 
 
 def scatter_of_residuals(asked: Asked) -> Scatter | None:
-    """Return the scatter of points that were measured once; None where some were repeated, or too few are left to tell."""
+    """Return the scatter of points that were measured once; None if it is not known."""
     points = asked.measured()
     if asked.published or asked.steps or not asked.factors or any(len(asked.values(p)) > 1 for p in points):
         return None

@@ -74,7 +74,9 @@ class Cell:
 
 
 def weight_of_median(n: int) -> float:
-    """Return how many normal values have a mean with the variance of the median of ``n``: 2 of 2, 2.2 of 3, 3.3 of 4, 3.5 of 5.
+    """Return how many normal values have a mean as precise as the median of ``n``.
+
+    2 of 2, 2.2 of 3, 3.3 of 4, 3.5 of 5.
 
     After the variances of order statistics (Sarhan and Greenberg 1962), within 2.5 % of them.
     """
@@ -84,13 +86,13 @@ def weight_of_median(n: int) -> float:
 
 
 def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
-    """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
+    """Return the scatter of all groups about their means; None without repetitions."""
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
 
 def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
-    """Return the scatter to judge by: few repetitions are joined by what is known from elsewhere, unless they scatter more than that."""
+    """Return the own scatter, joined with known scatter if there are few repetitions."""
     if own is None or prior is None:
         return own or prior
     more = float(special.fdtrc(own.freedom, prior.freedom, (own.sd / prior.sd) ** 2)) < _MORE
@@ -159,7 +161,7 @@ class SimultaneousIntervals:
         self._families = list(families) or [""] * len(groups)
 
     def ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (median of i) / (median of j); None without any knowledge of scatter.
+        """Return the interval of (median of i) / (median of j); None without scatter.
 
         Where the points are found to differ in a later step, the interval leaves 1 by that step's width.
         """
@@ -180,17 +182,17 @@ class SimultaneousIntervals:
         return self.cells[i].middle - self.cells[j].middle
 
     def _width(self, i: int, j: int, freedom: float) -> float:
-        """Return half of the interval of a pair in standard errors: with all points, or with those of its family."""
+        """Return the half-width of a pair's interval in standard errors."""
         if self._families[i] == self._families[j] and self._common[i] and self._common[j]:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
     def _in_steps(self, i: int) -> bool:
-        """Return whether a point is compared step by step: it shares the common scatter, and no outlier widens its interval."""
+        """Return whether a point is compared stepwise: common scatter, no outlier."""
         return self._common[i] and not self.outliers[i]
 
     def _step(self, i: int, j: int) -> float | None:
-        """Return the width in standard errors that a pair exceeds, with all pairs further apart around it; None if it does not."""
+        """Return the width that a pair exceeds in its step, standard errors; None if it does not."""
         if self.scatter is None or self.printed or self._families[i] != self._families[j]:
             return None
         if not (self._in_steps(i) and self._in_steps(j)):
@@ -229,14 +231,14 @@ class SimultaneousIntervals:
         return _Family({i: place for place, i in enumerate(ordered)}, differs_from, widths)
 
     def _steps(self, points: int, freedom: float) -> list[float]:
-        """Widths in standard errors that ranges of 2, 3, ... ``points`` ordered points of a family have to exceed (Welsch 1977)."""
+        """Return the critical widths of 2 to ``points`` ordered points (Welsch 1977)."""
         wrong = (1 - self.level) / len(set(self._families))
         levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
         widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
         return list(np.maximum.accumulate(widths)) if widths else [np.inf]
 
     def value(self, i: int) -> Interval | None:
-        """Return the interval of one point's median; None without any knowledge of scatter."""
+        """Return the interval of one point's median; None without scatter."""
         scatter = self._of(i)
         if scatter is None or self.printed:
             return None
@@ -254,7 +256,7 @@ class SimultaneousIntervals:
         return None if self.printed else self._combined({i: 1.0, j: -1.0})
 
     def _combined(self, weights: Mapping[int, float]) -> tuple[float, float] | None:
-        """Return standard error of a weighted sum over points with its degrees of freedom (Satterthwaite 1946); None without scatter."""
+        """Return the error and freedom of a weighted sum over points (Satterthwaite 1946)."""
         squares: dict[Scatter, float] = {}
         for i, weight in weights.items():
             scatter = self._of(i)
@@ -266,9 +268,7 @@ class SimultaneousIntervals:
         return float(np.sqrt(total)), freedom
 
     def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
-        """Return the sum of weight times logarithm over all points, and half of its interval, as of one comparison planned before
-        measuring; None without any knowledge of scatter. The weights add up to 0.
-        """
+        """Return a planned weighted sum of logarithms and its half-width; None without scatter."""
         found = self._planned(weights)
         return None if found is None else (found[1], max(found[1] - found[0], found[2] - found[1]))
 
@@ -285,7 +285,7 @@ class SimultaneousIntervals:
         return value - half - below, value, value + half + above
 
     def planned_ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (median of i) / (median of j) as of one comparison planned before measuring."""
+        """Return the interval of (median of i) / (median of j) as one planned comparison."""
         found = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
         if found is None:
             return None
@@ -302,7 +302,7 @@ class SimultaneousIntervals:
         return self.larger(i, j) or self.larger(j, i)
 
     def resolution(self) -> float | None:
-        """Return the smallest factor between two points that these repetitions could have shown; None where nothing can be said."""
+        """Return the smallest ratio that these repetitions could show; None if unknown."""
         if self.printed:
             return self.PRINTED
         pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
@@ -316,12 +316,14 @@ class SimultaneousIntervals:
 
 
 def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
-    """Return the interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
+    """Return an interval from its ends on the log scale, widened to hold ``middle``."""
     return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 
 def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:
-    """Return how many repetitions of each of two points would show this ratio in four of five experiments; 100 at most, more than now.
+    """Return the repetitions of two points that show this ratio with 80 % power.
+
+    At most 100, at least one more than ``now``.
 
     ``freedom`` is what the other points and earlier repetitions already tell of the scatter.
     """
@@ -346,7 +348,7 @@ _LARGEST: Final = 1e9
 
 @lru_cache(maxsize=4096)
 def studentised_range(level: float, groups: int, freedom: float) -> float:
-    """Return the value that the range of ``groups`` equal means, in standard errors of one mean, exceeds with 1 - ``level``.
+    """Return the quantile of the range of ``groups`` equal means, in errors of one mean.
 
     Tukey 1949; a hundred times quicker than scipy's adaptive integrals: where scatters differ every pair has its own freedom.
     """
@@ -359,7 +361,7 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
 
 
 def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes of the logarithm of (estimated / true) scatter and their probabilities."""
+    """Return nodes of log(estimated / true scatter) and their probabilities."""
     low, high = 0.5 * np.log(special.chdtri(freedom, (1 - 1e-7, 1e-12)) / freedom)
     logs = low + (high - low) * (_NODES + 1) / 2
     density = freedom * logs - freedom * np.exp(2 * logs) / 2
@@ -368,7 +370,7 @@ def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _normal_range(widths: np.ndarray, groups: int) -> np.ndarray:
-    """Return probability that ``groups`` standard normal values lie within each of ``widths``."""
+    """Return the probability that the range of standard normals is below ``widths``."""
     z = _FARTHEST * _NODES
     inside = special.ndtr(z[:, None]) - special.ndtr(z[:, None] - widths)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * _FARTHEST * _WEIGHTS

@@ -45,8 +45,9 @@ class ScatterGroups:
     def found(
         cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
     ) -> ScatterGroups:
-        """Return the division by the levels of the factor that the scatter follows; else into one group and single noisy points; else
-        into single points.
+        """Divide the points by the factor that their scatter follows.
+
+        Otherwise into one group and single noisy points, or into single points.
 
         ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
         single one: four of 1 % and four of 20 % differ by what they have together. Outliers are looked for within the levels that seem to
@@ -72,7 +73,7 @@ class ScatterGroups:
 
     @classmethod
     def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
-        """Return the group of every point; the points ``alone`` have their own, whatever the others share."""
+        """Return the group of every point; the points ``alone`` have their own."""
         tested = [cls._tested(groups, level) for level in levels]
         within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
         by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
@@ -89,9 +90,7 @@ class ScatterGroups:
 
     @staticmethod
     def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
-        """Return whether outliers make the point a noisy one: they are half of its trials or more, or faster than the others. Load only
-        slows a trial.
-        """
+        """Return whether outliers make the point noisy: half of its trials, or faster ones."""
         if not outliers.any():
             return False
         beyond = np.asarray(values)[outliers] - np.median(values)
@@ -113,13 +112,13 @@ class ScatterGroups:
 
     @staticmethod
     def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
-        """Return whether every level has repetitions for a scatter of its own: one disturbed trial of two points is no noisy level."""
+        """Return whether every level has enough repetitions for its own scatter."""
         freedom = [[len(own) - 1 for own in each if len(own) > 1] for each in by_name(groups, names).values()]
         return all(len(each) >= _GROUPS_OF_LEVEL or sum(each) >= _FREEDOM_OF_LEVEL for each in freedom)
 
     @staticmethod
     def _noisy(groups: Sequence[Values]) -> list[bool]:
-        """Return points that scatter more than all others together, the noisiest first; at most a third of them."""
+        """Return the points that scatter more than all others, at most a third of them."""
         noisy = [False] * len(groups)
         for _ in range(len(groups) // 3):
             left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
@@ -136,7 +135,7 @@ class ScatterGroups:
 
     @staticmethod
     def _tested(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """P-value of "the points of all names scatter alike", those of one name together."""
+        """Return the p-value of "the points of all names scatter equally"."""
         joined = [log_variances(own) for own in by_name(groups, names).values()]
         sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
         return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))

@@ -43,7 +43,7 @@ class TransferFit:
 
 
 def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, confidence: float = 0.95) -> TransferFit:
-    """Fit t = alpha + n / beta to transfer times (s) of message sizes (bytes), alpha and beta above 0.
+    """Fit t = alpha + n / beta, both positive, to transfer times (s) of sizes (bytes).
 
     The squares of log(t / fit) are made least: times span orders of magnitude, err by a factor, and never fall below what the network
     needs. With absolute errors the longest message alone would decide; with errors relative to the measured times, a chance delay
@@ -86,7 +86,7 @@ def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, conf
 def _least_log_squares(
     n: NDArray[np.float64], t: NDArray[np.float64]
 ) -> tuple[tuple[float, float], NDArray[np.float64], NDArray[np.float64]]:
-    """Return (log alpha, log slope), the Jacobian of log fit by them, and the residuals log(t / fit)."""
+    """Return (log alpha, log slope), the Jacobian and the residuals log(t / fit)."""
 
     def terms(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         alpha, slope = np.exp(logs)

@@ -25,12 +25,12 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return the largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
+        """Return the largest cause as the end of a sentence, or "" for launch overhead."""
         return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
 
     @property
     def launch_sentence(self) -> str:
-        """A sentence of its own, if the launch overhead grew by more than every other part."""
+        """Return a sentence of its own if the launch overhead grew most."""
         return f" {first_up(self.launch.statement)}." if self.launch is not None and self._has_largest_launch else ""
 
     @property
@@ -71,7 +71,7 @@ def _causes(asked: Asked, found: Division, bad: Point, *, above: bool) -> tuple[
 
 
 def _launch(found: Division) -> Cause | None:
-    """Launch overhead, if it grew by enough to matter to the launch."""
+    """Return the launch overhead if its growth matters to the launch."""
     launch = found.launch
     if launch is None or found.launch_change_s <= 0 or not launch.has_grown:
         return None

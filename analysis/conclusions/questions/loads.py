@@ -53,7 +53,7 @@ def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
 
 
 def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | None]) -> Missing | None:
-    """Return repetitions that would tell the first undecided load from what the rule accepts, on the first link that has one."""
+    """Return the repetitions that would decide the first undecided load."""
     for row, decided in zip(rows, ranges, strict=True):
         if decided is None or decided.is_settled or decided.low is None:
             continue
@@ -75,7 +75,7 @@ class Decided:
 
 
 def _decided(grid: Grid, row: Accepted) -> Decided | None:
-    """Judge the rule by the intervals of the wall times; None if the deciding metric does not hold them or nothing is repeated."""
+    """Judge the rule by intervals of the wall times; None without repetitions."""
     here = _loads(grid, row)
     single, limit = here.get(1), grid.asked.load_factor
     if row.jobs is None or single is None or grid.asked.deciding.higher_is_better or grid.claims.scatter is None:

@@ -60,7 +60,7 @@ class _Part:
         return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
 
     def causes(self) -> list[Cause]:
-        """Return every clear factor with what it explains of the log change, and how factors act together."""
+        """Return every clear factor with its share of the log change, and interactions."""
         clear = [shown for e in self.effects if e.matters and (shown := e if e.clear else e.harshest) is not None]
         whole = sum(log(e.ratio) for e in clear) or 1.0
         causes = []
@@ -91,7 +91,7 @@ class _Part:
 
 
 def answer_network(asked: Asked) -> Answer:
-    """Return the answer of a sweep over properties of the network, for every level of the other factors."""
+    """Return the answer of a network sweep, for every level of the other factors."""
     grid = Grid(asked)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
     if not parts:
@@ -112,7 +112,7 @@ def answer_network(asked: Asked) -> Answer:
 
 
 def _combinations(grid: Grid) -> list[list[Point]]:
-    """Return points by the levels of the other factors, in ascending order; single points are left out."""
+    """Return the points by ascending levels of the other factors, without single ones."""
     others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
 
     def key(point: Point) -> tuple[Any, ...]:
@@ -123,7 +123,7 @@ def _combinations(grid: Grid) -> list[list[Point]]:
 
 
 def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
-    """No factor has a measurable effect: said with what could hide; ``largest`` is the largest that was seen."""
+    """Return the answer without a measurable effect, with the largest possible one."""
     asked, network = grid.asked, grid.asked.of_role("network")
     if asked.published:
         return Answer("network", words.no_effect(network, printed=grid.claims.PRINTED - 1), "printed", figures)

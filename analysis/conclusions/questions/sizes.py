@@ -47,7 +47,7 @@ def answer_scale(asked: Asked) -> Answer:
 
 
 def _no_difference(curve: SizeGrid) -> Answer:
-    """No size is measurably better: said with the largest difference that could hide, or as open if that is much."""
+    """Return the answer without a measurably better size, with the largest difference."""
     asked, claims = curve.asked, curve.claims
     if asked.published:
         return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
@@ -63,7 +63,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
 
 
 def _settle(curve: SizeGrid) -> Missing | None:
-    """Return repetitions that would tell the best size from its nearest rival, if one is left."""
+    """Return the repetitions that would separate the best size from its nearest rival."""
     best = curve.best
     rivals = [i for i in curve.as_good if i != best]
     if not rivals or curve.asked.published:
@@ -93,7 +93,7 @@ _Efficiency = tuple[float, _Ends]
 
 
 def answer_weak(asked: Asked) -> Answer:
-    """Return efficiency at the largest size of a problem that grows with it, and where it falls below 80 %."""
+    """Return the efficiency at the largest size, and the size at which it falls below 80 %."""
     curve = SizeGrid(asked, asked.of_role("scale")[0])
     if len(curve.points) < 2:
         return Answer("weak scale", words.SECOND_SIZE, "open")
@@ -115,7 +115,7 @@ def answer_weak(asked: Asked) -> Answer:
     elif all(_above(asked, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
     else:
-        held, line = "open", words.NOT_TOLD
+        held, line = "open", words.UNDECIDED
         if not asked.published:
             pair = (curve.points[0], curve.points[-1])
             names = levels(curve.factor, [p.parameters[name] for p in pair])
@@ -128,7 +128,10 @@ def answer_weak(asked: Asked) -> Answer:
 
 
 def _fallen(below: Sequence[bool]) -> int | None:
-    """Return the smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
+    """Return the smallest size from which on every larger one is below.
+
+    Tested from the largest size down, each test is one of its own.
+    """
     fallen = None
     for i in range(len(below), 0, -1):
         if not below[i - 1]:
@@ -138,7 +141,7 @@ def _fallen(below: Sequence[bool]) -> int | None:
 
 
 def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficiency:
-    """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
+    """Return the efficiency against the smallest size and its interval."""
     is_rate = curve.asked.deciding.higher_is_better
     slow, interval, _ = curve.worse(i, 0)
     if not together:

@@ -18,7 +18,7 @@ _WORTH_A_WARNING: Final = 0.8
 
 
 def answer_steps(asked: Asked) -> Answer:
-    """Return the best step of a ladder, the best single change, and the share of what could be reached."""
+    """Return the best step, the best single change, and the share of the peak."""
     grid = Grid(asked)
     if len(grid.points) < 2:
         return Answer("steps", words.SECOND_STEP, "open")
@@ -35,8 +35,10 @@ def answer_steps(asked: Asked) -> Answer:
 
 
 def _paid(found: Sequence[Advance]) -> Advance | None:
-    """Return the change that paid most. The first step is where one started, often a sample input that no user would keep: what was
-    gained over it counts only if no later change paid."""
+    """Return the change that gained most.
+
+    The first step is often a sample input: gains over it count only if no later change gained.
+    """
     clear = [advance for advance in found if advance.clear]
     later = [advance for advance in clear if advance.over > 1]
     return max(later or clear, key=lambda advance: advance.gain, default=None)

@@ -30,7 +30,7 @@ def strength(asked: Asked, claims: SimultaneousIntervals) -> Strength:
 
 
 def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str) -> Missing:
-    """Return the repetitions of these points, at least one, that would show this ratio between two of them."""
+    """Return the repetitions of these points that would show this ratio."""
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
     now = min(len(asked.values(point)) for point in points)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
@@ -40,7 +40,7 @@ def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point],
 
 
 def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
-    """Return repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
+    """Return the repetitions that would show if two points differ; None if printed."""
     if grid.asked.published or point is other:
         return None
     apart = abs(grid.cost(point) - grid.cost(other))

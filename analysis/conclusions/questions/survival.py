@@ -39,7 +39,7 @@ def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> An
             asked,
             answer,
             "moderate",
-            f"{answer.sentence} {words.DRIFT_TAKEN_OUT.format(drift=words.per_trial(drift))}",
+            f"{answer.sentence} {words.DRIFT_REMOVED.format(drift=words.per_trial(drift))}",
             drift,
         )
     answer = compute(asked)
@@ -97,7 +97,7 @@ def _equal(answer: Answer) -> set[tuple[object, str]]:
 
 
 def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
-    """Return what an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
+    """Return the claims of an answer: words, sizes, and sides of 1 of factors."""
     claims = set()
     for figure in answer.figures:
         if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
@@ -116,13 +116,13 @@ def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
 
 
 def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
-    """Return the place of a claim: of several equal steps that it is counted from, or equal links, which one is no part of it."""
+    """Return the place of a claim, without equal steps or links."""
     others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
     return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
 
 
 def _side(figure: Figure) -> int:
-    """1 above 1, -1 below, 0 where the interval holds 1."""
+    """Return 1 above 1, -1 below, and 0 if the interval holds 1."""
     above = figure.low is not None and figure.low > 1
     return above - (figure.high is not None and figure.high < 1)
 

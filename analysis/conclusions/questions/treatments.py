@@ -66,7 +66,7 @@ def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
 def _best_figures(
     grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
-    """Return the best choice, those that do not differ from it, and how many times worse each other one is."""
+    """Return figures of the best choice, of equal ones, and of all ratios to it."""
     figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
     for point in ranked[1:]:
         ratio, interval, clear = grid.compare(point, ranked[0])
@@ -77,7 +77,7 @@ def _best_figures(
 
 
 def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
-    """Return best choice per size; sizes with the same best one are answered together, and the factor at the largest size."""
+    """Return the best choice per size; equal neighbours are answered together."""
     rows = _by_size(grid, scale)
     figures = tuple(map(grid.figure, grid.points))
     if not rows:
@@ -107,7 +107,7 @@ def _also_figures(grid: Grid) -> tuple[Figure, ...]:
 
 
 def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
-    """Return the points of every size at which there is something to compare, best first."""
+    """Return the points of every size with several choices, best first."""
     sizes = sorted({p.parameters[scale.name] for p in grid.points})
     rows = {size: [p for p in grid.points if p.parameters[scale.name] == size] for size in sizes}
     return {size: sorted(points, key=grid.cost) for size, points in rows.items() if len(points) > 1}
@@ -140,7 +140,7 @@ def choice_of(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
 
 
 def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
-    """Return how each choice's metric changes with the size: what gets worse most explains the difference."""
+    """Return how each choice's metric changes with the size, the worst first."""
 
     def key(point: Point) -> str:
         return repr(choice_of(choices, point))

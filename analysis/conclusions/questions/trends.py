@@ -62,7 +62,7 @@ def _longest_differs(grid: Grid, factor: Factor) -> bool:
 
 
 def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
-    """Return the parts of the fit that the measured sizes determine: short messages the latency, long ones the bandwidth."""
+    """Return the parameters of the fit that the measured sizes determine."""
     rows = (
         ("latency", fit.latency_s, fit.latency_interval_s, "s"),
         ("bandwidth", fit.bandwidth_Bps, fit.bandwidth_interval_Bps, "B/s"),
@@ -98,7 +98,7 @@ class Power:
 
 
 def answer_growth(asked: Asked) -> Answer:
-    """Return how the metric grows with the size of the problem: the exponent of a power law with its interval."""
+    """Return the growth with the problem size: the exponent of a power law."""
     factor = asked.factors[0]
     sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
     kind: Question = "message size" if factor.role == "message" else "growth"
@@ -122,7 +122,7 @@ def answer_growth(asked: Asked) -> Answer:
 
 
 def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | None]:
-    """Return how many times the largest size is the smallest: by the law through all points if it fits, else by those two."""
+    """Return the ratio of the largest size to the smallest, by the law if it fits."""
     first, last = int(x.argmin()), int(x.argmax())
     if law.error is None or law.misfit is not None:
         return float(np.exp(grid.claims.change(last, first))), grid.claims.planned_ratio(last, first)
@@ -131,7 +131,7 @@ def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | No
 
 
 def _power(grid: Grid, x: np.ndarray) -> Power:
-    """Fit the exponent, every point weighted with its repetitions; if the law does not fit, the misfit widens the interval."""
+    """Fit the exponent, weighted by repetitions; a misfit widens the interval."""
     y = np.array([cell.mean for cell in grid.claims.cells])
     n = np.array([cell.kept for cell in grid.claims.cells])
     middle = np.average(x, weights=n)

@@ -54,7 +54,7 @@ class _Load:
 
 @rule
 def link_load(reading: Reading) -> Iterator[Finding]:
-    """A full link, bursts that fill it, or that it never is full."""
+    """Report a full link, bursts that fill it, or that it is never full."""
     loads = [
         _Load.of(place.point, row)
         for place, row in zip(reading.times, wire_part(reading.study), strict=True)
@@ -96,7 +96,7 @@ _Judge = Callable[[Mapping[str, Any]], float | None]
 
 @rule
 def bound_flows(reading: Reading) -> Iterator[Finding]:
-    """Flows whose rate is near window / round trip, and flows that wait a round trip for every message."""
+    """Report flows at the limit window / round trip, and latency-bound flows."""
     judges: tuple[tuple[str, _Judge], ...] = (("window_bound", _window_bound), ("latency_bound", _latency_bound))
     for name, judge in judges:
         bound = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
@@ -121,7 +121,7 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
 
 
 def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
-    """(rate, limit) in bit/s and the payload in bytes of the flows that matter and that ``judge`` calls bound."""
+    """Return rate and limit (bit/s) and payload (bytes) of the bound flows that matter."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
     rates = []
@@ -134,7 +134,7 @@ def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
 
 
 def _window_bound(flow: Mapping[str, Any]) -> float | None:
-    """Return the smaller direction's window / round trip; only if a window was seen to be full."""
+    """Return the smaller direction's window / round trip if a window was full."""
     windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
     round_trip = flow.get("rtt_median_s")
     full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
@@ -142,7 +142,7 @@ def _window_bound(flow: Mapping[str, Any]) -> float | None:
 
 
 def _latency_bound(flow: Mapping[str, Any]) -> float | None:
-    """Return what is in flight / round trip, if that is no more than two segments and no window was full."""
+    """Return bytes in flight / round trip if at most two segments were in flight."""
     in_flight, round_trip = flow.get("bytes_in_flight_p95"), flow.get("rtt_median_s")
     if not in_flight or not round_trip or in_flight > 2 * _SEGMENT_BYTES or (flow.get("window_full_events") or 0):
         return None
@@ -151,7 +151,7 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
 
 @rule
 def retransmissions(reading: Reading) -> Iterator[Finding]:
-    """Retransmissions that are enough to matter, and what they may cost."""
+    """Report retransmissions that matter, and their cost."""
     seen = [
         (place, row)
         for place, row in zip(reading.times, wire_part(reading.study), strict=True)
@@ -186,7 +186,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def waiting_explained(reading: Reading) -> Iterator[Finding]:
-    """Which part of the time off the CPU the wire's volume can explain at the largest size, when it is small."""
+    """Report the small part of the waiting that the volume on the wire explains."""
     rows = {row.size: row for row in wire_part(reading.study)}
     if not reading.breakdown or reading.printed or not reading.sizes_differ:
         return

@@ -22,7 +22,7 @@ _LEAST_RUN_DELAY: Final = 0.05
 
 @rule
 def load_imbalance(reading: Reading) -> Iterator[Finding]:
-    """The busiest rank against the mean, by CPU time; ``mpi_load_imbalance`` reports it of ranks that left a profile."""
+    """Report the busiest rank against the mean, by CPU time, without a profile."""
     worst = reading.highest("cpu_imbalance")
     if worst is None or not reading.study.ranks_alike or is_profiled(reading.study) or worst.median < _UNEVEN_CPU:
         return
@@ -34,7 +34,7 @@ def load_imbalance(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def oversubscribed(reading: Reading) -> Iterator[Finding]:
-    """More ranks, or threads of them, than cores on a virtual test-bed."""
+    """Report more ranks or threads than cores on a virtual test-bed."""
     cores = reading.study.cores
     over = [(t.size, t.point.ranks) for t in reading.times if t.point.outnumbers(cores)]
     if not cores or not over:
@@ -60,7 +60,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
-    """The rank that the others wait for."""
+    """Report the rank that the others wait for."""
     worst = reading.lowest("mpi_load_balance")
     if worst is None or worst.median >= _BALANCED or not reading.study.ranks_alike:
         return
@@ -77,7 +77,7 @@ def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def computation_grows(reading: Reading) -> Iterator[Finding]:
-    """Ranks together compute more at larger sizes, though the problem is the same."""
+    """Report ranks that together compute more at larger sizes of one problem."""
     rows = reading.breakdown
     if not is_profiled(reading.study) or len(rows) < 2 or reading.study.kind != "strong":
         return
@@ -96,7 +96,7 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_no_core(reading: Reading) -> Iterator[Finding]:
-    """Ranks that were runnable and had no core, by the kernel's run delay; `oversubscribed` reports it of shared cores."""
+    """Report descheduled ranks, by the kernel's run delay, on unshared cores."""
     worst = reading.highest("mpi_descheduled_share")
     if worst is not None and not worst.point.outnumbers(reading.study.cores):
         yield from _outside_mpi(reading, "mpi_no_core", "mpi_descheduled_share")
@@ -104,7 +104,7 @@ def mpi_no_core(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
-    """Ranks that sleep or wait for files or locks outside MPI; without run delay, ranks on no processor there."""
+    """Report ranks that are blocked outside MPI, or off the CPU without run delay."""
     known = bool(reading.series("mpi_descheduled_share"))
     yield from _outside_mpi(
         reading,
@@ -125,18 +125,18 @@ def _outside_mpi(reading: Reading, name: str, metric: str, **words: str) -> Iter
 
 @rule
 def transfer_costs(reading: Reading) -> Iterator[Finding]:
-    """The link, by ideal-network runs of the trials."""
+    """Report the cost of the link, by ideal-network runs."""
     return _lost(reading, "transfer_costs", "Transfer efficiency", "mpi_transfer_efficiency")
 
 
 @rule
 def serialisation_costs(reading: Reading) -> Iterator[Finding]:
-    """Ranks that wait for each other even where the network costs nothing."""
+    """Report ranks that wait for each other even on an ideal network."""
     return _lost(reading, "serialisation_costs", "Serialisation efficiency", "mpi_serialisation_efficiency")
 
 
 def _lost(reading: Reading, name: str, label: str, metric: str) -> Iterator[Finding]:
-    """Return what an efficiency leaves of the run; on shared cores ranks of an ideal network wait for cores too."""
+    """Return the loss of an efficiency; it is weak evidence on shared cores."""
     worst = reading.lowest(metric)
     if worst is None or worst.median >= ATTENTION:
         return

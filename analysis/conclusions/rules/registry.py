@@ -44,7 +44,7 @@ def rule(function: Rule) -> Rule:
 
 
 def finding_at(reading: Reading, name: str, place: Place, metric: str, label: str, **words: Any) -> Finding:
-    """Return the finding about one size, with the metric at every size as its evidence."""
+    """Return the finding about one size; all sizes of the metric are its evidence."""
     strength = words.pop("strength", None) or reading.strength_at(place, metric)
     return finding(name, strength, reading.evidence(label, metric), at=reading.at(place.point), **words)
 
@@ -58,7 +58,7 @@ def finding(
     caveat: str | None = None,
     **words: str,
 ) -> Finding:
-    """Return the finding whose sentences are those of ``name``, with these words in them; what follows a comma names a variant."""
+    """Return the finding with the texts of ``name``; a comma separates a variant."""
     text = FINDINGS[name]
     return Finding(
         name.partition(",")[0],

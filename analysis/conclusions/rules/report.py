@@ -11,7 +11,7 @@ from analysis.conclusions.answering import answer
 from analysis.conclusions.context import Asked, Deciding, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
-from analysis.conclusions.sentences.findings import CANNOT_TELL, NO_TRIAL, joint_verdict
+from analysis.conclusions.sentences.findings import LIMITATIONS, NO_TRIAL, joint_verdict
 from analysis.scaling import Point, Study, fit_models
 from analysis.trust_level import FLAGGED
 
@@ -46,12 +46,12 @@ class Report:
         return replace(self, findings=(), slices=())
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return plain data for JSON."""
         return asdict(self)
 
 
 def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
-    """Apply every rule to the study, slice by slice if parameters beside the axis vary.
+    """Apply every rule to the study, slice by slice if other parameters vary.
 
     The same study always gives the same report. If every slice has a single size there is no scaling to speak of: the
     rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
@@ -77,7 +77,7 @@ def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
     ]
     findings.sort(key=lambda f: _ORDER[f.group])
     verdict = _verdict(study, [t.point for t in reading.times], about)
-    return Report(study.name, verdict, tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
+    return Report(study.name, verdict, tuple(findings), tuple(_limitations(reading)), dict(study.where))
 
 
 def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
@@ -113,7 +113,7 @@ class _Sizes:
         self._points = {repr(p.parameters): p for p in sized}
 
     def of(self, study: Study, points: Sequence[Point]) -> Asked:
-        """Return the question about one point of each size: by what decides in the experiment, else by time."""
+        """Return the question about one point of each size."""
         by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
         names = [repr(p.parameters) for p in by_size.values()]
@@ -137,7 +137,7 @@ def _joint(reports: Sequence[Report], axis: str) -> Verdict:
     return Verdict(worst, joint_verdict(axis, rows))
 
 
-def _cannot_tell(reading: Reading) -> list[str]:
+def _limitations(reading: Reading) -> list[str]:
     study, packets = reading.study, reading.series("packets")
     flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
     holds = {
@@ -148,4 +148,4 @@ def _cannot_tell(reading: Reading) -> list[str]:
         "no bandwidth": bool(packets) and any(study.bandwidth_of(place.point) is None for place in reading.times),
         "virtual hosts": study.cores is not None,
     }
-    return [CANNOT_TELL[name] for name, is_so in holds.items() if is_so]
+    return [LIMITATIONS[name] for name, is_so in holds.items() if is_so]

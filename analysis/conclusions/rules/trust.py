@@ -18,7 +18,7 @@ _NOISY: Final = 0.1
 
 @rule
 def degraded_capture(reading: Reading) -> Iterator[Finding]:
-    """Captures that are not good, with the reasons."""
+    """Report captures that are not good, with the reasons."""
     counts = [(x, sum(n for level, n in p.trust.items() if level in FLAGGED), p) for x, p in reading.points]
     bad = [(x, n, p) for x, n, p in counts if n]
     if not bad:
@@ -36,7 +36,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def degraded_link(reading: Reading) -> Iterator[Finding]:
-    """Links that were not what was asked for."""
+    """Report links that differ from their specification."""
     bad = [(x, p) for x, p in reading.points if p.link_warnings]
     if bad:
         warnings = list(dict.fromkeys(w for _, p in bad for w in p.link_warnings))
@@ -51,7 +51,7 @@ def degraded_link(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def noisy(reading: Reading) -> Iterator[Finding]:
-    """Repetitions that scatter widely, and how many would be needed."""
+    """Report repetitions that scatter widely, and how many are needed."""
     metric = reading.study.time_metric
     spreads = [
         (t, float(values.std(ddof=1) / values.mean()))
@@ -77,7 +77,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def left_out(reading: Reading) -> Iterator[Finding]:
-    """Failed, lost and cancelled trials, which no figure contains."""
+    """Report failed, lost and cancelled trials, which are excluded."""
     failed = [(x, p.lost, p) for x, p in reading.points if p.lost]
     if failed:
         total = sum(n for _, n, _ in failed)
@@ -93,7 +93,7 @@ def left_out(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def rows_disagree(reading: Reading) -> Iterator[Finding]:
-    """Packet intensity against inter-arrival time: one is the inverse of the other.
+    """Report printed packet intensity that contradicts the inter-arrival time.
 
     In print only: of an own trial they are inverses by definition, and medians over trials need not be.
     """

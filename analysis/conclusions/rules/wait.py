@@ -26,7 +26,7 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
 
 @rule
 def long_waits(reading: Reading) -> Iterator[Finding]:
-    """The one cause of most of the time that ranks wait, at the size where it takes most of it."""
+    """Report the cause of most of the waiting, at the size with most of it."""
     for name, (metric, label) in _LABELS.items():
         place = _worst(reading, metric)
         if place is None:

@@ -1,4 +1,4 @@
-"""The head lines of answers, by question, and what is added to them about the experiment as a whole."""
+"""Head lines of answers, by question, and remarks about the whole experiment."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ from analysis.statistics import Interval
 # The experiment as a whole
 
 NO_TRIAL: Final = "No trial has finished."
-DRIFT_TAKEN_OUT: Final = "A drift of {drift} is taken out of the comparison."
+DRIFT_REMOVED: Final = "A drift of {drift} is removed from the comparison."
 DRIFTS: Final = "The trials drift by {drift}."
 CONFOUNDED_BY_DRIFT: Final = (
-    "The trials drift by {drift}, and {factors} changed with their order: "
-    "differences between them may be the drift alone."
+    "The trials drift by {drift}, and {factors} changed with their order. The drift alone may explain the differences."
 )
-DRIFT_NOT_EXCLUDED: Final = "A drift of up to {most} per trial, which these trials do not exclude, would change this."
+DRIFT_NOT_EXCLUDED: Final = "These trials do not exclude a drift of up to {most} per trial, which would change this."
 _MOST_SLICES: Final = 4
 
 
 def slices(sentences: Mapping[str, Sequence[str]]) -> str:
-    """One sentence for all places (the values) of which it holds."""
+    """Return one sentence for all slices (the values) that it holds for."""
     rows = list(sentences.items())
     shown = " ".join(f"{'; '.join(places)}: {words}" for words, places in rows[:_MOST_SLICES])
     left = sum(len(places) for _, places in rows[_MOST_SLICES:])
@@ -58,7 +57,7 @@ def more_combinations(left: int) -> str:
 
 def outliers(total: int, trials: int) -> str:
     are = "is an outlier" if total == 1 else "are outliers"
-    return f"{total} of {plural(trials, 'trial')} {are} and not part of the scatter."
+    return f"{total} of {plural(trials, 'trial')} {are}, excluded from the scatter."
 
 
 def other_load(slowed: int, excluded: int, trials: int, weakens: bool) -> str:
@@ -69,17 +68,17 @@ def other_load(slowed: int, excluded: int, trials: int, weakens: bool) -> str:
 
 
 def per_trial(drift: Drift) -> str:
-    """ "+1.92 % per trial (+1.71 to +2.13 %)": a drift of 0.2 % needs more decimals than other changes."""
+    """Return "+1.92 % per trial (+1.71 to +2.13 %)": a drift needs two decimals."""
     middle, low, high = (signed(100 * float(np.expm1(end)), 2) for end in (drift.slope, *drift.interval()))
     return f"{middle}\u202f% per trial ({low} to {high}\u202f%)"
 
 
 def drift_fact(label: str, drift: Drift, whole: float) -> tuple[str, str]:
-    """Return the size of a drift over the experiment, and what to do about it."""
-    what = "the comparison takes it out" if drift.is_balanced else "it cannot be separated from what was varied"
-    step = look = "look for what changes on the machines meanwhile: temperature, caches, files, other programs."
+    """Return the size of a drift over the experiment and the suggested next step."""
+    what = "the comparison removes it" if drift.is_balanced else "it cannot be separated from the varied parameters"
+    step = look = "look for changes on the machines over time: temperature, caches, files, other programs."
     if not drift.is_balanced:
-        step = f"add rounds of all configurations, or clone it with interleaved order; {look}"
+        step = f"add rounds of all configurations, or clone the experiment with interleaved order; {look}"
     trials = plural(drift.trials, "trial")
     return f"{label} drifts by {per_trial(drift)}, {change(whole)} over {trials}: {what}.", first_up(step)
 
@@ -92,7 +91,7 @@ def also_at(
     *,
     is_everywhere: bool,
 ) -> str:
-    """ "pull", "pull; alike for multicast and tree", "100 Mbit/s, 2 ms delay; alike for 4 of 6 combinations"."""
+    """Return a slice and the others: "pull; also for tree", "2 ms; also for 4 of 6 others"."""
     known = {factor.name: factor for factor in factors}
     varying = [name for name in where if len({repr(each.get(name)) for each in slices}) > 1]
     named = [known.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
@@ -100,15 +99,15 @@ def also_at(
     if not others:
         return own
     if len(named) == 1:
-        return f"{own}; alike for {levels(named[0], [each.get(named[0].name) for each in others])}"
-    return f"{own}; alike for {'all' if is_everywhere else f'{len(others)} of {len(slices) - 1}'} others"
+        return f"{own}; also for {levels(named[0], [each.get(named[0].name) for each in others])}"
+    return f"{own}; also for {'all' if is_everywhere else f'{len(others)} of {len(slices) - 1}'} others"
 
 
 # Sizes
 
 STAYS_ABOVE: Final = "it stays above 80 %"
-NOT_TOLD: Final = "whether it stays above 80 % cannot be told yet"
-SECOND_SIZE: Final = "A second size has to finish before its efficiency can be told."
+UNDECIDED: Final = "whether it stays above 80 % is not known yet"
+SECOND_SIZE: Final = "Not enough data yet: the efficiency needs a second size."
 
 
 def size_of(curve: SizeGrid, i: int) -> str:
@@ -125,7 +124,7 @@ def _at(curve: SizeGrid) -> str:
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
-    """Return the first sentence and what is known of equal sizes; ``alone`` is the verdict if no other size is as good as the best."""
+    """Return the first sentence and equal sizes; ``alone`` is the verdict without any."""
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
@@ -140,17 +139,17 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
 
 
 def _with(verdict: str, more: str) -> str:
-    """Return the verdict with what else is known: within its second sentence if it has two."""
+    """Append a fact to the verdict: to its second sentence if it has two."""
     return f"{verdict} {first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
 
 
 def one_size(curve: SizeGrid) -> str:
     size = size_of(curve, 0) if curve.points else ""
-    return f"Only {size} finished: a second size is needed to tell where to stop."
+    return f"Not enough data yet: only {size} finished, and a second size is needed."
 
 
 def stop(curve: SizeGrid, because: str) -> str:
-    """Beyond the best size it gets worse."""
+    """Return the sentence of a largest size that is measurably worse than the best."""
     last, best = len(curve.points) - 1, size_of(curve, curve.best)
     ratio, interval, _ = curve.worse(last, curve.best)
     is_one = curve.level(last) == 1
@@ -163,7 +162,7 @@ def stop(curve: SizeGrid, because: str) -> str:
 
 
 def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
-    """Return the sentence of a largest size that no other one beats: either it still gains, or from some size on nothing is gained."""
+    """Return the sentence of a largest size that no other one beats."""
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
@@ -186,7 +185,10 @@ def between_worse(curve: SizeGrid) -> str:
 
 
 def equal(curve: SizeGrid, most: float | None) -> str:
-    """No size is measurably better: printed values if ``most`` is None, else with the largest difference that could hide."""
+    """Return the sentence of equal sizes.
+
+    ``most`` is the largest difference that could hide, None for printed values.
+    """
     first = level(curve.factor, curve.points[0].parameters[curve.factor.name], counted=False)
     last = size_of(curve, len(curve.points) - 1)
     head = f"{first_up(size_of(curve, 0))} {_are(curve, 0)} enough: between {first} and {last}"
@@ -197,12 +199,10 @@ def equal(curve: SizeGrid, most: float | None) -> str:
 
 
 def too_few(curve: SizeGrid, resolution: float | None) -> str:
-    seen = (
-        f": trials scatter so much that only changes above {change_words(resolution)} would show" if resolution else ""
-    )
+    seen = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
     best = curve.best
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
-    return f"Too few repetitions to tell where to stop{seen}; {looks}, {value(curve.asked, curve.typical(curve.points[best]))}."
+    return f"Not enough data yet: {seen}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
@@ -217,7 +217,7 @@ def one_point(asked: Asked, middle: float, interval: Interval | None, scatter: S
     if asked.published:
         return f"{typical}, printed without repetitions."
     if scatter is None:
-        return f"{typical}, measured once: how steady that is cannot be told."
+        return f"{typical}, measured once: its scatter is not known."
     if scatter.source == "repetitions" and trials > 1:
         return f"{typical}, from {trials} trials that scatter by {percent(scatter.sd)}."
     return f"{typical}, from {plural(trials, 'trial')}; {scatter.source} scatter by {percent(scatter.sd)}."
@@ -225,9 +225,9 @@ def one_point(asked: Asked, middle: float, interval: Interval | None, scatter: S
 
 # Choices
 
-SECOND_CHOICE: Final = "A second choice has to finish before they can be compared."
-ONE_CHOICE: Final = "At no size was more than one choice measured: nothing to compare it with."
-CHANGE_TOGETHER: Final = "{factors} change together: their single effects were not measured"
+SECOND_CHOICE: Final = "Not enough data yet: the comparison needs a second choice."
+ONE_CHOICE: Final = "Nothing to compare: no size was measured with more than one choice."
+CHANGE_TOGETHER: Final = "{factors} change together: their separate effects were not measured"
 _LISTED: Final = 2
 
 
@@ -255,7 +255,7 @@ def _typical(grid: Grid, point: Point) -> str:
 
 def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
     leading = f"{place(choices, best.parameters)}, {_typical(grid, best)}"
-    return f"No choice can be told from another: {_limit(grid)}; best so far {leading}."
+    return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
 
 
 def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], equal: Sequence[Point]) -> str:
@@ -272,12 +272,12 @@ def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
         return ""
     named = [place(choices, p.parameters) for p in equal[:_LISTED]]
     more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
-    return f" ({'; '.join(named)}{more} cannot be told from it)"
+    return f" ({'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse)"
 
 
 def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
-    at = f"At {level(scale, sizes[0])} no choice can" if len(sizes) == 1 else "At no size can a choice"
-    return f"{at} be told from another: {_limit(grid)}."
+    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else "At no size is a choice"
+    return f"{at} measurably better: {_limit(grid)}."
 
 
 def best_over_sizes(
@@ -289,13 +289,16 @@ def best_over_sizes(
     other: tuple[float, Mapping[str, Any] | None] | None,
     largest: float,
 ) -> str:
-    """Return the best choice of the largest decided size; ``since`` is the size from which on it leads, 0 for every one."""
+    """Return the best choice of the largest decided size.
+
+    ``since`` is the size from which on it leads, 0 for every size.
+    """
     best, worst = ranked[0], ranked[-1]
     size = best.parameters[scale.name]
     ratio, interval, _ = grid.compare(worst, best)
     equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
     lead = "" if since is None else f" from {level(scale, since)} on" if since else " at every size"
-    end = "" if size == largest else f"; at {level(scale, largest)} no choice can be told from another"
+    end = "" if size == largest else f"; at {level(scale, largest)} no choice is measurably better"
     before = f"; at {level(scale, other[0])} {place(choices, other[1])} is" if other else ""
     medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
     return first_up(
@@ -311,7 +314,7 @@ def _also(asked: Asked, best: Point, worst: Point) -> str:
     medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
     if len(medians) < 2:
         return ""
-    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit) for m in medians)}"
+    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit, 3) for m in medians)}"
 
 
 def growth_of_choice(
@@ -324,16 +327,20 @@ def growth_of_choice(
 
 # Steps
 
-SECOND_STEP: Final = "A second step has to finish before a change can be judged."
+SECOND_STEP: Final = "Not enough data yet: a change needs a second step to compare with."
 
 
 def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | None) -> str:
     asked, step = grid.asked, step_of(grid.asked, best)
     reached = f"{_typical(grid, best)}{_share(asked, grid.typical(best))}"
     if paid is None:
-        return f"No single change can be told to have paid; best so far is step {step}: {reached}."
+        return f"No single change measurably paid off. Best so far is step {step}: {reached}."
     names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
-    beside = f" ({'steps' if len(equal) > 1 else 'step'} {names} cannot be told from it)" if equal else ""
+    beside = (
+        f" ({'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse)"
+        if equal
+        else ""
+    )
     times = factor_words(paid.gain, paid.interval)
     gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
     change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
@@ -358,7 +365,7 @@ def _share(asked: Asked, reached: float) -> str:
 
 
 def changed(asked: Asked, advance: Advance) -> str:
-    """Return what differs from the step that the gain is over."""
+    """Return the settings that differ from the step that the gain is over."""
     before, after = advance.before.parameters, advance.point.parameters
     differing = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
     named = [(f, level(f, after.get(f.name))) for f in differing[:3]]
@@ -367,13 +374,13 @@ def changed(asked: Asked, advance: Advance) -> str:
 
 # Loads
 
-NO_LINK: Final = "No link has been measured with one job and with more."
+NO_LINK: Final = "Not enough data yet: no link was measured with one job and with more."
 Ends = tuple[float | None, float | None]
-"""Loads that are surely accepted and refused, if a measured one between them is neither."""
+"""Loads that are certainly accepted and refused, if a measured one between them is neither."""
 
 
 def carried(rows: Sequence[Accepted], open_ends: Sequence[Ends | None], is_arithmetic: bool) -> str:
-    """One clause for all links of which the same is known."""
+    """Return one clause for all links with the same result."""
     groups: dict[str, list[str]] = {}
     for row, ends in zip(rows, open_ends, strict=True):
         groups.setdefault(_carried(row, ends), []).append(amount(row.capacity_bps, "bit/s"))
@@ -392,10 +399,10 @@ def _carried(row: Accepted, ends: Ends | None) -> str:
         return f"carries {jobs} by arithmetic: one job uses up {_named(row.first)}, so n jobs take n times as long"
     used = used_up(row.first) if row.first else "nothing measured is used up"
     if row.jobs is None:
-        return f"carries a number of jobs that was not measured; {used}"
+        return f"carries an unmeasured number of jobs; {used}"
     if ends is not None and ends[0] is not None:
         upper = f" and fewer than {significant(ends[1])}" if ends[1] else ""
-        return f"carries at least {plural(ends[0], 'job')}{upper}, how many cannot be told yet, and {used}"
+        return f"carries at least {plural(ends[0], 'job')}{upper} (not enough data for the exact number), and {used}"
     between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
     return f"carries {jobs}{between} and {used}"
 
@@ -418,28 +425,28 @@ def use(row: Accepted) -> str:
 
 # Laws along one factor
 
-FEW_SIZES: Final = f"Latency and bandwidth cannot be told from fewer than {MIN_SIZES} sizes of message."
+FEW_SIZES: Final = f"Not enough data yet: latency and bandwidth need at least {MIN_SIZES} message sizes."
 NO_EFFECT_OF_SIZE: Final = (
-    "Too few repetitions: no effect of the message size can be told, and so neither latency nor bandwidth."
+    "Not enough repetitions: the message size has no measurable effect, so latency and bandwidth are not known."
 )
-TOO_MUCH_SCATTER: Final = "Latency and bandwidth cannot be told yet: the times scatter too much."
-SECOND_PROBLEM: Final = "A second size has to finish before the growth can be told."
+TOO_MUCH_SCATTER: Final = "Latency and bandwidth are not known yet: the times scatter too much."
+SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second size."
 _TRANSFER: Final[Mapping[str, str]] = {
     "latency": "a message takes {} to start",
-    "bandwidth": "long ones flow at {}",
+    "bandwidth": "long messages reach {}",
     "half-bandwidth size": "half of that rate is reached at {}",
 }
 
 
 def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
-    """Return the known parts of the line of transfer times, and by how much single sizes are off it."""
+    """Return the known parts of the line of transfer times and their misfit."""
     clauses = []
     for figure in figures:
         if isinstance(figure.value, float):
-            known = f"{amount(figure.value, figure.unit)} ({between(figure.low, figure.high, figure.unit)})"
+            known = f"{amount(figure.value, figure.unit, 3)} ({between(figure.low, figure.high, figure.unit)})"
             clauses.append(_TRANSFER[figure.name].format(known))
     if misfit is not None:
-        clauses.append(f"single sizes are off that line by {percent(misfit)}")
+        clauses.append(f"single sizes deviate from that line by {percent(misfit)}")
     return f"{first_up('; '.join(clauses))}."
 
 
@@ -447,7 +454,7 @@ def no_growth(asked: Asked, factor: Factor, ends: Sequence[Point]) -> str:
     start, end = (level(factor, point.parameters[factor.name]) for point in ends)
     if asked.published:
         return f"From {start} to {end} the printed values differ by less than 5 %."
-    return f"Too few repetitions: no growth from {start} to {end} can be told."
+    return f"Not enough repetitions: no growth from {start} to {end} was measured."
 
 
 def growth(
@@ -464,5 +471,5 @@ def growth(
     about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
     shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
-        shape = f"; no single power of the size fits: sizes are off it by {percent(misfit)}"
+        shape = f"; no single power law fits: sizes deviate from it by {percent(misfit)}"
     return f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."

@@ -1,4 +1,4 @@
-"""The parts of a longer time, as causes."""
+"""Sentences of causes: the parts of a longer time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from analysis.scaling import Point
 
 _NAMES: Final[Mapping[str, str]] = {
     "computing": "computing",
-    "descheduled": "descheduled: ranks had work and no core",
+    "descheduled": "descheduled: ranks waited for a CPU core",
     "blocked": "blocked outside MPI: sleep, files or locks",
-    "off": "off the processor outside MPI",
+    "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
     "communication": "in MPI",
     "on_cpu": "on the CPU",
@@ -25,11 +25,11 @@ _NAMES: Final[Mapping[str, str]] = {
 _WAITS: Final[Mapping[str, str]] = {
     "late_sender": "waits for late senders",
     "line_rate": "waits at line rate",
-    "under_way": "waits for data under way",
+    "under_way": "waits for data in transit",
     "retransmission": "waits for lost packets",
     "closed_window": "waits for a closed window",
-    "receiver": "follows the last packet",
-    "no_core": "waits for a rank without a core",
+    "receiver": "after the last packet",
+    "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
 _DIGITS: Final = 3
@@ -37,7 +37,7 @@ _MOST_OF_IT: Final = 0.5
 
 
 def grown(asked: Asked, found: Division, part: ChangePart, bad: Point, above: bool) -> str:
-    """ "0.9 s of the 1.1 s more is in MPI", "1.2 s more in MPI" of a part that exceeds the whole; with its largest detail."""
+    """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
     name = f"{_name(part, bad)}{_detail(found, part) if part.name == 'communication' else ''}"
     if part.change_s > found.change_s * (1 + 1e-9):
         return f"{_seconds(part.change_s)} more {name}"
@@ -49,7 +49,7 @@ def fallen(part: ChangePart, bad: Point) -> str:
 
 
 def not_explained(missed_s: float) -> str:
-    """Set-up changed by so much that the parts of the window are not those of the program's own time."""
+    """Return the cause of a change that is mostly outside the profiled window."""
     more = "more" if missed_s < 0 else "less"
     return f"not explained by the profile: {_seconds(abs(missed_s))} {more} of the ranks' time is outside of it"
 
@@ -76,7 +76,7 @@ def _name(part: ChangePart, bad: Point) -> str:
 
 
 def _detail(found: Division, part: ChangePart) -> str:
-    """Return the cause of waits that grew most, by a trace; else how much of the time in MPI was on CPU."""
+    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU."""
     waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
     largest = max(waits, key=lambda each: each.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:

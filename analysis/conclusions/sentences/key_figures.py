@@ -1,4 +1,4 @@
-"""The figures of an answer as a short list: what the question is about, in words with intervals and places."""
+"""Key figures of an answer: names and values in words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _LABELS: Final[Mapping[str, str]] = {
     "use": "In use",
     "factor": "Times as fast",
     "gain": "Gain of a step",
+    "messages in a row": "Messages on the critical path",
+    "sent while nothing else proceeds": "Bytes on the critical path",
+    "as good": "Not measurably worse",
 }
 _PER_MS: Final = 1e-3
 _IN_WORDS_ALREADY: Final = frozenset({"matters"})
@@ -26,14 +29,14 @@ _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
 _FACTOR: Final = "factor of "
 _VAGUE: Final = 10
-"""A factor whose ends are further apart than this is told by the end that says something, or not at all."""
+"""A factor whose ends are further apart than this is shown by one end, or not at all."""
 _FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
-"""Unit of a property of the network -> where its effect is twice as large, as words and as a part of the harshest level."""
+"""Unit of a network property -> direction and multiple of the harshest level with twice the effect."""
 _SHARES: Final = ("share", "share of the best", "share of the value")
 
 
 def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, str], ...]:
-    """Return (name, values in words) of the figures that a reader looks for, in the order of the answer."""
+    """Return (name, values in words) of the main figures, in the order of the answer."""
     by_name: dict[str, list[Figure]] = {}
     for figure in answer.figures:
         if figure.name not in _IN_WORDS_ALREADY:
@@ -88,7 +91,7 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
 
 
 def _within(figure: Figure, counted: Factor) -> str:
-    """Return what is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
+    """Return the bounds of a count: " (at least 10 jobs)", " (1 to 20)"."""
     if figure.low is None or figure.low == figure.high:
         return ""
     if figure.high is None:
@@ -107,7 +110,7 @@ def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
 
 
 def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]) -> str:
-    """Return what such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
+    """Return the known end ("at least 2.1 times"), or the link to ask for instead."""
     if interval.low is not None and interval.low > 1:
         return f"at least {factor_words(interval.low)}"
     if interval.high is not None and interval.high < ANY:
@@ -116,6 +119,6 @@ def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]
     factor = next((f for f in known.values() if f.label == label and f.role == "network"), None)
     harshest = figure.where.get(factor.name) if factor is not None else None
     if factor is None or not isinstance(harshest, int | float) or factor.unit not in _FURTHER or not harshest:
-        return "not told by these points; more repetitions would tell"
+        return "not known yet: more repetitions are needed"
     direction, by = _FURTHER[factor.unit]
-    return f"not told by these links; ask {direction} {level(factor, harshest * by)}"
+    return f"not known yet: measure {direction} {level(factor, harshest * by)}"
