@@ -1,10 +1,10 @@
-"""Numbers for readers: the one rule by which pages, findings, the command line and certificates write them. Pure.
+"""Number formats of pages, findings, the command line and certificates. Pure.
 
 - Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
   confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before
   the point is ever rounded away: 12 346 s.
-- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only where a value and its ± share their decimals (``fixed``).
-- Thousands stand apart by a narrow no-break space from 1 000 on, and so does a unit from its number. Minus is a true minus.
+- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only if a value and its ± share their decimals (``fixed``).
+- A narrow no-break space separates thousands from 1 000 on, and a unit from its number. Minus is a true minus.
 - A unit of measurement takes the SI prefix that leaves 1 to 1000: seconds smaller ones only, bytes and bits larger ones only, and bytes
   are written out below 10 000: 1 514 B. Counts and what is counted in a second have no prefix: 123 457 packets/s.
 - A share (the catalogue's unit ``share``, stored as a ratio) is always per cent.
@@ -30,12 +30,12 @@ SHARE: Final = "share"
 HOVER: Final = ",.4~r"
 """The same digits in the notation of d3, for Plotly's hover texts."""
 MANY_TIMES: Final = 10.0
-"""From this ratio on readers think in times, not in percent."""
+"""Ratio from which on changes are written in times, not in percent."""
 
 _DIGITS, _FEW_DIGITS = 4, 3
 _PREFIXES: Final = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _PREFIXED: Final = {"s": (-9, 0), "B": (0, 12), "B/s": (0, 12), "bit/s": (0, 12), "Hz": (0, 12)}
-"""Units with their smallest and largest prefix; kiloseconds and millibytes are nobody's units."""
+"""Units with their smallest and largest prefix; there are no kiloseconds or millibytes."""
 _WRITTEN_OUT_BYTES: Final = 10_000
 _COUNTS: Final = {"": "thousands", "1": "thousands", "packets": "thousands", "packets/s": "thousand packets/s"}
 """Units of counts, with their names on a scale of thousands."""

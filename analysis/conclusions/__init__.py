@@ -1,7 +1,7 @@
-"""Conclusions of an experiment: observations (numbers with intervals), rules that turn them into causes, one answer. Pure.
+"""Conclusions of an experiment: observations with intervals, rules, causes, one answer. Pure.
 
-``answer(asked)`` answers the question of a design, ``diagnose(study)`` applies every rule to its study, and ``facts`` are what the rules
-add to the answer.
+``answer(asked)`` answers the question of a design, ``diagnose(study)`` applies every rule to its study, and ``facts`` adds
+the findings of the rules to the answer.
 """
 
 from analysis.conclusions.answer import Answer, Cause, ChangePart

@@ -1,4 +1,4 @@
-"""The answer to the question that a design asks: sliced by what else varies, without drift, with outliers and other load. Pure."""
+"""The answer of an experiment: by slices, without drift, with outliers and other load. Pure."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ OUTLIERS: Final = "outlying trials"
 
 
 def answer(asked: Asked) -> Answer:
-    """Answer the experiment's question, or say what is missing."""
+    """Answer the experiment's question."""
     if not asked.measured() and not asked.accepted:
         return Answer(question(asked), words.NO_TRIAL, "open")
     asked = _with_scatter(asked)
     drift = drift_of(asked)
     given = _answered(asked) if drift is None else judged(asked, drift, _answered)
-    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_taken_out else asked
+    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_removed else asked
     return _less_sure(asked, _with_outliers(compared, given))
 
 
@@ -57,12 +57,12 @@ def _answered(asked: Asked) -> Answer:
 
 
 def together(asked: Asked) -> Together:
-    """Return the intervals that the answer states, of any of its points."""
+    """Return the intervals of the answer, for all of its points."""
     if not asked.measured():
         return Together(asked.deciding.metric, [])
     asked = _with_scatter(asked)
     drift = drift_of(asked)
-    if drift is None or not drift.is_taken_out:
+    if drift is None or not drift.is_removed:
         return Together(asked.deciding.metric, _grids(asked))
     return Together(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
 
@@ -93,7 +93,7 @@ def _less_sure(asked: Asked, given: Answer) -> Answer:
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
     that look certain.
 
-    Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
+    Disturbed trials of a point with a clean one are excluded, and count as slowed.
     """
     measured = asked.measured()
     counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
@@ -129,8 +129,8 @@ def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], 
     compared = {where: points for where, points in groups.items() if len(points) > 1}
     slices = {}
     for where, points in (compared or groups).items():
-        beside = [p for other, each in groups.items() if other != where for p in each]
-        part = replace(asked, points=points, factors=own, beside=beside, slices=max(len(compared), 1))
+        other_points = [p for other, each in groups.items() if other != where for p in each]
+        part = replace(asked, points=points, factors=own, other_points=other_points, slices=max(len(compared), 1))
         slices[where] = ({f.name: points[0].parameters.get(f.name) for f in others}, part)
     return slices
 

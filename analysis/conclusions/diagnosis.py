@@ -1,6 +1,6 @@
-"""Everything that is concluded from a study, in one typed answer: the report, and per slice its sizes, times, models and next points.
+"""Diagnoses of studies: the report, and the sizes, times, models and next points of each slice.
 
-It holds plain values only, none of the arrays behind them, so that it can be kept and shown by every face.
+A diagnosis holds plain values without their arrays, so that it can be cached.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from analysis.scaling import (
 from analysis.scaling.models import FittedModel
 
 MODELLED: Final = ("packets", "throughput_Bps", "interarrival_mean_s", "retransmitted_segments", "rtt_median_s")
-"""Metrics of the wire whose growth with the hosts is modelled, where they were measured."""
+"""Network metrics whose growth with the hosts is modelled."""
 CPU: Final = "cpu_mean_rank_s"
 BUDGET_TRIALS: Final = 25
-"""What the suggested next points may cost."""
+"""Budget of the suggested next points."""
 BEYOND: Final = 1.5
 """Curves are drawn, and sizes suggested, no farther than this beyond the largest measured size."""
 _MOST_SLICES: Final = 6
@@ -43,7 +43,7 @@ _CURVE_POINTS: Final = 61
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model over the sizes ``x``: value and 95 % band in the metric's unit; None where the data give no band."""
+    """A model over the sizes ``x``: value and 95 % band in the metric's unit; None without a band."""
 
     model: str
     title: str
@@ -56,7 +56,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The models of one metric and the one that predicts, if any, with the curves to draw: none where none predicts."""
+    """The models of one metric, the one that predicts, and its curves."""
 
     metric: str
     chosen: FittedModel | None
@@ -95,7 +95,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One curve of the study: its sizes, where their time goes, the models of every metric that was measured, what to measure next."""
+    """One slice of the study: sizes, divisions of time, models and next points."""
 
     where: Mapping[str, Any]
     rows: tuple[ScalingRow, ...]
@@ -113,11 +113,11 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The answer of a study with all that it rests on."""
+    """The report of a study with its evidence."""
 
     report: Report
     trials: int
-    """Counted trials: print often has no time, but a rate or a gain."""
+    """Number of counted trials, of any metric."""
     kind: str
     """Strong or weak scaling."""
     axis: str

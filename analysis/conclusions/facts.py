@@ -1,4 +1,4 @@
-"""Facts that findings add to an answer: one for all slices of a sweep, causes first and ranked by what they explain."""
+"""Facts: findings merged over all slices, causes first, ranked by their share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from analysis.conclusions.sentences.answers import also_at, drift_fact
 from analysis.statistics import Interval
 
 Fold = Literal["cause", "traffic", "run", "capture"]
-"""Causes stand open; the others are folded away under a heading of their own."""
+"""Causes are shown; the others are folded under headings."""
 
 MOST_CAUSES: Final = 5
 _EXPLAINS: Final = 0.05
-"""Share of the elapsed time below which a fact is no cause of anything that a user would see."""
+"""Share of the elapsed time below which a fact is not a cause."""
 _CAPTURE: Final = frozenset({"degraded_capture", "degraded_link", "rows_disagree"})
 
 

@@ -16,10 +16,10 @@ _VALUE_DIGITS: Final = 3
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
 MOST_REPETITIONS: Final = 20
-_ALIKE: Final = 1e-3
-"""Part of a value by which ends differ that are written with the same digits."""
+_NARROW: Final = 1e-3
+"""Relative width below which the ends of an interval read like its value."""
 ANY: Final = 1000
-"""A factor beyond this is not known better than that."""
+"""Largest factor that is written as a number."""
 
 
 def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
@@ -80,8 +80,8 @@ def value(asked: Asked, amount: float, interval: Interval | None = None, *, with
     ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
     """
     ends = (None, None) if interval is None else (interval.low, interval.high)
-    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _ALIKE * amount:
-        interval = None  # ends that read like the value itself tell nothing
+    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _NARROW * amount:
+        interval = None  # ends that read like the value add nothing
     if interval is not None and with_level:
         words = f"{percent_level(interval.level)} CI {numbers.interval(interval, asked.deciding.unit)}"
         return f"{numbers.amount(amount, asked.deciding.unit, _VALUE_DIGITS)} ({words})"
@@ -119,7 +119,7 @@ def change_words(ratio: float) -> str:
 
 
 def repetitions_words(more: int, names: str) -> str:
-    """Return what to repeat; ``more`` is capped where nobody would wait for it."""
+    """Return the repetitions in words; ``more`` is capped."""
     if more >= MOST_REPETITIONS:
         return f"{MOST_REPETITIONS} or more further repetitions at {names}"
     return f"{numbers.plural(more, 'more repetition')} at {names}"

@@ -1,7 +1,7 @@
-"""Why ranks waited in collectives: from when each of them came. Pure.
+"""Causes of waits in collectives, from the arrival of each rank. Pure.
 
-A collective in which everybody needs everybody ends for nobody before the last rank has come. Which calls are one collective follows
-from their order in each communicator, whose members call the same ones one after another; where they did not, a contradiction shows it.
+A collective in which all ranks need all ranks ends after the last arrival. The order of calls in each communicator matches the
+calls of one collective; different functions or impossible times show a mismatch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVERYBODY_NEEDS_EVERYBODY: Final = (
     *("Reduce_scatter", "Reduce_scatter_block"),
 )
 _FROM_ROOT: Final = ("Bcast", "Scatter", "Scatterv")
-"""Only the root hands bytes over: that tells which rank it is."""
+"""Only the root sends bytes, which identifies it."""
 _OTHERS: Final = ("Gather", "Gatherv", "Reduce", "Scan", "Exscan")
 _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
 _EVERY: Final = [_NUMBERS[name] for name in _EVERYBODY_NEEDS_EVERYBODY]
@@ -32,7 +32,7 @@ _ROOTED: Final = [_NUMBERS[name] for name in _FROM_ROOT]
 _ALL: Final = [*_EVERY, *_ROOTED, *(_NUMBERS[name] for name in _OTHERS)]
 _CLOCKS_APART_NS: Final = 20_000
 
-IN_PARTS: Final = "the ranks did not all take part in the same collectives, and who met whom is not in the trace"
+IN_PARTS: Final = "the ranks took part in different collectives, and the trace does not match them"
 NO_ROOT: Final = "the root of the collective is not known"
 BETWEEN: Final = "a rank came after the root, and may or may not have passed the data on"
 

@@ -1,7 +1,7 @@
-"""When ranks had no processor though they could have gone on. Pure.
+"""Run delay of ranks: runnable without a CPU core. Pure.
 
-The scheduler says how long a thread was runnable without one; it was read after every long piece of time. Where within a piece it lay is
-not known, and it is taken to be spread evenly.
+The kernel's run delay was read after every long interval. Its position within an interval is unknown, and assumed to be
+uniform.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Float64 = npt.NDArray[np.float64]
 
 
 class Cores:
-    """What the ranks of a trial lacked."""
+    """Run delay of the ranks of a trial."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._of: dict[int, tuple[int, Float64, Float64]] = {}
 
     @property
-    def are_told(self) -> bool:
+    def is_known(self) -> bool:
         """Return whether the kernel reported run delay for any call."""
         return bool((self._calls.rows["no_core_within_ns"] >= 0).any())
 

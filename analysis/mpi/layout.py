@@ -1,4 +1,4 @@
-"""The bytes of a rank's profile, said once: as C for the shim that writes them, as NumPy for those who read."""
+"""The layout of a rank's profile: a C header for the shim, NumPy types for reading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which send a receive waited for where no connection tells: messages between two ranks arrive in the order in which they were sent. Pure.
+"""Sends matched to receives by order, for ranks without a captured connection. Pure.
 
-So in each communicator the n-th receive that took a message of a rank took its n-th, however it was named: of one of anyone the status
-tells. Where a receive's sender is not known nothing is said of its communicator.
+Messages between two ranks arrive in the order of their sends, so in each communicator the n-th receive from a rank matches its
+n-th send; the status names the sender of a wildcard receive. Communicators with an unknown sender are not matched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCT
 _SENDS: Final = [n for n, f in enumerate(FUNCTIONS) if f.bytes.startswith("message") and f.kind == "point-to-point"]
 EXCHANGES: Final = [_NUMBERS[name] for name in ("Sendrecv", "Sendrecv_replace")]
 TAKES: Final = [*(_NUMBERS[name] for name in ("Recv", "Mprobe")), *EXCHANGES]
-"""They end when what they took is there."""
+"""They end when their message is there."""
 _RECEIVES: Final = [_NUMBERS["Irecv"], *TAKES]
 _OF_ANYONE: Final = [_NUMBERS[name] for name in ("Improbe", "Imrecv", "Start", "Startall", "Recv_init")]
 """Receives whose sender is not in the trace, nor their communicator."""
@@ -38,7 +38,7 @@ class _Messages:
 
 
 class Sent:
-    """When the messages that one rank received were handed over, as far as the order of calls tells."""
+    """Send times of the messages of one receiver, by the order of calls."""
 
     def __init__(self, calls: Calls, receiver: int, senders: Iterable[int]) -> None:
         own = calls.of(receiver)
@@ -82,8 +82,8 @@ class Sent:
         for of in self._of:
             place = np.searchsorted(of.sent_ns, waits["ended_ns"], side="right") - 1
             at = np.maximum(place, 0)
-            asked = of.receives["began_ns"][at] <= waits["began_ns"]
-            within = (place >= 0) & (of.sent_ns[at] > waits["began_ns"]) & asked
+            posted = of.receives["began_ns"][at] <= waits["began_ns"]
+            within = (place >= 0) & (of.sent_ns[at] > waits["began_ns"]) & posted
             later = within & (of.sent_ns[at] > last_ns)
             senders, last_ns = np.where(later, of.sender, senders), np.where(later, of.sent_ns[at], last_ns)
         return senders, last_ns

@@ -1,4 +1,4 @@
-"""The stream from one rank to another beside the calls that handed it over: why its receiver waited between two packets. Pure."""
+"""Streams between two ranks with the calls that sent them: causes of waits between packets. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.mpi.streams import Int64, Stream, Wire
 from analysis.mpi.wait_sums import CAUSES
 
 SILENCE_NS: Final = 190_000_000
-"""Nobody who has data is silent for so long, unless what was sent is lost: the shortest retransmission timer of Linux is 200 ms."""
+"""Longest silence of a sender with data without a loss: Linux retransmits after 200 ms."""
 EAGER_BYTES: Final = 65_536
 """Open MPI hands messages up to here to the kernel as a whole; longer ones wait for the receiver."""
 HEADER_BYTES: Final = 22
@@ -34,16 +34,16 @@ _TO_ALL: Final = [
     for n, f in enumerate(FUNCTIONS)
     if f.kind in ("collective", "synchronisation", "one-sided", "input/output") or f.name == "Startall"
 ]
-"""Calls that may send to anyone, how much is not known."""
+"""Calls that may send unknown amounts to any rank."""
 
-NOT_KEPT: Final = "the sender's calls of that time are not in its trace"
+NOT_KEPT: Final = "the sender's trace does not cover that time"
 NOT_OURS: Final = "the packets belong to no message of the program"
-SILENT: Final = "nothing was sent for long though a large message was under way"
+SILENT: Final = "a large message was in transit, but nothing was sent for long"
 _UNKNOWN: Final = CAUSES.index("unknown")
 _BY_CALLS: Final = [
     CAUSES.index(cause) for cause in ("late_sender", "no_core", "line_rate", "under_way", "closed_window")
 ]
-"""Causes that are known only with the calls of the sender."""
+"""Causes that need the calls of the sender."""
 
 
 class Pair:
@@ -108,9 +108,9 @@ class Pair:
             retransmission=missing,
             unknown=stuck,
         )
-        return by_cause, self._not_told(rows, by_cause)
+        return by_cause, self._unknown_by_reason(rows, by_cause)
 
-    def _not_told(self, rows: Int64, by_cause: Float64) -> dict[str, Float64]:
+    def _unknown_by_reason(self, rows: Int64, by_cause: Float64) -> dict[str, Float64]:
         """Return unknown nanoseconds by reason, moving there what needs unknown calls."""
         reasons = {SILENT: by_cause[:, _UNKNOWN] * (self.kept & self.ours)[rows]}
         for reason, which in {NOT_KEPT: ~self.kept[rows], NOT_OURS: self.kept[rows] & ~self.ours[rows]}.items():

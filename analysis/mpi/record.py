@@ -1,4 +1,4 @@
-"""A rank's profile as the shim left it: bytes to numbers. What a host sends is a stranger's word: everything is checked first."""
+"""A rank's profile: the shim's bytes as numbers. Hosts are not trusted: everything is checked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _RATES: Final = (1e6, 2e10)
 
 
 class NotAProfile(ValueError):
-    """Why these bytes cannot be read as a profile, in a part of a sentence."""
+    """The bytes are not a profile; the message is a part of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one function did: ``seconds`` inside, of it ``longest_s`` in one call; ``bytes`` as the program asked."""
+    """One function: ``seconds`` inside, of it ``longest_s`` in one call; ``bytes`` as the program asked."""
 
     name: str
     calls: int
@@ -41,7 +41,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RankProfile:
-    """One rank from the end of MPI_Init to the start of MPI_Finalize, or to where it ended. Times in seconds.
+    """One rank from the end of MPI_Init to the start of MPI_Finalize, or to its end. Times in seconds.
 
     ``useful_s + mpi_s`` is ``window_s``. ``no_core_s`` is the part of the useful time, ``blocked_s`` that of the time inside MPI in
     which the thread was on no processor; ``delay_s`` is of each of them (outside, inside) the run delay: the thread was runnable.
@@ -53,7 +53,7 @@ class RankProfile:
     began_ns: int
     """CLOCK_MONOTONIC of its host."""
     real_offset_ns: int
-    """What makes CLOCK_REALTIME of it."""
+    """Difference of CLOCK_REALTIME from it."""
     window_s: float
     mpi_s: float
     no_core_s: float
@@ -62,10 +62,10 @@ class RankProfile:
     end: str
     """finalize, abort, exit or killed."""
     inside: str
-    """The function in which it was killed; empty where it was in none."""
+    """The function in which it was killed, or empty."""
     init_s: float
     call_cost_s: float
-    """What counting one call takes, measured at the start."""
+    """Cost of counting one call, measured at the start."""
     rows: tuple[Row, ...]
     of_others: tuple[Row, ...]
     peers: npt.NDArray[np.int64]

@@ -1,7 +1,7 @@
-"""What ranks sent each other on their connections: from packets to one stream of bytes for each pair of ranks and direction.
+"""Streams of bytes between ranks: one for each pair and direction, from captured packets.
 
-Which rank speaks at an end of a connection is what Open MPI says first on it (the handshake of its TCP transport). Of several
-connections of a pair the one with most bytes is followed.
+The handshake of Open MPI's TCP transport names the rank at each end of a connection. Of several connections of a pair the one
+with most bytes is followed.
 """
 
 from __future__ import annotations
@@ -209,9 +209,9 @@ class _Answers:
         (D-SACK, RFC 2883).
         """
         begin, end = np.searchsorted(self.time_ns, [seen_ns, again_ns])
-        told = self.lacking[begin:end]
-        if (told >= last).any() or (told == first).any():
-            return bool((told == first).any())
+        acknowledged = self.lacking[begin:end]
+        if (acknowledged >= last).any() or (acknowledged == first).any():
+            return bool((acknowledged == first).any())
         return bool(end < len(self.time_ns) and self.header_bytes[end] == self.shortest_header_bytes)
 
 

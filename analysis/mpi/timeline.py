@@ -1,4 +1,4 @@
-"""What every rank of a traced run did over time, in as many steps as are asked for. Pure."""
+"""Timelines of the ranks of a traced run, in steps. Pure."""
 
 from __future__ import annotations
 

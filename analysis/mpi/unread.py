@@ -1,4 +1,4 @@
-"""Waits of ranks that send: while the receiver's window was closed, for it did not read what it had been sent. Pure."""
+"""Waits of senders while the receiver's window was closed. Pure."""
 
 from __future__ import annotations
 

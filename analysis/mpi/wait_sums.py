@@ -14,9 +14,9 @@ CAUSES: Final = (
 )
 LONG_WAIT_NS: Final = 50_000
 NOBODY: Final = -1
-"""The sender of a wait of which is not known for whom it was."""
+"""Sender of a wait for an unknown rank."""
 EVERYBODY: Final = -2
-"""The sender of what ranks that had all come carried in a collective."""
+"""Sender of the transfer of a collective after the last arrival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class PairWaits:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """By pair, the longest first; ``unknown_s``: why seconds are not explained; ``no_core_told``: whether no core could be a cause."""
+    """By pair, the longest first; ``unknown_s``: reasons of unexplained seconds; ``run_delay_known``: the kernel counts it."""
 
     pairs: tuple[PairWaits, ...]
     unknown_s: Mapping[str, float]
-    no_core_told: bool = True
+    run_delay_known: bool = True
 
     @property
     def whole_s(self) -> float:
@@ -65,7 +65,7 @@ class Sums:
         self._waits[pair] = self._waits.get(pair, 0) + waits
 
     def why(self, reason: str, ns: float) -> None:
-        """Tell why nanoseconds that were added are not explained."""
+        """Add a reason of unexplained nanoseconds."""
         if ns > 0:
             self._unknown[reason] = self._unknown.get(reason, 0.0) + ns
 
@@ -86,5 +86,5 @@ class Sums:
 
 
 def of_causes(**nanoseconds: float) -> npt.NDArray[np.float64]:
-    """Return nanoseconds in the order of CAUSES; what is not named is nothing."""
+    """Return nanoseconds in the order of CAUSES; missing causes are 0."""
     return np.array([nanoseconds.get(cause, 0.0) for cause in CAUSES])

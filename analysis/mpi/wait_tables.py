@@ -1,4 +1,4 @@
-"""Explained waits as metrics of the catalogue, and as the plain data that is kept with the trial. Pure."""
+"""Explained waits as metrics of the catalogue and as stored tables. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from analysis.mpi.wait_sums import CAUSES, LONG_WAIT_NS, Waits
 
 MOST_PAIRS: Final = 2_000
 """Pairs of ranks in the table, those that waited longest first."""
-NO_CORE_NOT_TOLD: Final = "the kernel of the hosts does not tell how long a thread waits for a processor"
+NO_RUN_DELAY: Final = "the kernel of the hosts does not count run delay"
 SHARE_METRICS: Final = {cause: f"mpi_wait_{cause}_share" for cause in CAUSES}
 OF_ONE_RANK: Final = ("mpi_waiting_rank", "mpi_waiting_rank_share", "mpi_waited_for_rank", "mpi_waited_for_share")
 METRICS: Final = ("mpi_wait_share", *SHARE_METRICS.values(), *OF_ONE_RANK)
@@ -30,8 +30,8 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
     for pair in waits.pairs:
         waited_s[pair.receiver] += pair.whole_s
     missing = {}
-    if not waits.no_core_told:
-        missing[SHARE_METRICS["no_core"]] = NO_CORE_NOT_TOLD
+    if not waits.run_delay_known:
+        missing[SHARE_METRICS["no_core"]] = NO_RUN_DELAY
         del found[SHARE_METRICS["no_core"]]
     rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
     late = CAUSES.index("late_sender")

@@ -9,7 +9,7 @@ without a processor.
 Which bytes belong to which message follows from the order: a message begins behind all that was on the wire when its call began,
 and behind the message before it.
 
-Where no connection of two ranks is known, the order of their calls tells when the sender sent.
+If no connection of two ranks is known, the order of their calls gives the time of each send.
 """
 
 from __future__ import annotations
@@ -40,10 +40,8 @@ _WAITS: Final = (
 _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
 NO_STREAM: Final = "no connection between these ranks is in the capture"
-OUT_OF_ORDER: Final = (
-    "ranks of one host, and which of the sender's messages it was does not follow from the order of calls"
-)
-NOT_FOLLOWED: Final = "the capture has more packets than are followed"
+OUT_OF_ORDER: Final = "ranks of one host, and the order of calls does not identify the message"
+NOT_FOLLOWED: Final = "the capture exceeds the packets that are followed"
 
 
 def explained(
@@ -70,7 +68,7 @@ def explained(
         closed = {to: known.pair(rank, to).closed_ns() for to in known.closed_to(rank)}
         explain_unread(sums, rank, own, waits[senders < 0], closed, long_ns)
     explain_collectives(sums, calls, cores, known.hosts, long_ns)
-    return replace(sums.result(), no_core_told=cores.are_told)
+    return replace(sums.result(), run_delay_known=cores.is_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
         came_ns = np.where(within, times[order][last], NEVER)
     unseen, sent_ns = sent.last_within(waits)
     senders = np.where(sent_ns > came_ns, unseen, senders)
-    told = waits["source"] >= 0
-    named = told & np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
-    alone = told & np.isin(waits["function"], EXCHANGES) & (senders < 0)
+    has_source = waits["source"] >= 0
+    named = has_source & np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
+    alone = has_source & np.isin(waits["function"], EXCHANGES) & (senders < 0)
     return np.where(named | alone, waits["source"], senders).astype(np.int64)
 
 

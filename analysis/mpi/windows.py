@@ -1,4 +1,4 @@
-"""Until when a receiver's window kept data from being sent: what its answers let the sender send. Pure."""
+"""Receive windows: when they let each packet pass. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.packets import NO_SCALE
 Int64 = npt.NDArray[np.int64]
 NEVER_CLOSED: Final = np.iinfo(np.int64).min // 4
 LARGEST_SEGMENT: Final = 1460
-"""Where the ends of a connection do not tell theirs: that of Ethernet."""
+"""Maximum segment of Ethernet, for connections without a SYN."""
 _MOST_SHIFT: Final = 14
 """RFC 7323."""
 
@@ -51,7 +51,7 @@ def opened_ns(
     If that is after the packet before it, the window was closed in between.
 
     ``start``, ``end``: of each packet in the stream; ``last_allowed`` (m,): where the window ended by each answer, at ``answered_ns``.
-    Closed is a window also that holds less than a segment and less than what then came. NEVER_CLOSED where nothing is known.
+    A window is also closed if it holds less than a segment and less than the next packet. NEVER_CLOSED if unknown.
     """
     if not len(answered_ns) or not len(time_ns):
         return np.full(len(time_ns), NEVER_CLOSED)

@@ -1,7 +1,7 @@
-"""Where the time goes: computing, waiting, imbalance, and how much of the waiting the wire can explain.
+"""Division of time: computing, waiting, imbalance, and waiting that the network explains.
 
 POP's model (Performance Optimisation and Productivity, metrics of 2015): parallel efficiency = load balance x communication
-efficiency. It asks for useful computation, which is the time outside of MPI where every trial left a profile. Without one there is
+efficiency. It asks for useful computation, which is the time outside of MPI if every trial has a profile. Otherwise there is
 CPU time, and an MPI library that polls burns CPU while it waits: then every share of computing is an upper bound and every
 share of waiting a lower one.
 """
@@ -20,7 +20,7 @@ SMALLEST_TIMEOUT_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
-    """Medians of one size, seconds. None where a part was not measured."""
+    """Medians of one size, seconds; None if a part was not measured."""
 
     size: float
     elapsed_s: float
@@ -125,12 +125,12 @@ def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, sc
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """What the wire can explain of one size's time. None where the capture or the link does not tell."""
+    """Network figures of one size; None if the capture or the link does not provide them."""
 
     size: float
     mean_bps: float | None
     peak_bps: float | None
-    """Largest rate of one port in one direction in 10 ms: a capture of all hosts bears the sum of all links."""
+    """Largest rate of one port in one direction in 10 ms: a capture of all hosts holds the sum of all links."""
     bandwidth_bps: float | None
     link_busy_s: float | None
     """Time that the busiest link needs for its bytes at full rate. Without a host matrix: all bytes over one link, at most."""
@@ -144,7 +144,7 @@ class WireRow:
     retransmitted_share: float | None
     """Retransmitted / all payload bytes."""
     retransmission_rate_bound: float | None
-    """Where none was seen: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
+    """Without retransmissions: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
     small_packet_share: float | None
 
     @property

@@ -1,4 +1,4 @@
-"""Which model to show: all that apply are fitted, one that predicts is chosen, and the choice is explained."""
+"""Model selection: all that apply are fitted, one that predicts is chosen with a reason."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _VARIES: Final = 0.05
 _PRINTED: Final = 1.05
 """Ratio of single values that counts as a difference."""
 _FLAT: Final = 0.1
-"""A constant that misses more than this tells of too few repetitions to see a change, not of a value that stays."""
+"""Largest error of a constant; a larger one means too few repetitions."""
 _WORTH_A_PARAMETER: Final = 0.8
 """A model, with a turn or without, must cut the leave-one-out error to this share of the constant's; without repetitions also of
 any simpler one's."""
 _TO_TEST: Final = 2
 """Sizes that a model needs beyond its parameters: one to be left out, one that its remaining fit can miss."""
 _ONLY: Final = "{} is the only one that predicts a left-out size: to {}."
-_NONE: Final = "No model predicts a size that it has not seen: "
+_NONE: Final = "No model predicts a left-out size: "
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """All fits of one metric, simplest first, and the one that predicts; None where none does."""
+    """All fits of one metric, simplest first, and the one that predicts, or None."""
 
     metric: str
     fits: tuple[Fit, ...]
     chosen: Fit | None
     criterion: str
-    """AICc, leave-one-out error, or equal means for a constant; empty where nothing is chosen."""
+    """AICc, leave-one-out error, or equal means for a constant; empty without a choice."""
     reason: str
-    """One or two sentences for a reader: why this one and where it misses, or why none."""
+    """One or two sentences: the reason of the choice and its misfit, or why none predicts."""
 
     @property
     def best_size(self) -> float | None:
@@ -87,7 +87,7 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
     if not trial.varies:
         flat = eligible[0]
         reason = (
-            f"No change with the {study.axis} can be told; the mean of all predicts a left-out size to {_error(flat)}."
+            f"No measurable change with the {study.axis}; the mean of all predicts a left-out size to {_error(flat)}."
         )
         return ModelChoice(name, fits, flat, "equal means", reason)
     chosen, criterion, reason = _by_aicc(eligible) if trial.repeated else _by_cross_validation(eligible)
@@ -99,7 +99,7 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What the data contradict before any criterion: a constant where they vary, a slope where they turn, what cannot predict."""
+    """Models against the data before any criterion: they must vary, turn and predict like them."""
 
     fits: tuple[Fit, ...]
     groups: Sequence[Floats] = field(repr=False)
@@ -144,16 +144,18 @@ class _Trial:
         """Return the reason why no model predicts, as the rest of a sentence."""
         sizes, growing = len(self.groups), [f for f in self._tested() if f.model != "constant"]
         if not growing and (self.varies or not self._tested()):
-            return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be put to the test"
+            return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be tested"
         if self.turns and not any(map(_has_turn, growing)):
-            return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test a model that does"
+            return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test such a model"
         closest = [f for f in growing if _has_turn(f)] if self.turns else growing if self.varies else self._tested()[:1]
         best = min(closest, key=lambda f: f.cv_error or 0.0)
         if not self.varies:
-            return f"no change with the {axis} can be told, and their mean misses a left-out one by {_error(best)}"
+            return (
+                f"there is no measurable change with the {axis}, and the mean misses a left-out one by {_error(best)}"
+            )
         mean = f", their mean by {_error(self.fits[0])}" if best is not self.fits[0] else ""
         change = amount(self.change, SHARE, 2)
-        return f"{best.title}, the closest, misses a left-out one by {_error(best)}{mean}, where all change by {change}"
+        return f"{best.title}, the closest, misses a left-out one by {_error(best)}{mean}, while all change by {change}"
 
 
 def _has_turn(fit: Fit) -> bool:

@@ -1,4 +1,4 @@
-"""A fitted model as its readers see it: formula, parameters with intervals, predictions, and what it cannot do."""
+"""Fitted models: formula, parameters with intervals, predictions and misfit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Where the model is farthest from the mean of the repetitions."""
+    """The largest deviation of the model from the mean of the repetitions."""
 
     size: float
     residual: float

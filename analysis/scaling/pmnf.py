@@ -74,7 +74,7 @@ _TERMS: Final = terms()
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """The terms beside the constant, and the error of predicting each size from the others (SMAPE / 100)."""
+    """The terms after the constant, and the error of predicting each size from the others (SMAPE / 100)."""
 
     terms: tuple[Term, ...]
     cv_error: float

@@ -1,4 +1,4 @@
-"""Which configurations to measure next: those that most shrink the uncertainty of a prediction, within a budget of trials.
+"""Next points: configurations that most reduce the uncertainty of a prediction, within a budget.
 
 Every bootstrap draw of every plausible model is one belief about the truth: its value at each candidate size and the answer asked
 for. Measuring a candidate narrows the answer by what the two have in common (conditioning of a joint normal, as in Bayesian
@@ -24,12 +24,12 @@ _MOST: Final = 5
 _WORTHWHILE: Final = 0.02
 """A suggestion must take away this share of the variance."""
 _GUESSED_SPREAD: Final = 0.05
-"""Relative spread of one trial, where there are no repetitions to tell."""
+"""Assumed relative spread of one trial without repetitions."""
 _LEAST_SPREAD: Final = 1e-6
 """Repetitions that are all equal were rounded: a spread of 0 would make every gain undefined."""
 
-_MISSES: Final = "next to the best measured size, where the models miss by more than trials scatter"
-_UNPREDICTED: Final = "next to the best measured size, where no model predicts"
+_MISSES: Final = "next to the best measured size, as the models miss by more than trials scatter"
+_UNPREDICTED: Final = "next to the best measured size, as no model predicts"
 _BEYOND: Final = "beyond the measured sizes, as the largest is the best and no model predicts"
 
 
@@ -37,7 +37,7 @@ _BEYOND: Final = "beyond the measured sizes, as the largest is the best and no m
 class Suggestion:
     """Repetitions of one configuration.
 
-    ``reduction`` is the share of the variance left by the ones before that it takes away; None where no model could say.
+    ``reduction`` is the share of the variance left by the ones before that it takes away; None without a model.
     """
 
     parameters: dict[str, Any]
@@ -52,7 +52,7 @@ class _Beliefs:
     values: Floats
     """Relative values, (draws, sizes)."""
     target: Floats
-    """(draws, 1): logarithm of the best size, which should become certain."""
+    """(draws, 1): logarithm of the best size, the target."""
     noise: float
     """Relative variance of one trial."""
     model_error: float
@@ -72,7 +72,7 @@ def suggest_points(
 
     ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. Where no
     model predicts, new sizes next to the best measured one are suggested, and repetitions of those that have too few. ``choice``
-    is that of the study's time where it has been made already.
+    is that of the study's time, if it exists.
     """
     choice = choice or fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]
@@ -223,7 +223,7 @@ def _repetitions(study: Study, sizes: Floats) -> Floats:
 def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
     """Return the variance of one observation worth ``more`` repetitions.
 
-    Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon tells nothing new.
+    Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon adds nothing new.
     """
     after = 1 / (beliefs.model_error + beliefs.noise / (counts + more))
     with np.errstate(divide="ignore"):
@@ -238,7 +238,7 @@ def _suggestion(study: Study, size: float, repetitions: int, reduction: float) -
     if size not in sized and not min(sized) <= size <= max(sized):
         kind = "beyond the measured sizes"
     share = amount(reduction, SHARE, 2)
-    reason = f"{kind}; takes away {share} of what is uncertain about the best number of {study.axis}"
+    reason = f"{kind}; removes {share} of the uncertainty of the best number of {study.axis}"
     return Suggestion(_at(study, size), repetitions, reduction, reason)
 
 

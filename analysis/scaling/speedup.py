@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.scaling.study import Point, Study, Told
+from analysis.scaling.study import AnswerIntervals, Point, Study
 from analysis.statistics import Interval, PooledIntervals, SampleSummary, summarise
-from analysis.statistics.spread import told
+from analysis.statistics.spread import if_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,19 @@ class ScalingRow:
 def scaling_table(study: Study) -> list[ScalingRow]:
     """Return rows by size, smallest first; empty without the time metric.
 
-    Intervals are those that the answer tells; else made on logarithms with the scatter of all sizes together, so that two
+    Intervals are those of the answer; else made on logarithms with the scatter of all sizes together, so that two
     repetitions each suffice for them.
     """
     sized = study.sized(study.time_metric)
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    intervals = study.told or _Own(study, [point for _, point in sized])
+    intervals = study.intervals or _Own(study, [point for _, point in sized])
     return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
 
 
 class _Own:
-    """Intervals of a study's time of which no answer tells any."""
+    """Intervals of a study's time without an answer about it."""
 
     def __init__(self, study: Study, points: Sequence[Point]) -> None:
         self._values = {id(point.parameters): point.array(study.time_metric) for point in points}
@@ -92,17 +92,17 @@ def _row(
     size: float,
     point: Point,
     reference: tuple[float, Point],
-    intervals: Told,
+    intervals: AnswerIntervals,
     per_rank: bool,
 ) -> ScalingRow:
     base_size, base = reference
     here, there = point.array(study.time_metric), base.array(study.time_metric)
     ideal = size / base_size
     own = point is base
-    interval = None if own else told(intervals.ratio(base.parameters, point.parameters))
+    interval = None if own else if_bounded(intervals.ratio(base.parameters, point.parameters))
     ratio = Estimate(float(np.median(there) / np.median(here)), interval)
     speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
-    summary = replace(summarise(here.tolist()), interval=told(intervals.value(point.parameters)))
+    summary = replace(summarise(here.tolist()), interval=if_bounded(intervals.value(point.parameters)))
     units = float(point.ranks or 0) if per_rank else size
     return ScalingRow(
         size=size,

@@ -1,4 +1,4 @@
-"""What the scaling library reads: metric values per configuration, every repetition raw, and the facts that qualify them."""
+"""Studies: metric values of every repetition by configuration, with their facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 
 
 DISTURBED: Final = "disturbed by other load"
-"""Why a trial is excluded where another of its point is clean."""
+"""Reason of an excluded trial if another one of its point is clean."""
 _NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network", DISTURBED)
 
 
@@ -41,9 +41,9 @@ class Point:
     """Captures by TrustLevel."""
     trust_reasons: Sequence[str] = ()
     disturbed: int = 0
-    """Counted trials that something else on their machines slowed: other programs, swapping, throttled processors.
+    """Counted trials that other load slowed: other programs, swapping, throttled processors.
 
-    All or none, as a rule: where one is clean, the disturbed ones are excluded."""
+    All or none, as a rule: if one is clean, the disturbed ones are excluded."""
     link_warnings: Sequence[str] = ()
     """What the link's certificate found outside of its tolerance."""
     link: Mapping[str, float] = field(default_factory=dict)
@@ -52,9 +52,9 @@ class Point:
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None
     order: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Metric id -> place of each value's trial in the order in which the trials of the experiment ran; empty where that is not known."""
+    """Metric id -> place of each value's trial in the order in which the trials of the experiment ran; empty if unknown."""
     key: int = 0
-    """By which the caller finds the configuration again; 0 where it does not want to."""
+    """Key of the configuration for the caller, or 0."""
 
     @property
     def lost(self) -> int:
@@ -77,8 +77,8 @@ class Point:
         return float(np.median(values)) if len(values) else None
 
 
-class Told(Protocol):
-    """Intervals of the typical value of a point, and of the ratio of two, by their parameters; None where there is none."""
+class AnswerIntervals(Protocol):
+    """Intervals of the typical value of a point, and of the ratio of two, by their parameters, or None."""
 
     def value(self, parameters: Mapping[str, Any]) -> Interval | None: ...
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None: ...
@@ -91,28 +91,28 @@ class Study:
     points: Sequence[Point]
     name: str = ""
     published: bool = False
-    """Values come from print: one per configuration, taken as they stand, without a spread of their own."""
+    """Values come from print: one per configuration, without a spread."""
     kind: Kind = "strong"
     axis: str = "hosts"
     time_metric: str = "elapsed_s"
     cores: int | None = None
-    """Processors that all hosts share, when the hosts are virtual ones of one machine; None when each has its own."""
+    """Processors that the virtual hosts of one machine share; None if each has its own."""
     most_hosts: int | None = None
-    """Hosts that the cluster has for one trial; None where that is not known."""
+    """Hosts that the cluster has for one trial; None if unknown."""
     link_bandwidth_bps: float | None = None
     link_certified: bool = False
     """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""
     link_made: bool = True
-    """The network was made as the points' `link.bandwidth` asks; of a real one ``link_bandwidth_bps`` alone tells, where it is known."""
+    """The network was built with the points' `link.bandwidth`; a real one has ``link_bandwidth_bps``, if known."""
     ranks_alike: bool = True
     """All ranks have the same work to do; False for a server and its clients, whose times and traffic differ by design."""
     capture_at: Literal["", "bridge", "host"] = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other swept parameters, in a slice of a larger sweep."""
     describe: Callable[[Point], str] | None = None
-    """A point in the words of what varies between the points, for sentences about a study whose sizes do not differ."""
-    told: Told | None = None
-    """What the experiment's answer tells of these points, where it is about ``time_metric``: nothing else is told of them."""
+    """Names a point by its varying parameters, for studies whose sizes do not differ."""
+    intervals: AnswerIntervals | None = None
+    """The intervals of the experiment's answer, if it is about ``time_metric``."""
 
     @property
     def cpu_metric(self) -> str | None:

@@ -1,7 +1,7 @@
-"""Which links to measure: the few points over delay, rate and loss from which slopes and bends follow.
+"""Proposed links: the few points over delay, rate and loss from which slopes and bends follow.
 
 Both slopes need a point where their effect is about as large as the program's own time, and both bends points on the way there:
-the delays and inverse rates halve from the harshest one. One corner tells whether the two add up.
+the delays and inverse rates halve from the harshest one. One corner shows whether the two add up.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _HALVINGS: Final = (0.125, 0.25, 0.5, 1.0)
 _HARSHEST_DELAY_S: Final = 1e-3
 _MOST_DELAY_S: Final = 0.2
 _SHORTEST_S: Final = 50e-6
-"""A most delay below this would end in what the emulators add themselves."""
+"""Delays below this are dominated by the emulators' own delay."""
 _SLOWEST: Final = 0.1
-"""The slowest rate as a share of the one here, where nothing is known of the volume."""
+"""The slowest rate as a share of the one here, if the volume is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an earlier trial tells of the program at this size; None where it does not."""
+    """Facts of an earlier trial of the program at this size; None if unknown."""
 
     elapsed_s: float | None = None
     messages: float | None = None
@@ -34,7 +34,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """How far to go from the link here."""
+    """The harshest link to measure."""
 
     most_delay_s: float
     least_rate_bps: float
@@ -59,7 +59,7 @@ def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = 
     """Return the links to measure, ``here`` first.
 
     ``losses`` are shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and
-    round trips. ValueError where ``to`` lies on the near side of ``here``.
+    round trips. ValueError if ``to`` is not harsher than ``here``.
     """
     to = to or Range.around(here)
     if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:

@@ -3,7 +3,7 @@
 The bends make it a least-squares problem with corners, for which resampling few trials gives intervals that are too narrow. Given
 the bends it is linear. So the bends run over a grid, the linear parts are solved exactly, and parameter sets are drawn by how well
 they explain the trials: every cell of the grid by its marginal likelihood, the coefficients by their joint t distribution (Box and
-Tiao 1973, section 2.7), kept where no part is negative. Residuals are those of logarithms: 5 % of a long run is more seconds than
+Tiao 1973, section 2.7), kept if no part is negative. Residuals are those of logarithms: 5 % of a long run is more seconds than
 5 % of a short one.
 """
 
@@ -21,7 +21,7 @@ from analysis.statistics.summary import Floats
 
 DRAWS: Final = 2000
 FEWEST: Final = 3
-"""Levels of a factor from which on a bend can be told from a straight line."""
+"""Levels of a factor from which on a bend is identifiable."""
 _BENDS: Final = 24
 _ROUNDS: Final = 4
 """Linearisations of the logarithm, each about the fit of the one before."""
@@ -37,30 +37,30 @@ _LEAST_SCATTER: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The model of one program at one size, and what of it the trials bear."""
+    """The model of one program at one size, and its significant parts."""
 
     draws: Draws
     runs: Runs
     delay_matters: bool
     rate_matters: bool
     delay_bends: bool
-    """Whether a hidden part of the delay is told from none."""
+    """True if the hidden part of the delay is significant."""
     rate_bends: bool
     freedom: int
 
     @property
     def hidden_delay(self) -> Quantity:
         """Return the hidden delay, seconds one way; from zero without a bend."""
-        return _from_zero(quantity(self.draws.hidden_delay), told=self.delay_bends)
+        return _from_zero(quantity(self.draws.hidden_delay), bends=self.delay_bends)
 
     @property
     def hidden_inverse_rate(self) -> Quantity:
         """Return the hidden inverse rate, seconds per bit; from zero without a bend."""
-        return _from_zero(quantity(self.draws.hidden_inverse_rate), told=self.rate_bends)
+        return _from_zero(quantity(self.draws.hidden_inverse_rate), bends=self.rate_bends)
 
 
-def _from_zero(drawn: Quantity, *, told: bool) -> Quantity:
-    return drawn if told else replace(drawn, interval=replace(drawn.interval, low=0.0))
+def _from_zero(drawn: Quantity, *, bends: bool) -> Quantity:
+    return drawn if bends else replace(drawn, interval=replace(drawn.interval, low=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def fit(runs: Runs) -> Fit:
         centre = np.maximum(parts.design(runs, cells.bends[cells.best]) @ cells.coefficients[cells.best], 0.2 * centre)
         whitening = _whitening(parts, runs, centre, cells)
     cells = _cells(parts.closer(cells, runs), runs, centre, whitening)
-    return _told(parts, runs, centre, cells, whitening)
+    return _judged(parts, runs, centre, cells, whitening)
 
 
 def _members(runs: Runs) -> npt.NDArray[np.intp]:
@@ -147,7 +147,7 @@ def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floa
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Which parts of the model the levels of the trials can tell. Columns are scaled to their effect at the harshest level."""
+    """The identifiable parts of the model. Columns are scaled to their effect at the harshest level."""
 
     delay: bool
     rate: bool
@@ -264,15 +264,15 @@ def _cells(parts: _Parts, runs: Runs, centre: Floats, whitening: Floats) -> _Cel
     response = whitening @ (1 + np.log(runs.elapsed / centre))
     q, r = np.linalg.qr(whitening @ (parts.design(runs, bends) / centre[:, None]))
     diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
-    told = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
-    bends, q, r = bends[told], q[told], r[told]
+    well_posed = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
+    bends, q, r = bends[well_posed], q[well_posed], r[well_posed]
     along = np.einsum("cnp,n->cp", q, response)
     residuals = response - np.einsum("cnp,cp->cn", q, along)
     coefficients = np.linalg.solve(r, along[..., None])[..., 0]
     return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r, parts.log_priors(bends))
 
 
-def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
+def _judged(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
     best = float(cells.residual_sums.min())
     freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
 

@@ -27,7 +27,7 @@ RATE_ERROR: Final = 2e-3
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What one network offers between two hosts. Where a link was measured, these are its certified values, not those asked for."""
+    """A network between two hosts, with certified values if the link was measured."""
 
     delay_s: float
     """One way."""
@@ -136,12 +136,12 @@ class Draws:
 
 
 CARRIED: Final = 400
-"""Parameter sets that a page carries; every face tells the time on a link from as many."""
+"""Parameter sets that a page carries; all views use as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with the interval that the data leave to it; ends beyond what can be told are None."""
+    """A number with the interval that the data leave to it; unbounded ends are None."""
 
     value: float
     interval: Interval

@@ -1,4 +1,4 @@
-"""What a program needs from its network, and what another one would give: derived from the fitted model, each with its interval."""
+"""Needs, gains and predictions from the fitted model, each with its interval."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REACH: Final = 1.03
 class Needs:
     """The harshest link on which the program stays within ``tolerated`` of its time on ``here``; each bound with the other left as here.
 
-    None where the factor was not swept or has no effect that the trials tell: nothing is needed then as far as was measured.
+    None if the factor was not swept or has no measurable effect.
     """
 
     here: Link
@@ -40,7 +40,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """What leaves a link ahead of its rate after a pause, by its certificate."""
+    """Bytes that leave a link ahead of its rate after a pause, by its certificate."""
 
     here_bytes: float
     slowest_bytes: float
@@ -52,7 +52,7 @@ NO_BURSTS: Final = Bursts(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What changing the link from ``here`` to ``link`` does to the elapsed time."""
+    """The change of the elapsed time from ``here`` to ``link``."""
 
     link: Link
     elapsed: Quantity
@@ -60,7 +60,7 @@ class Gain:
     speedup: Quantity
     """Elapsed time here / there: above 1 is faster."""
     measured: bool
-    """Whether the link lies within the range that was measured; elsewhere the model is extended."""
+    """True if the link is within the measured range."""
 
 
 def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
@@ -129,7 +129,7 @@ def gain(fit: Fit, here: Link, link: Link) -> Gain:
 
 
 def within(fit: Fit, link: Link) -> bool:
-    """Return whether ``link`` lies in the range of links that the fit rests on."""
+    """Return whether ``link`` is within the range of measured links."""
     runs = fit.runs
     return all(
         column.min() / _REACH <= value <= column.max() * _REACH
@@ -154,7 +154,7 @@ def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: S
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One trial on a link that need not have been measured, foretold."""
+    """The prediction of one trial on any link."""
 
     link: Link
     elapsed: Quantity
@@ -173,7 +173,7 @@ def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One link: what the others foretold of it, and what its trials took."""
+    """One link: its prediction from the others, and its measured times."""
 
     prediction: Prediction
     seconds: tuple[float, ...]
@@ -223,7 +223,7 @@ class Stop:
     share: float
     """Share of the draws in which it is."""
     measured: bool
-    """Whether the link lies within the range of links that every fit rests on."""
+    """True if the link is within the measured range of every fit."""
 
 
 def stop(fits: Sequence[Fit], link: Link) -> Stop:

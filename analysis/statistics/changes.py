@@ -1,4 +1,4 @@
-"""The same configuration over time: steps in its level, the baseline it should be judged by, and what changed with them."""
+"""Histories of one configuration: steps in its level, the baseline, and recorded changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HistoryPoint:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Facts that may explain a step: kernel, MPI version, workload version, definition hash ..."""
     label: str = ""
-    """What a page calls the trial: its date or key."""
+    """Label of the trial on pages: its date or key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Change:
     before: SampleSummary
     after: SampleSummary
     ratio: float | None
-    """Median after / median before; None where that is zero."""
+    """Median after / median before; None if that is zero."""
     ratio_interval: Interval | None
     p_value: float
     environment: dict[str, tuple[str, str]]
@@ -80,13 +80,13 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Steps found, the baseline, and where the newest trial stands against the trials of its level before it."""
+    """Steps, the baseline, and the newest trial against the earlier trials of its level."""
 
     changes: tuple[Change, ...]
     baseline: Baseline | None
     latest: Standing
     flagged: bool
-    """A step that nobody marked as expected, or a newest trial outside of the baseline."""
+    """A step that is not marked as expected, or a newest trial outside of the baseline."""
 
     def to_dict(self) -> dict[str, Any]:
         data = asdict(self)
@@ -169,7 +169,7 @@ def _strongest(ranks: Floats) -> tuple[Floats, Any]:
     error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)
     score = np.cumsum(ranks, axis=1)[:, SHORTEST - 1 : n - SHORTEST] - sizes * ranks[0].mean()
     np.abs(score, out=score)
-    # where all values are equal there is no error, and no step either
+    # equal values have no error and no step
     score /= np.where(error > 0, error, 1.0)
     best = score.argmax(axis=1)
     return score[np.arange(len(score)), best], sizes[best]

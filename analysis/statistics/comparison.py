@@ -50,7 +50,7 @@ class Comparison:
     cliffs_delta: float | None
     """P(group > baseline) - P(group < baseline), -1 to 1."""
     effect: str
-    """negligible, small, medium, large; empty where there is none."""
+    """negligible, small, medium, large; empty if not tested."""
     hedges_g: float | None
     verdict: Outcome
 
@@ -160,8 +160,8 @@ def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
     smallest = 2 / comb(comparison.n + comparison.n_baseline, comparison.n)
     # Ranks of three against three can never reach 5 %, nor can five against five among many metrics when no two values
     # overlap: that is a lack of trials, not a lack of difference.
-    apart = comparison.cliffs_delta is not None and abs(comparison.cliffs_delta) == 1
-    return "too few repetitions" if smallest > alpha or apart else "no clear change"
+    is_separate = comparison.cliffs_delta is not None and abs(comparison.cliffs_delta) == 1
+    return "too few repetitions" if smallest > alpha or is_separate else "no clear change"
 
 
 def rank_test(a: Floats, b: Floats) -> tuple[float, str]:

@@ -1,6 +1,6 @@
 """Scatter of repetitions over several configurations together, on logarithms of positive values: pooled, compared, and tested by.
 
-Three configurations of two repetitions give three degrees of freedom, where each alone gives one.
+Three configurations of two repetitions give three degrees of freedom; each alone gives one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from analysis.statistics.summary import Floats, Interval, checked, ratio_interva
 
 SMALLEST_SPREAD: Final = 1e-4
 """Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
-UNLIKE: Final = 0.01
+UNEQUAL: Final = 0.01
 """P-value of the test of equal scatters below which they are not pooled."""
 _KNOWN: Final = 10.0
-"""An interval whose ends differ by more than this factor tells no number."""
+"""Largest ratio of the ends of an interval that is shown."""
 
 
 def log_variances(groups: Sequence[Sequence[float] | Floats]) -> tuple[Floats, Floats]:
@@ -41,7 +41,7 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
 
     1.0 for fewer than two groups.
 
-    Levene's test tells apart three repetitions of 1 % and of 20 % in no case of a hundred, and a false claim about the noisy point
+    Levene's test never separates three repetitions of 1 % and of 20 %, and a false claim about the noisy point
     is worse than a wide interval of it. Pairs often repeat exactly, by rounding: none counts as steadier than a tenth of all.
     """
     k, total = len(variances), freedom.sum()
@@ -59,7 +59,7 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
 
     None for fewer than two groups, or without repetitions.
 
-    The F test with the scatter of all groups pooled, which has power with two repetitions each; where scatters are not alike, the
+    The F test with the scatter of all groups pooled, which has power with two repetitions each; if scatters differ, the
     larger of its p-value and that of Welch's (1951), which alone is too sure of pairs of values. Values are positive.
     """
     variances, freedom = log_variances(groups)
@@ -70,7 +70,7 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
     sd, known = pooled(variances, freedom)
     between = float(counts @ (means - np.average(means, weights=counts)) ** 2) / (len(means) - 1)
     same = float(special.fdtrc(len(means) - 1, known, between / sd**2))
-    if len(variances) == len(groups) and equal_variances(variances, freedom) < UNLIKE:
+    if len(variances) == len(groups) and equal_variances(variances, freedom) < UNEQUAL:
         return max(same, _welch(means, variances, counts))
     return same
 
@@ -83,7 +83,7 @@ def _welch(means: Floats, variances: Floats, counts: Floats) -> float:
 
 
 class PooledIntervals:
-    """Intervals of several configurations' values and ratios, by the scatter of all of them where it is alike, else by their own.
+    """Intervals of several configurations' values and ratios, by the pooled scatter if it is equal, else by their own.
 
     An interval whose ends differ by more than ten times is none. Values are positive; others have no interval.
     """
@@ -92,8 +92,8 @@ class PooledIntervals:
         self._level = level
         positive = all(len(g) and np.min(g) > 0 for g in groups)
         variances, freedom = log_variances(groups) if positive else (np.zeros(0), np.zeros(0))
-        alike = len(variances) > 0 and equal_variances(variances, freedom) >= UNLIKE
-        self._pooled = pooled(variances, freedom) if alike else None
+        is_equal = len(variances) > 0 and equal_variances(variances, freedom) >= UNEQUAL
+        self._pooled = pooled(variances, freedom) if is_equal else None
 
     def value(self, values: Sequence[float] | Floats) -> Interval | None:
         """Return the interval of one configuration's geometric mean."""
@@ -115,7 +115,7 @@ class PooledIntervals:
         if min(a.min(), b.min()) <= 0:
             return None
         if self._pooled is None:
-            return told(ratio_interval(a, b, level=self._level))
+            return if_bounded(ratio_interval(a, b, level=self._level))
         sd, freedom = self._pooled
         middle = float(np.log(a).mean() - np.log(b).mean())
         how = "t interval of the ratio of geometric means, scatter of all sizes together"
@@ -123,10 +123,10 @@ class PooledIntervals:
 
     def _around(self, middle: float, error: float, freedom: float, how: str) -> Interval | None:
         half = float(special.stdtrit(freedom, (1 + self._level) / 2)) * error
-        return told(Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), self._level, how))
+        return if_bounded(Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), self._level, how))
 
 
-def told(interval: Interval | None) -> Interval | None:
+def if_bounded(interval: Interval | None) -> Interval | None:
     """Return the interval of a positive quantity; None if its ends differ 10 times."""
     if interval is None or interval.low is None or interval.high is None:
         return interval

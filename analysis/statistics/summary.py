@@ -1,4 +1,4 @@
-"""What a handful of repetitions says about one quantity: centre, spread, interval, outliers, and how many more are needed."""
+"""Summaries of repetitions: centre, spread, interval, outliers, and repetitions needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Method = Literal["t", "bootstrap"]
 MINIMUM_REPETITIONS: Final = 3
 """Below this no difference between two configurations is claimed: two values give a spread with one degree of freedom."""
 _BOOTSTRAP_FROM: Final = 10
-"""Below 10 values the percentiles of a bootstrap lie too close together (Hesterberg 2015, section 4.1); t is used."""
+"""Below 10 values the percentiles of a bootstrap are too close together (Hesterberg 2015, section 4.1); t is used."""
 _RESAMPLES: Final = 4000
 _SEED: Final = 2007
 """Resampling is repeatable: the same values always give the same interval on every page."""
@@ -47,7 +47,7 @@ class SampleSummary:
     maximum: float
     interval: Interval | None
     outliers: tuple[int, ...]
-    """Positions in the values; they are counted in every figure above, only shown apart."""
+    """Positions in the values; they count in every figure above."""
     enough: bool
     """At least MINIMUM_REPETITIONS."""
 
@@ -102,7 +102,7 @@ def moments_interval(
     """Return Student's t interval of a mean from its moments; None below two values.
 
     Where the ``smallest`` value is positive it is made on logarithms, whose standard deviation is about that of the values over
-    their mean; where it is zero, the interval ends there.
+    their mean; if it is zero, the interval ends there.
     """
     if n < 2:
         return None
@@ -162,7 +162,7 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
     first = (n * place).astype(np.int32)
     if n % 2:
         return first, None
-    # given the middle one, the next is the least of the n - middle draws that lie above it
+    # given the middle one, the next is the least of the n - middle draws above it
     following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
     return first, np.minimum(n * following, n - 1).astype(np.int32)
 
@@ -172,7 +172,7 @@ def ratio_interval(
 ) -> Interval | None:
     """Return the interval of the ratio of two geometric means: Welch's t on logarithms.
 
-    None where a value is not positive or a side has fewer than two values.
+    None if a value is not positive or a side has fewer than two values.
     """
     a, b = checked(numerator), checked(denominator)
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
@@ -202,7 +202,7 @@ def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
 
     Below ten values by Grubbs' test at 1 % (Grubbs 1969), which is exact for few normal values; from ten on by a modified z-score
     above 3.5 (Iglewicz and Hoaglin 1993), which several outliers cannot hide from. Where more than half of the values are
-    equal, the mean absolute deviation stands in for the median one, as there.
+    equal, the mean absolute deviation replaces the median one, as there.
     """
     x = checked(values)
     if len(x) < 10:

@@ -238,9 +238,9 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
-    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
-    told = intervals if intervals.metric == study.time_metric else None
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
+    together_intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
+    told = together_intervals if together_intervals.metric == study.time_metric else None
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), intervals=told)
     diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(

@@ -1,7 +1,7 @@
 """Drift over the order in which the trials ran.
 
 In the model log(value) = point + slope * place + scatter the slope is estimated within the points: if points ran one after another, the
-order of their means is also the order of what was varied.
+order of their means is also the order of the varied factor.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Drift:
         return self.balance >= _BALANCED
 
     @property
-    def is_taken_out(self) -> bool:
+    def is_removed(self) -> bool:
         """Return whether the answer compares the values without the drift."""
         return self.is_found and self.is_balanced
 
@@ -60,7 +60,7 @@ class Drift:
     def without(self, asked: Asked, slope: float) -> Asked:
         """Return the experiment at the mean place, for means that drift by ``slope``.
 
-        Within each point the estimated drift is taken out, and what is left is widened by the degree of freedom that the estimate takes.
+        The estimated drift is removed within each point; the residuals are widened by its degree of freedom.
         """
         wider = float(np.sqrt((self.freedom + 1) / self.freedom))
 

@@ -1,4 +1,4 @@
-"""What a result costs: money per GFLOP/s, MFLOP/s per watt, and what waiting throws away.
+"""Economics: price per GFLOP/s, MFLOP/s per watt, and the cost of contention.
 
 Amounts are in the currency of the facts that are given; nothing is converted. Formulas are those of the published studies
 ``eadline-2006-hpl`` and ``york-staging`` (docs/studies.md, Peak, price and power).
@@ -15,7 +15,7 @@ HOURS_PER_YEAR: Final = 8766.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What is known of the machine that ran; None where it is not. ``hosts`` and ``cores_per_host`` count the whole cluster."""
+    """Facts of the whole cluster; None if unknown."""
 
     hosts: int | None = None
     cores_per_host: int = 1
@@ -27,7 +27,7 @@ class ClusterFacts:
     watts: float | None = None
     """Of the whole cluster under load."""
     price_per_host_hour: float | None = None
-    """Rent; None takes the price over the years of use, when both are known."""
+    """Rent; None takes the price over the years of use."""
     years_of_use: float | None = None
     price_per_kwh: float | None = None
 
@@ -55,7 +55,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A rate of floating-point work against the cluster's facts; None where a fact is missing."""
+    """A rate of floating-point work against the cluster's facts; None without the facts."""
 
     gflops: float
     peak_share: float | None
@@ -77,7 +77,7 @@ def rate(gflops: float, facts: ClusterFacts) -> Rating:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What contention takes from a cluster, against the same work without it."""
+    """The cost of contention, against the same work without it."""
 
     utilisation_lost: float
     """Share of the run in which hosts are held for the contention alone."""

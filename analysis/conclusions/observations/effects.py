@@ -1,4 +1,4 @@
-"""Effects of single properties of the network: how many times worse the costliest level is, and the time per second of delay."""
+"""Effects of single network factors: ratios of levels, and time per second of delay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Effect:
     interval: Interval | None
     clear: bool
     harshest: Effect | None = None
-    """The same where the other network factors cost most, if that is another place: loss may matter only with delay."""
+    """The effect at the costliest levels of the others: loss may matter only with delay."""
 
     @property
     def matters(self) -> bool:
@@ -79,7 +79,7 @@ class Slope:
 
     @property
     def clear(self) -> bool:
-        """Return whether time grows with delay as far as the interval tells."""
+        """Return whether time measurably grows with delay."""
         return self.per_unit > 0 and (self.interval is None or (self.interval.low or 0) > 0)
 
 
@@ -102,7 +102,7 @@ def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
     The interval follows from those of both ends (Zou and Donner 2008).
 
     A program may hide the first milliseconds behind its computing, or be bound by its windows only beyond some: the range as
-    measured is what the number holds for. Where the times differ measurably, the interval stays on their side of zero.
+    measured is what the number holds for. If the times differ measurably, the interval stays on one side of zero.
     """
     first, last = row[0], row[-1]
     span = float(last.parameters[DELAY]) - float(first.parameters[DELAY])

@@ -1,4 +1,4 @@
-"""Operating envelope of a service under load: how many jobs it bears, and what gives out first.
+"""Operating envelope of a service under load: acceptable jobs and the first bottleneck.
 
 A running condition is acceptable while the wall time of a job is below ``factor`` times that of a single job (MONARC collaboration,
 about 1999: 10 times). Pure.
@@ -52,13 +52,13 @@ class EnvelopeRow:
     single_s: float | None
     ratios: tuple[tuple[float, float], ...]
     largest_acceptable: float | None
-    """Most jobs that were measured and accepted; None where one job was not measured."""
+    """Most jobs that were measured and accepted; None if one job was not measured."""
     first_refused: float | None
     """Fewest jobs that were measured and refused; None: all were accepted."""
     limit: float | None
     """Jobs at which the ratio reaches the factor: between measured ones, or beyond them on the line through the last two."""
     extrapolated: bool
-    """The limit lies beyond the measured jobs."""
+    """The limit is beyond the measured jobs."""
     saturation: Saturation | None
     uses: tuple[tuple[str, float, float], ...]
     """The evidence: (resource, jobs, largest use)."""

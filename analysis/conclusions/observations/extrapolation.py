@@ -21,7 +21,7 @@ from analysis.statistics.summary import Floats
 
 _CANDIDATES: Final = ((), (Term(Fraction(1), 0),), (Term(Fraction(0), 1),))
 """Constant (multicast), proportional to the nodes (one link shared by all), logarithmic (a tree). Nothing that bends further is
-offered: from a handful of sizes it would not be told apart, and it would run away outside of them."""
+offered: a few sizes cannot identify it, and it would diverge outside of them."""
 _WORTH_A_TERM: Final = 0.8
 """A term must cut the leave-one-out error to this share."""
 _EXACT: Final = 0.001
@@ -63,9 +63,9 @@ class Extrapolation:
     beyond_nodes: bool
     """More or fewer nodes than were measured."""
     beyond_searches: bool
-    """More searches than were run: the later ones are taken to go on alike."""
+    """More searches than were run: the later ones are assumed to be constant."""
     draws: Floats
-    """Totals of the bootstrap, shape (resamples,); empty where the data leave no error to estimate."""
+    """Totals of the bootstrap, shape (resamples,); empty without an error estimate."""
 
 
 def extrapolate(

@@ -1,4 +1,4 @@
-"""The measured points of an experiment by their parameters, with what may be claimed of them together."""
+"""Measured points by their parameters, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Grid:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self.points = asked.measured()
-        self.claims = asked.claims(self.points, asked.apart())
-        # By what they are: points of ten thousand compared value by value took longer than all claims.
+        self.claims = asked.claims(self.points, asked.separating())
+        # By identity: comparing ten thousand points by value took longer than all claims.
         self._places = {id(point): place for place, point in enumerate(self.points)}
 
     def index(self, point: Point) -> int:
@@ -115,9 +115,10 @@ class SizeGrid(Grid):
 
 
 class Together:
-    """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that shows the
-    same quantity takes its interval from here. ``parts`` are answered beside each other.
-    ``as_measured`` are the same parts, if a drift is taken out of the comparison: tables show what was measured.
+    """The intervals of all points, and of all pairs that the answer compares.
+
+    All views take their intervals from here. ``parts`` are the slices; ``as_measured`` are the same with the drift that
+    ``parts`` exclude, for tables of measured values.
     """
 
     def __init__(self, metric: str, parts: Sequence[Grid], as_measured: Sequence[Grid] = ()) -> None:
@@ -140,7 +141,7 @@ class Together:
 
 
 def key(parameters: Mapping[str, Any]) -> str:
-    """Return what a point is found by: its parameters in any order."""
+    """Return the key of a point: its parameters in any order."""
     return repr(sorted(parameters.items()))
 
 

@@ -1,4 +1,4 @@
-"""What each of several changes gave: the ladder of ordered steps, and effects alone and together.
+"""Effects of several changes: the tuning ladder, and effects alone and together.
 
 The study of Eadline and Layton (2006) changed one thing after another and wrote down every step; it also warns that parameters depend on
 each other. The ladder is the first, the effects are the second. Pure.
@@ -67,7 +67,7 @@ def _alone(over: Trialled, under: Trialled) -> Interval | None:
 def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> list[Step]:
     """Return the steps in their order; a parameter that counts them is no change.
 
-    Intervals are those of each pair alone where ``ratio_of`` does not tell them otherwise.
+    Intervals are those of each pair alone without ``ratio_of``.
     """
 
     def gained(step: Trialled, over: Trialled | None) -> Gain | None:

@@ -1,4 +1,4 @@
-"""What a program needs from its network, where enough links were measured for slopes and bends (analysis.sensitivity)."""
+"""Network needs of a program, from enough links for slopes and bends (analysis.sensitivity)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = tuple[str, Quantity, str]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What one combination of the other factors needs, and the numbers that the trials show of it."""
+    """The network needs of one combination of the other factors."""
 
     fit: Fit
     here: Link
@@ -66,7 +66,7 @@ class Fitted:
     """The model of one combination of the other factors."""
 
     at: str
-    """The combination in words; empty where there is only one."""
+    """The combination in words; empty for a single one."""
     where: dict[str, object]
     fit: Fit
     here: Link
@@ -129,7 +129,7 @@ def link_of(point: Point) -> Link | None:
     if not rate:
         return None
     delay = point.link.get(DELAY, asked[DELAY] or 0.0)
-    # Few packets tell little of a loss: what was asked for is nearer to the truth than what they lost.
+    # Few packets do not measure a loss: the specified one is closer to the truth.
     return Link(max(0.0, float(delay)), float(rate), float(asked[LOSS] or 0.0))
 
 

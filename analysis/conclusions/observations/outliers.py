@@ -1,4 +1,4 @@
-"""Trials that lie far outside of the scatter of all trials of an experiment: one in 20 happens on machines that other load shares.
+"""Outlying trials, far outside of the scatter of all trials: one in 20 on shared machines.
 
 Rosner's generalised test of many outliers (1983), on the residuals of a linear model with one mean per point: the value that adds most
 to the pooled scatter is removed, again and again, and the last removal that is significant decides. A single step would miss two

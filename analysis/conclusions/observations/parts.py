@@ -1,11 +1,11 @@
-"""How the time of a point's ranks divides: by the MPI profile if every trial left one, else into on and off the CPU. Pure.
+"""Division of the ranks' time: by the MPI profile, else into on and off the CPU. Pure.
 
 With U_i the time of rank i outside MPI, W the window from MPI_Init to MPI_Finalize and b the busiest rank (largest U_i),
 
     W = mean computing + (computing of b - mean) + descheduled of b + blocked of b + (W - U_b).
 
 The second term is the imbalance: all other ranks wait for it in MPI. The last one is communication (POP: 1 - communication efficiency).
-A rank that waits in MPI for a rank without a core waits for a core too: run delay inside MPI counts as descheduled, up to the
+A rank that waits in MPI for a descheduled rank waits for a core too: run delay inside MPI counts as descheduled, up to the
 run delay outside MPI of all other ranks.
 """
 
@@ -28,13 +28,13 @@ from analysis.statistics.summary import Floats, welch
 LAUNCH: Final = "launch"
 UNEXPLAINED: Final = "unexplained"
 LEAST_SHARE: Final = 0.1
-"""A part below this share of the whole is not worth a sentence."""
+"""Smallest share of the whole that a cause needs."""
 _SAME_WORK: Final = 0.5
 """A figure in seconds that is a smaller share of the window times something else (one message, the last step)."""
 _DIVIDING: Final = (
     *("mpi_busiest_computing_s", "mpi_busiest_descheduled_s", "mpi_descheduled_share", "mpi_descheduled_inside_share"),
 )
-"""What divides the time outside MPI on no processor; all but the first need a kernel that counts run delay."""
+"""Metrics that divide the time outside MPI; all but the first need a kernel that counts run delay."""
 _LEVEL: Final = 0.95
 _WINDOW: Final = "mpi_window_s"
 _ELAPSED: Final = "elapsed_s"
@@ -42,7 +42,7 @@ _ELAPSED: Final = "elapsed_s"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of every trial of a point. The parts add up to ``whole``, the launch overhead is beside them unless it is one of them."""
+    """Seconds of every trial of a point. The parts add up to ``whole``; ``launch`` may be one of them."""
 
     parts: Mapping[str, Floats]
     whole: Floats
@@ -58,7 +58,7 @@ class Division:
     whole: ChangePart
     """Named by its metric."""
     parts: tuple[ChangePart, ...]
-    """Add up to the whole; the last one is what the others do not explain."""
+    """Add up to the whole; the last one is the unexplained remainder."""
     launch: ChangePart | None
     """Launch overhead; one of the parts only if the elapsed time is divided."""
     launch_change_s: float

@@ -1,4 +1,4 @@
-"""A study read once for all rules: medians by size, which metrics move at all, which differences are measurable."""
+"""Readings of a study for all rules: medians by size, and measurable differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from analysis.scaling.breakdown import cpu_per_rank
 from analysis.statistics import Interval, differs_anywhere, ratio_interval
 
 ChoiceOf = Callable[[Study], ModelChoice | None]
-"""The models of a study's time: whoever needs them elsewhere too keeps them, as they take most of the time of a diagnosis."""
+"""Returns the models of a study's time; cached by the caller, as they dominate a diagnosis."""
 _ALPHA: Final = 0.005
 """Per metric, so that the four that scaling rules look at make at most 2 false studies in 100 (Bonferroni)."""
 _LEVEL: Final = 0.99
@@ -42,7 +42,7 @@ class Observation:
     metric: str = ""
     """Catalogue id; empty for a number computed from several."""
     size: float | None = None
-    """Where on the axis; None for a number of the whole study."""
+    """Place on the axis; None for a number of the whole study."""
     interval: Interval | None = None
 
 
@@ -61,7 +61,7 @@ class Place:
 
 
 class Reading:
-    """What rules ask of a study; everything costly is computed once, when first asked for."""
+    """A study as rules read it; costly values are cached."""
 
     def __init__(self, study: Study, choice_of: ChoiceOf = fit_models) -> None:
         self.study = study
@@ -127,7 +127,7 @@ class Reading:
 
     @property
     def sizes_differ(self) -> bool:
-        """Return whether the axis tells the points apart at all."""
+        """Return whether the points differ on the axis."""
         return len({size for size, _ in self.points}) > 1
 
     def at(self, *points: Point) -> str:
@@ -158,8 +158,8 @@ class Reading:
 
     def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
         """Return the interval of a ratio of two sizes; that of the answer if it has one."""
-        if self.study.told is not None and metric == self.study.time_metric:
-            return self.study.told.ratio(over.point.parameters, under.point.parameters)
+        if self.study.intervals is not None and metric == self.study.time_metric:
+            return self.study.intervals.ratio(over.point.parameters, under.point.parameters)
         return (
             ratio_interval(over.point.values[metric], under.point.values[metric], level=_LEVEL)
             if (metric in over.point.values and metric in under.point.values)

@@ -1,7 +1,7 @@
 """Scatter of an experiment without repetitions, from the effects that are too small to matter (after Lenth 1989).
 
-Of several factors, what is left when each acts alone; of one that counts, what is left of a smooth curve. Where factors do act together or
-the curve has corners, that is more than the trials scatter: claims become fewer, not wrong.
+The residuals of additive factors, or of a smooth curve over one number. If factors interact or the curve has corners, the
+residuals exceed the scatter of the trials: claims become fewer, not wrong.
 """
 
 from __future__ import annotations

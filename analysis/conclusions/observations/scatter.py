@@ -1,8 +1,8 @@
-"""How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
+"""Scatter of trials, pooled over all points of an experiment, on the logarithm of a positive quantity.
 
-Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
+Twelve points of two repetitions give twelve degrees of freedom; each alone gives one. Claims about pairs of points hold together:
 pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
-form for unequal numbers; where scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
+form for unequal numbers; if scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
 levels of the factor that it follows. Outliers are part of neither means nor scatter. Every interval holds the median or the ratio of
 medians, which is what charts, tables and answers show; a claim needs both to say the same.
 """
@@ -116,10 +116,10 @@ class SimultaneousIntervals:
     """Simultaneous claims about the points of one experiment: ratios of their medians with intervals.
 
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
-    are where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
+    are if they differ by more than rounding and a rerun could hide. ``other_groups`` are the points of the experiment's other
     ``slices - 1`` slices: they add to the scatter, and the slices' claims hold together (Bonferroni).
-    ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters differ, they are
-    pooled within the levels of one factor, and only where that does not make them equal is each point's its own.
+    ``levels`` holds, for each factor, the level of every point and other point: if scatters differ, they are
+    pooled within the levels of one factor; if that does not make them equal, each point has its own.
     Other load slows a trial, so values that are far better (``higher_is_better``) than the others of their point are no outliers.
     ``families`` names for each point those that it is compared with: choices of one size, loads of one link. Fewer pairs have to
     hold together then; others get Tukey's interval.
@@ -133,14 +133,14 @@ class SimultaneousIntervals:
         *,
         printed: bool = False,
         prior: Scatter | None = None,
-        beside: Sequence[Sequence[float]] = (),
+        other_groups: Sequence[Sequence[float]] = (),
         slices: int = 1,
         levels: Sequence[Sequence[str]] = (),
         families: Sequence[str] = (),
         higher_is_better: bool = False,
     ) -> None:
         self.printed = printed
-        everything = [*groups, *beside]
+        everything = [*groups, *other_groups]
         division = (
             ScatterGroups.of_one(everything)
             if printed
@@ -325,7 +325,7 @@ def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedo
 
     At most 100, at least one more than ``now``.
 
-    ``freedom`` is what the other points and earlier repetitions already tell of the scatter.
+    ``freedom`` is that of the scatter known from other points and earlier repetitions.
     """
     wanted = abs(float(np.log(ratio)))
     if wanted == 0 or sd == 0:
@@ -350,7 +350,7 @@ _LARGEST: Final = 1e9
 def studentised_range(level: float, groups: int, freedom: float) -> float:
     """Return the quantile of the range of ``groups`` equal means, in errors of one mean.
 
-    Tukey 1949; a hundred times quicker than scipy's adaptive integrals: where scatters differ every pair has its own freedom.
+    Tukey 1949; a hundred times quicker than scipy's adaptive integrals: if scatters differ, every pair has its own freedom.
     """
     logs, weights = _scatter_nodes(freedom)
 

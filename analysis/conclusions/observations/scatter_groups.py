@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special  # fdtrc is f.sf, without its checks
 
 from analysis.conclusions.observations.outliers import Mask, find_outliers
-from analysis.statistics.spread import UNLIKE, equal_variances, log_variances
+from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
 
 COMMON: Final = ""
@@ -49,8 +49,8 @@ class ScatterGroups:
 
         Otherwise into one group and single noisy points, or into single points.
 
-        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
-        single one: four of 1 % and four of 20 % differ by what they have together. Outliers are looked for within the levels that seem to
+        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions say little about a single
+        point: four points of 1 % and four of 20 % differ together. Outliers are looked for within the levels that seem to
         scatter differently, so that all trials of a noisy level are not outliers; then the division is made without them.
         """
         if all(len(group) < 2 for group in groups):
@@ -58,7 +58,7 @@ class ScatterGroups:
         levels = [level for level in levels if cls._is_enough(groups, level)]
         tested = [cls._tested(groups, level) for level in levels]
         judged_within: Sequence[str] = [COMMON] * len(groups)
-        if levels and min(tested) < UNLIKE / len(levels):
+        if levels and min(tested) < UNEQUAL / len(levels):
             judged_within = levels[int(np.argmin(tested))]
         outliers = cls._outliers(groups, judged_within)
         noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
@@ -75,15 +75,15 @@ class ScatterGroups:
     def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
         """Return the group of every point; the points ``alone`` have their own."""
         tested = [cls._tested(groups, level) for level in levels]
-        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
-        by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
+        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNEQUAL}
+        by_level = [k for k in within if tested[k] < UNEQUAL / len(levels)]
         if not by_level:
             noisy = cls._noisy(groups)
-            apart = [one or other for one, other in zip(alone, noisy, strict=True)]
-            rest = [g for g, is_apart in zip(groups, apart, strict=True) if not is_apart]
-            follows_none = any(noisy) or all(p >= UNLIKE / len(levels) for p in tested)
-            if follows_none and equal_variances(*log_variances(rest)) >= UNLIKE:
-                return cls._with_own([COMMON] * len(groups), apart)
+            separate = [one or other for one, other in zip(alone, noisy, strict=True)]
+            rest = [g for g, is_separate in zip(groups, separate, strict=True) if not is_separate]
+            follows_none = any(noisy) or all(p >= UNEQUAL / len(levels) for p in tested)
+            if follows_none and equal_variances(*log_variances(rest)) >= UNEQUAL:
+                return cls._with_own([COMMON] * len(groups), separate)
         if within:
             return cls._with_own(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))], alone)
         return cls._with_own([COMMON] * len(groups), [True] * len(groups))

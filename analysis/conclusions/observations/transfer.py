@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special  # stdtrit is t.ppf without its checks
 
 MIN_SIZES: Final = 3
-"""Two points lie on a line whatever they are; an interval needs one more."""
+"""Two points always fit a line; an interval needs one more."""
 LEAST_GROWTH: Final = 0.01
 """A line that grows by less over all sizes, relative to its start, says nothing of a bandwidth."""
 
@@ -25,7 +25,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class TransferFit:
-    """A fitted line with intervals of ``confidence``; an upper end is infinite where the data leave it open."""
+    """A fitted line with intervals of ``confidence``; an unbounded upper end is infinite."""
 
     latency_s: float
     """alpha: time of a message of no length."""

@@ -1,4 +1,4 @@
-"""How many jobs each link carries by the experiment's rule, and what is used up first: only what reaches what it can give."""
+"""Load tests: the jobs that each link carries, and the resource that is used up first."""
 
 from __future__ import annotations
 

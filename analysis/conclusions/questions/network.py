@@ -1,4 +1,4 @@
-"""What does the program need from the network? Time per millisecond of delay, factor of loss and of rate, and which matters most."""
+"""Network sweeps: time per millisecond of delay, effects of loss and rate, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import Needed, is_clear, needed_of
-from analysis.conclusions.questions.strength import MOST_RESOLVED, settle, strength
+from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
 from analysis.conclusions.sentences import network as words
 from analysis.conclusions.wording import place
 from analysis.scaling import Point
@@ -106,7 +106,9 @@ def answer_network(asked: Asked) -> Answer:
         strength(asked, grid.claims),
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
-        settle(grid, largest.cheapest, largest.costliest) if any(part.is_vague for part in parts) else None,
+        repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
+        if any(part.is_vague for part in parts)
+        else None,
         grid.claims.scatter,
     )
 
@@ -132,7 +134,7 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
     most = max((f.high or 1 for f in ends), default=1.0)
     if size is None or not ends or most >= words.MOST_HIDDEN:
         sentence = words.too_few(network, size if size and size < MOST_RESOLVED else None)
-        missing = settle(grid, largest.cheapest, largest.costliest)
+        missing = repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
     sentence = words.no_effect(network, most=most - 1)

@@ -1,4 +1,4 @@
-"""Sweeps over a size: where to stop and why, whether the efficiency of a growing problem lasts, and a single point."""
+"""Sweeps over a size: the best size and its causes, weak-scaling efficiency, single points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answer_scale(asked: Asked) -> Answer:
     held = strength(asked, curve.claims)
     if held == "firm" and not curve.is_equal:
         held = "moderate"
-    missing = None if curve.is_equal else _settle(curve)
+    missing = None if curve.is_equal else _repetitions_to_resolve(curve)
     return Answer("scale", sentence, held, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts)
 
 
@@ -59,10 +59,12 @@ def _no_difference(curve: SizeGrid) -> Answer:
         sentence = words.equal(curve, most)
         return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
     sentence = words.too_few(curve, claims.resolution())
-    return Answer("scale", sentence, "open", _figures(curve, is_open=True), (), _settle(curve), claims.scatter)
+    return Answer(
+        "scale", sentence, "open", _figures(curve, is_open=True), (), _repetitions_to_resolve(curve), claims.scatter
+    )
 
 
-def _settle(curve: SizeGrid) -> Missing | None:
+def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
     """Return the repetitions that would separate the best size from its nearest rival."""
     best = curve.best
     rivals = [i for i in curve.as_good if i != best]

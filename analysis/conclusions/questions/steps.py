@@ -1,4 +1,4 @@
-"""Which change paid, and how far from the limit? A ladder of settings that are changed one after another."""
+"""Tuning ladders: the change that paid off, and the distance from the peak."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.ladder import Advance, advances, step_of
-from analysis.conclusions.questions.strength import settle, strength
+from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
 from analysis.conclusions.sentences import answers as words
 from analysis.scaling import Point
 
 _WORTH_A_WARNING: Final = 0.8
-"""A step that reaches less of the best one before it is named as what to avoid."""
+"""A step that reaches less of the best one before it is named as a loss."""
 
 
 def answer_steps(asked: Asked) -> Answer:
@@ -28,7 +28,7 @@ def answer_steps(asked: Asked) -> Answer:
     equal = [p for p in grid.points if p is not best and not grid.clearly(p, best)]
     held = strength(asked, grid.claims) if paid or asked.published else "open"
     hoped = max(found, key=lambda advance: advance.gain)
-    missing = settle(grid, hoped.before, hoped.point) if held == "open" else None
+    missing = repetitions_to_resolve(grid, hoped.before, hoped.point) if held == "open" else None
     sentence = words.best_step(grid, best, equal, paid)
     figures = _figures(grid, best, equal, found, paid)
     return Answer("steps", sentence, held, figures, _causes(asked, found), missing, grid.claims.scatter)

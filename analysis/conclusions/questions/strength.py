@@ -1,4 +1,4 @@
-"""How strong a claim is, and how many repetitions would make it firm."""
+"""Strength of claims, and the repetitions that would make them conclusive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_wo
 from analysis.scaling import Point
 
 MOST_RESOLVED: Final = 10.0
-"""That only changes beyond this would show is not worth saying."""
+"""Largest resolvable ratio that is worth stating."""
 _LEAST: Final = 1.02
 """A smaller difference is not worth repetitions."""
 _GUESSED_SCATTER: Final = 0.05
@@ -39,10 +39,10 @@ def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point],
     return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
 
 
-def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
+def repetitions_to_resolve(grid: Grid, point: Point, other: Point) -> Missing | None:
     """Return the repetitions that would show if two points differ; None if printed."""
     if grid.asked.published or point is other:
         return None
-    apart = abs(grid.cost(point) - grid.cost(other))
+    distance = abs(grid.cost(point) - grid.cost(other))
     names = " and ".join(place(grid.asked.factors, p.parameters) for p in (point, other))
-    return repeat(grid.asked, grid.claims, (point, other), exp(apart), names)
+    return repeat(grid.asked, grid.claims, (point, other), exp(distance), names)

@@ -1,4 +1,4 @@
-"""Whether an answer survives a drift over the order in which the trials ran.
+"""Answers under a drift over the order of the trials.
 
 An answer is conclusive only if it holds for every slope that the trials do not exclude (analysis of covariance, Fisher 1932).
 """
@@ -28,12 +28,12 @@ _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
 
 
 def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:
-    """Return the answer with what the order of the trials leaves of its strength.
+    """Return the answer with the strength that the order of the trials allows.
 
-    A drift of an interleaved design is taken out. In any other one it cannot be separated from what was varied: a conclusive answer that
-    some slope would change is tentative, and if a drift was found, inconclusive.
+    A drift of an interleaved design is removed. In any other design it cannot be separated from the varied factors: a conclusive
+    answer that some slope would change is tentative, and if a drift was found, inconclusive.
     """
-    if drift.is_taken_out:
+    if drift.is_removed:
         answer = compute(drift.without(asked, drift.slope))
         return _lowered(
             asked,

@@ -1,4 +1,4 @@
-"""Which choice is best, by how much, and from which size on: methods beside each other, and over sizes."""
+"""Comparisons of choices, at one size or over several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.questions.strength import settle, strength
+from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import first_up, joined, place
 from analysis.scaling import Point
@@ -18,7 +18,7 @@ from analysis.scaling import Point
 
 def answer_treatment(asked: Asked) -> Answer:
     """Return the answer of a sweep over choices, at one size or over several."""
-    scale = next(iter(asked.apart()), None)
+    scale = next(iter(asked.separating()), None)
     grid = Grid(asked)
     if asked.against is not None:
         return _measured_as_factor(grid, *asked.against)
@@ -44,12 +44,12 @@ def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     best, second, worst = ranked[0], ranked[1], ranked[-1]
     figures = tuple(map(grid.figure, ranked))
     if not grid.clearly(worst, best):
-        missing = settle(grid, best, second)
+        missing = repetitions_to_resolve(grid, best, second)
         sentence = words.no_choice(grid, choices, best)
         return Answer("treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
     figures += _best_figures(grid, choices, ranked, {})
-    missing = settle(grid, best, second) if second in equal else None
+    missing = repetitions_to_resolve(grid, best, second) if second in equal else None
     held, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
     sentence = words.best_choice(grid, choices, ranked, equal)
     return Answer("treatment", sentence, held, figures, causes, missing, grid.claims.scatter)
@@ -88,7 +88,7 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
     figures += _also_figures(grid)
     if not decided:
         ranked = list(rows.values())[-1]
-        missing = settle(grid, ranked[0], ranked[-1])
+        missing = repetitions_to_resolve(grid, ranked[0], ranked[-1])
         sentence = words.no_choice_at(grid, scale, list(rows))
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))

@@ -1,4 +1,4 @@
-"""Rules about what the wire sets: full links, windows, round trips and retransmissions."""
+"""Rules about the network: full links, windows, round trips and retransmissions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SEGMENT_BYTES: Final = 1448
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """How full the busiest link is at one point: on average, and at its peak."""
+    """The load of the busiest link at one point: mean and peak."""
 
     point: Point
     row: WireRow

@@ -1,4 +1,4 @@
-"""Rules about ranks: uneven work, work that grows, missing cores, and what the network costs, by MPI profile or else CPU time."""
+"""Rules about ranks: uneven or growing work, missing cores, network costs, by profile or CPU time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analysis.scaling.breakdown import is_profiled
 _UNEVEN_CPU: Final = 0.1
 _BALANCED: Final = 0.9
 _LEAST_RUN_DELAY: Final = 0.05
-"""Share of the ranks' time below which no core, and no blocking, is worth a sentence."""
+"""Least share of the ranks' time for a finding."""
 
 
 @rule

@@ -1,4 +1,4 @@
-"""What a finding is, and the list of rules that may make one."""
+"""Findings, and the list of rules that make them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from analysis.conclusions.observations.reading import Observation, Place, Readin
 from analysis.conclusions.sentences.findings import FINDINGS, Group
 
 Strength = Literal["strong", "moderate", "weak", "printed"]
-"""Strong: intervals or tests leave no doubt. Moderate: measured, with a qualification in the caveat. Weak: a hint. Printed:
-follows from published numbers as they stand, which have no spread of their own."""
+"""Strong: by intervals or tests. Moderate: measured, with a caveat. Weak: a hint. Printed: from
+published numbers, which have no spread of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A conclusion in one sentence, with what it rests on and what a person can do about it."""
+    """A conclusion in one sentence, with its evidence and the suggested next step."""
 
     rule: str
     group: Group
@@ -27,9 +27,9 @@ class Finding:
     next_step: str
     caveat: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the other swept parameters that it holds for."""
+    """Values of the other swept parameters."""
     explains: float | None = None
-    """Share of the elapsed time at its place that it explains, at most; None where that is not known, or nothing."""
+    """Largest share of the elapsed time at its place that it explains; None if unknown."""
 
 
 Rule = Callable[[Reading], Iterable[Finding]]
@@ -38,7 +38,7 @@ RULES: Final[list[Rule]] = []
 
 
 def rule(function: Rule) -> Rule:
-    """Enter a rule, which yields nothing if the data do not bear its claim."""
+    """Register a rule, which yields nothing without enough data."""
     RULES.append(function)
     return function
 

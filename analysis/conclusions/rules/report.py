@@ -1,4 +1,4 @@
-"""All findings of a study, with what the answer about its sizes comes to, and what it cannot tell."""
+"""Reports: all findings of a study, its verdict and its limitations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from analysis.trust_level import FLAGGED
 Class = Literal["scales", "limited", "unclear", "failed"]
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
 _EFFICIENT: Final = 0.5
-"""Below this share of the ideal, more than half of what the added hosts cost is lost."""
+"""Least share of the ideal of a study that scales."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Does it scale: class, the sentence of the answer about the sizes, and the size to use (None if that is not known)."""
+    """The scaling verdict: class, sentence, and the size to use (None if unknown)."""
 
     verdict: Class
     sentence: str
@@ -53,8 +53,8 @@ class Report:
 def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
     """Apply every rule to the study, slice by slice if other parameters vary.
 
-    The same study always gives the same report. If every slice has a single size there is no scaling to speak of: the
-    rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
+    The same study always gives the same report. If every slice has a single size there is no scaling: the
+    rules then see the study as a whole. ``asked`` is the experiment's question, if known.
     """
     slices = study.slices()
     about = _Sizes(asked, [s for s in slices if len(s.sized(s.time_metric)) > 1])
@@ -103,12 +103,12 @@ def _number(figure: Figure | None) -> float | None:
 
 
 class _Sizes:
-    """The question where to stop, of single slices of an experiment that asks ``asked``."""
+    """Questions about the sizes of single slices of an experiment."""
 
     def __init__(self, asked: Asked | None, slices: Sequence[Study]) -> None:
         self._asked = asked
         self._slices = max(len(slices), 1)
-        # Where ``against`` is given, what decides is how many times better one choice is than another.
+        # With ``against``, the deciding metric is a ratio of two choices, not a time of a size.
         sized = [] if asked is None or asked.against is not None else asked.measured()
         self._points = {repr(p.parameters): p for p in sized}
 
@@ -120,9 +120,9 @@ class _Sizes:
         own = [self._points[name] for name in names if name in self._points]
         if self._asked is not None and own:
             # As the experiment's answer about its slices: intervals hold for all of them, the scatter of others counts.
-            beside = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
+            others = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
             asked = replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
-            return replace(asked, beside=beside, slices=self._slices)
+            return replace(asked, other_points=others, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
         return Asked(timed, deciding, [factor], study.published, weak)

@@ -1,4 +1,4 @@
-"""Rules about the number of hosts beside the answer: where computing and waiting part, where packets jump, what a model predicts."""
+"""Rules about the number of hosts: computing, waiting, steps of packets and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about what is on the wire: packet sizes, arrivals in time, and which hosts exchange it."""
+"""Rules about traffic: packet sizes, arrivals and pairs of hosts."""
 
 from __future__ import annotations
 

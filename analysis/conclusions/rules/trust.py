@@ -1,4 +1,4 @@
-"""Rules about how far to believe: captures, links, repetitions, and rows that disagree with themselves."""
+"""Rules about trust: captures, links, repetitions and contradictory rows."""
 
 from __future__ import annotations
 
@@ -95,15 +95,15 @@ def left_out(reading: Reading) -> Iterator[Finding]:
 def rows_disagree(reading: Reading) -> Iterator[Finding]:
     """Report printed packet intensity that contradicts the inter-arrival time.
 
-    In print only: of an own trial they are inverses by definition, and medians over trials need not be.
+    Printed values only: measured ones are inverses by definition, and their medians need not be.
     """
     for place in reading.series("interarrival_mean_s") if reading.printed else ():
         intensity = place.point.median("packet_intensity_pps")
         if not intensity or not place.median:
             continue
         implied, packets = 1 / place.median, place.point.median("packets")
-        apart = abs(implied / intensity - 1)
-        if apart <= _DISAGREEMENT:
+        difference = abs(implied / intensity - 1)
+        if difference <= _DISAGREEMENT:
             continue
         durations = (
             Observation("Packets / intensity", (packets or 0.0) / intensity, "s", "", place.size),
@@ -118,7 +118,7 @@ def rows_disagree(reading: Reading) -> Iterator[Finding]:
                 *(durations if packets else ()),
             ),
             row=f"{significant(place.size)}-{reading.axis.removesuffix('s')}",
-            apart=percent(apart),
+            apart=percent(difference),
             gap=amount(place.median, "s"),
             implied=amount(implied, "packets/s"),
             intensity=significant(intensity),

@@ -1,4 +1,4 @@
-"""Rules about long waits, explained by the packets that ended them: for whom, and what the network did meanwhile."""
+"""Rules about long waits, explained by the packets that ended them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from analysis.conclusions.sentences.findings import late_sender
 from analysis.conclusions.wording import percent
 
 _WAITING: Final = 0.1
-"""Of the ranks' time: less is not worth a sentence."""
+"""Least share of the ranks' time for a finding."""
 _MOST: Final = 0.5
-"""Of the waiting time: a cause of less is not the cause."""
+"""Least share of the waiting time of its cause."""
 _LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "late_senders": ("mpi_wait_late_sender_share", "Waits for a late sender"),
     "waits_on_full_links": ("mpi_wait_line_rate_share", "Waits at line rate"),
     "waits_for_lost_packets": ("mpi_wait_retransmission_share", "Waits for lost packets"),
     "waits_for_closed_windows": ("mpi_wait_closed_window_share", "Waits for a closed window"),
-    "waits_without_core": ("mpi_wait_no_core_share", "Waits without a core"),
+    "waits_without_core": ("mpi_wait_no_core_share", "Waits for a descheduled rank"),
 }
 """Metric of each cause and its label, by the name of the finding."""
 

@@ -336,7 +336,7 @@ def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | N
     if paid is None:
         return f"No single change measurably paid off. Best so far is step {step}: {reached}."
     names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
-    beside = (
+    equals = (
         f" ({'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse)"
         if equal
         else ""
@@ -344,7 +344,7 @@ def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | N
     times = factor_words(paid.gain, paid.interval)
     gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
     change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
-    return f"Step {step} is best{beside}: {reached}; {change}."
+    return f"Step {step} is best{equals}: {reached}; {change}."
 
 
 def paid(asked: Asked, advance: Advance) -> str:

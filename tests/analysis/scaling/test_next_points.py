@@ -91,14 +91,14 @@ def test_it_brackets_the_best_size_where_the_models_miss() -> None:
 def test_it_brackets_the_best_printed_size_and_repeats_none() -> None:
     suggestions = suggest_points(published_water(), budget_trials=25)
     assert [s.parameters["hosts"] for s in suggestions] == [3, 5]
-    assert suggestions[0].reason == "next to the best measured size, where no model predicts"
+    assert suggestions[0].reason == "next to the best measured size, as no model predicts"
 
 
-def test_where_no_model_predicts_it_measures_beside_the_best_size() -> None:
+def test_where_no_model_predicts_it_measures_next_to_the_best_size() -> None:
     turning = simulated({"elapsed_s": lambda n: 5 + abs(n - 6)}, hosts=(2, 6, 12), repetitions=5)
     (below, above) = suggest_points(turning, budget_trials=25)
     assert [below.parameters["hosts"], above.parameters["hosts"]] == [4, 9]
-    assert below.reason == "next to the best measured size, where no model predicts"
+    assert below.reason == "next to the best measured size, as no model predicts"
 
 
 def test_where_no_model_predicts_and_the_largest_size_is_the_best_it_measures_beyond() -> None:

@@ -44,7 +44,7 @@ def test_it_picks_the_leading_term_that_extrap_picks(example: dict[str, Any]) ->
             assert leading_terms == example["extrap"]["terms"]
 
 
-def test_its_coefficients_are_extraps_when_residuals_are_weighed_alike() -> None:
+def test_its_coefficients_are_extraps_when_residuals_are_weighed_equal() -> None:
     example = next(e for e in _RECORD["examples"] if e["name"].endswith("one_parameter_3.txt"))
     fit = pmnf(_study(example), "y", errors="absolute")
     assert fit is not None

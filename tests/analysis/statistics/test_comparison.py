@@ -140,7 +140,7 @@ def test_its_effect_sizes_are_those_of_their_papers() -> None:
     assert hedges_g(np.array([1.0, 1.0]), np.array([1.0, 1.0])) is None
 
 
-def test_it_tells_equal_configurations_from_different_ones() -> None:
+def test_it_separates_equal_configurations_from_different_ones() -> None:
     rng = np.random.default_rng(12)
     same = [differs_anywhere(rng.normal(100, 5, (6, 5)).tolist()) for _ in range(400)]
     assert sum(p < 0.005 for p in same) <= 6

@@ -64,11 +64,11 @@ def test_no_interval_is_shown_of_one_degree_of_freedom() -> None:
     assert given.missing.points
 
 
-def test_what_makes_no_difference_is_told_with_how_little() -> None:
+def test_what_makes_no_difference_is_reported_with_how_little() -> None:
     given = answered(Program(messages=4300, bits=0))
 
     assert values(given, "least rate") == []
-    assert "a rate down to 100 Mbit/s makes less than" in given.sentence
+    assert "a rate down to 100 Mbit/s changes the time by less than" in given.sentence
 
 
 def test_what_too_much_scatter_hides_is_not_called_no_difference() -> None:
@@ -92,11 +92,11 @@ def test_every_level_of_another_factor_gets_its_own_needs() -> None:
     assert values(given, "messages in a row", steps=10) == [pytest.approx(430, rel=0.05)]
 
 
-def test_three_delays_are_told_as_factors_between_them() -> None:
+def test_three_delays_are_reported_as_factors_between_them() -> None:
     given = checked(asks([DELAY], {0.0: 1.0, 0.004: 1.5, 0.016: 3.0}))
 
     assert values(given, "most one-way delay") == []
-    assert "Every ms of delay costs" in given.sentence
+    assert "Each ms of delay adds" in given.sentence
 
 
 def test_printed_values_get_no_model() -> None:

@@ -23,7 +23,7 @@ def marked(groups: Sequence[Sequence[float]]) -> list[list[bool]]:
     return [mask.tolist() for mask in find_outliers(groups)]
 
 
-def test_it_marks_the_one_value_that_lies_far_from_all_others():
+def test_it_marks_the_one_value_that_is_far_from_all_others():
     assert marked([*STEADY, [1.3, 1.31, 2.6]]) == [[False] * 3] * 4 + [[False, False, True]]
 
 
@@ -131,4 +131,4 @@ def test_an_answer_reports_the_outliers_that_it_judges_without():
     given = checked(replace(asked, points=points))
 
     assert values(given, OUTLIERS, hosts=2) == [1]
-    assert given.sentence.endswith("1 of 9 trials is an outlier and not part of the scatter.")
+    assert given.sentence.endswith("1 of 9 trials is an outlier, excluded from the scatter.")

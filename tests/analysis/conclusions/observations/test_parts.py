@@ -170,7 +170,7 @@ def test_a_trace_says_what_the_time_in_mpi_was():
 
     given = checked(profiled(POLLING, more=waits))
 
-    assert "waits for data under way" in given.causes[0].statement
+    assert "waits for data in transit" in given.causes[0].statement
 
 
 def test_without_run_delay_what_is_off_the_processor_is_not_said_to_lack_a_core():

@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-def test_it_tells_what_each_link_carries_and_what_isused_up():
+def test_it_reports_what_each_link_carries_and_what_isused_up():
     given = checked(asks([RATE, JOBS], WALLS, accepted=ROWS))
 
     assert values(given, "carried") == [7.0, 16.0]
@@ -32,7 +32,7 @@ def test_a_load_within_the_scatter_of_the_rule_is_not_decided():
     )
 
     assert given.strength == "moderate"
-    assert "cannot be told yet" in given.sentence
+    assert "not enough data for the exact number" in given.sentence
 
 
 def test_the_limit_of_links_that_one_job_fills_is_arithmetic():
@@ -53,14 +53,14 @@ def test_links_without_a_single_job_are_open():
     assert checked(asks([RATE, JOBS], WALLS, accepted=rows)).strength == "open"
 
 
-def test_weak_scaling_tells_efficiency_and_where_it_falls():
+def test_weak_scaling_reports_efficiency_and_where_it_falls():
     given = checked(asks([HOSTS], {1: 10.0, 2: 10.5, 4: 14.0, 8: 20.0}, weak=True))
 
     assert values(given, "efficiency", hosts=8) == [pytest.approx(0.5)]
     assert values(given, "falls below 80 %") == [4]
 
 
-def test_an_efficiency_that_falls_and_rises_again_is_told_where_it_fell():
+def test_an_efficiency_that_falls_and_rises_again_is_reported_where_it_fell():
     given = checked(asks([HOSTS], {1: 10.0, 2: 10.2, 4: 20.0, 8: 10.5}, weak=True))
 
     assert values(given, "falls below 80 %") == [4]
@@ -86,7 +86,7 @@ def test_a_noisy_efficiency_is_no_claim():
     assert values(given, "falls below 80 %") == []
 
 
-def test_one_point_tells_value_and_scatter():
+def test_one_point_reports_value_and_scatter():
     given = checked(asks([], {(): 5.0}))
 
     assert given.strength == "firm"

@@ -68,7 +68,7 @@ def test_a_rate_is_better_where_it_is_higher():
     assert "67 % of it" in given.sentence
 
 
-def test_alike_sizes_make_no_difference_and_bound_it():
+def test_equal_sizes_make_no_difference_and_bound_it():
     given = checked(asks([HOSTS], {1: 5.0, 2: 5.0, 4: 5.0}))
 
     assert given.strength == "firm"
@@ -95,7 +95,7 @@ def test_one_repetition_with_known_scatter_is_moderate():
 
 
 @pytest.mark.parametrize("typical", [{1: 10.0}, {2: 10.0}])
-def test_one_finished_size_cannot_tell(typical):
+def test_one_finished_size_is_inconclusive(typical):
     assert checked(asks([HOSTS], typical)).strength == "open"
 
 
@@ -105,7 +105,7 @@ def test_no_finished_trial_is_said():
     assert (given.sentence, given.strength) == ("No trial has finished.", "open")
 
 
-def test_printed_values_stand_as_printed():
+def test_printed_values_are_as_printed():
     given = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, repetitions=[1.0], published=True))
 
     assert given.strength == "printed"

@@ -68,7 +68,7 @@ def test_an_unsure_best_step_names_its_rivals():
     assert values(given, "as good") == [2, 4]
 
 
-def test_printed_steps_stand_as_printed():
+def test_printed_steps_are_as_printed():
     given = checked(_ladder([5.0, 12.7, 11.0, 14.5], repetitions=[1.0], published=True))
 
     assert given.strength == "printed"

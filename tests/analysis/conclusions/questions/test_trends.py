@@ -31,7 +31,7 @@ def test_a_measured_rate_is_turned_into_times(unit, bits):
     assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
 
 
-def test_times_that_do_not_grow_tell_no_bandwidth():
+def test_times_that_do_not_grow_give_no_bandwidth():
     given = checked(asks([BYTES], dict.fromkeys(SIZES, 1e-4)))
 
     assert given.strength == "open"
@@ -42,7 +42,7 @@ def test_a_line_that_misses_the_points_is_only_moderate():
     given = checked(asks([BYTES], {n: t * (1.5 if n > 3000 else 1) for n, t in LINE.items()}))
 
     assert given.strength == "moderate"
-    assert "off that line" in given.sentence
+    assert "deviate from that line" in given.sentence
 
 
 def test_two_sizes_are_too_few_for_a_line():

@@ -28,10 +28,10 @@ _LIMITED = simulated({"elapsed_s": usl_time(300, 0.3, 0.04)}, noise=0.01)
         (_LIMITED, "limited", "4 hosts"),
         (simulated({"elapsed_s": lambda n: 60 + 100 / n}, noise=0.01), "limited", "of the ideal"),
         (simulated({"elapsed_s": lambda n: 100.0}), "limited", "2 hosts are enough"),
-        (simulated({"elapsed_s": lambda n: 100.0}, hosts=(4,)), "unclear", "Only 4 hosts finished"),
+        (simulated({"elapsed_s": lambda n: 100.0}, hosts=(4,)), "unclear", "only 4 hosts finished"),
         (Study([Point({"hosts": 2}, {}, excluded={"failed": 3})]), "failed", "No trial finished"),
-        (Study([Point({"hosts": 2}, {})]), "unclear", "No trial has been counted yet."),
-        (Study([]), "unclear", "No trial has been counted yet."),
+        (Study([Point({"hosts": 2}, {})]), "unclear", "No trial has finished yet."),
+        (Study([]), "unclear", "No trial has finished yet."),
     ],
 )
 def test_it_gives_one_of_four_verdicts(study: Study, verdict: str, words: str) -> None:
@@ -69,8 +69,8 @@ def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
 
 def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
     flagged = [replace(point, trust={"degraded": 3}) for point in _LIMITED.points]
-    assert "No capture can be trusted fully, so nothing can be said about the wire." in find(Study(flagged)).cannot_tell
-    assert "No packets were captured, so nothing can be said about the wire." in find(_LIMITED).cannot_tell
+    assert "No capture is fully trusted, so the network traffic is not known." in find(Study(flagged)).cannot_tell
+    assert "No packets were captured, so the network traffic is not known." in find(_LIMITED).cannot_tell
 
 
 @pytest.mark.parametrize(("growth", "verdict", "best"), [(1, "scales", 12), (10, "limited", None)])

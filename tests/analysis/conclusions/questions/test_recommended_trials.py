@@ -27,7 +27,7 @@ OPEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("question", OPEN)
-def test_an_open_answer_says_what_would_settle_it_and_how_long_that_takes(question: str) -> None:
+def test_an_open_answer_says_the_recommended_trials_and_how_long_that_takes(question: str) -> None:
     given = checked(asks(**OPEN[question], repetitions=WIDE, trial_s=3.0))
 
     assert (given.question, given.strength) == (question, "open")
