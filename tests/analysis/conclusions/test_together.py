@@ -105,8 +105,9 @@ def test_a_pair_whose_medians_do_not_differ_is_not_distinguished() -> None:
 
 
 def asked_of_all(claims: SimultaneousIntervals, means: Sequence[float], errors: float) -> set[tuple[int, int]]:
-    """Which pairs of ordered points are output apart, pair by pair: those whose difference exceeds the width of their range, and
-    around which every wider range is output apart too."""
+    """Return the pairs of ordered points that differ, pair by pair: those whose difference exceeds the width of their range, and
+    around which every wider range differs too.
+    """
     n = len(means)
     widths = claims._steps(n, claims.scatter.freedom)  # type: ignore[union-attr]
     output: set[tuple[int, int]] = set()
