@@ -64,7 +64,7 @@ def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     slices = [part.where for part in report.slices] or [report.where]
-    merged = [_merged(each, slices, asked.factors) for each in by_rule.values()]
+    merged = [_merged(findings, slices, asked.factors) for findings in by_rule.values()]
     causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
     most = MOST_CAUSES - len(causes_of(answer))
     folded = (replace(cause, fold="run") for cause in causes[most:])

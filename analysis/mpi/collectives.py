@@ -74,9 +74,9 @@ def _explain_communicator(
     if len(by_rank) == members_of(int(rows["comm"][0])):
         together, any_left_out = on_one_host(hosts, by_rank), any(left_out.get(rank) for rank in by_rank)
         meetings = _meetings(by_rank, any_left_out=any_left_out, together=together)
-    for place, (rank, own) in enumerate(by_rank.items()):
-        known = len(meetings.function) if meetings else 0
-        older = own[: len(own) - known]
+    for place, (rank, calls) in enumerate(by_rank.items()):
+        matched = len(meetings.function) if meetings else 0
+        older = calls[: len(calls) - matched]
         sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
             _explain(sums, meetings, cores, place, long_ns)
@@ -112,20 +112,20 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
     others_ns = np.where(meetings.began_ns <= ended[:, None], meetings.began_ns, 0).max(axis=1)
     between_ns = np.where(rooted, np.maximum(others_ns - np.maximum(came_ns, began), 0), 0)
     between_ns = np.minimum(between_ns, rest_ns)
-    known = long & ~no_root
-    for sender in np.unique(last[known & (late_ns > 0)]).tolist():
-        which = known & (last == sender) & (late_ns > 0)
+    has_root = long & ~no_root
+    for sender in np.unique(last[has_root & (late_ns > 0)]).tolist():
+        which = has_root & (last == sender) & (late_ns > 0)
         no_core = cores.outside(meetings.ranks[sender], began[which], began[which] + late_ns[which])
         lacked_ns, whole_ns = float(no_core.sum()), float(late_ns[which].sum())
         by_cause = of_causes(late_sender=whole_ns - lacked_ns, no_core=lacked_ns)
         sums.add(meetings.ranks[sender], meetings.ranks[place], int(which.sum()), by_cause)
-    if known.any():
+    if has_root.any():
         transfer = rest_ns - between_ns
         lacked = at_its_end(meetings.no_core_within_ns[:, place], transfer if meetings.on_one_host else 0 * transfer)
-        unknown_ns, lacked_ns = float(between_ns[known].sum()), float(lacked[known].sum())
-        under_way_ns = float(transfer[known].sum()) - lacked_ns
+        unknown_ns, lacked_ns = float(between_ns[has_root].sum()), float(lacked[has_root].sum())
+        under_way_ns = float(transfer[has_root].sum()) - lacked_ns
         by_cause = of_causes(under_way=under_way_ns, no_core=lacked_ns, unknown=unknown_ns)
-        sums.add(EVERYBODY, meetings.ranks[place], int((known & (late_ns == 0)).sum()), by_cause)
+        sums.add(EVERYBODY, meetings.ranks[place], int((has_root & (late_ns == 0)).sum()), by_cause)
         sums.why(BETWEEN, unknown_ns)
     whole_ns = float((ended - began)[long & no_root].sum())
     if whole_ns:

@@ -40,14 +40,14 @@ class Cores:
 
     def _between_calls(self, rank: int) -> tuple[int, Float64, Float64]:
         """Return a zero, edges of stretches from it, and the run delay before each edge."""
-        own = self._calls.of(rank)
-        own = own[own["no_core_before_ns"] >= 0]
-        if not len(own):
+        calls = self._calls.of(rank)
+        calls = calls[calls["no_core_before_ns"] >= 0]
+        if not len(calls):
             return 0, np.zeros(1), np.zeros(1)
-        zero_ns = int(own["began_ns"][0])
-        begins, ends = own["began_ns"] - zero_ns, own["ended_ns"] - zero_ns
+        zero_ns = int(calls["began_ns"][0])
+        begins, ends = calls["began_ns"] - zero_ns, calls["ended_ns"] - zero_ns
         stretches = begins - np.concatenate([begins[:1], ends[:-1]])
-        lacked = np.clip(own["no_core_before_ns"], 0, np.maximum(stretches, 0))
+        lacked = np.clip(calls["no_core_before_ns"], 0, np.maximum(stretches, 0))
         whole = np.cumsum(lacked)
         return zero_ns, np.stack([begins, ends], axis=1).ravel().astype(float), np.repeat(whole, 2).astype(float)
 

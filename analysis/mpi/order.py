@@ -41,11 +41,11 @@ class Sent:
     """Send times of the messages of one receiver, by the order of calls."""
 
     def __init__(self, calls: Calls, receiver: int, senders: Iterable[int]) -> None:
-        own = calls.of(receiver)
-        receives = own[np.isin(own["function"], _RECEIVES) & (own["source"] != NO_ONE)]
+        received = calls.of(receiver)
+        receives = received[np.isin(received["function"], _RECEIVES) & (received["source"] != NO_ONE)]
         of_anyone = receives["comm"][receives["source"] == ANYONE]
         self._of: list[_Messages] = []
-        if calls.left_out.get(receiver) or np.isin(own["function"], _OF_ANYONE).any() or (of_anyone == 0).any():
+        if calls.left_out.get(receiver) or np.isin(received["function"], _OF_ANYONE).any() or (of_anyone == 0).any():
             return
         receives = receives[~np.isin(receives["comm"], of_anyone)]
         for sender in senders:

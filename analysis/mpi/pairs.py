@@ -55,24 +55,24 @@ class Pair:
         (self.sender, self.receiver), self.stream, self._cores = ranks, stream, cores
         self._ports = [wire.ports[port] for port in stream.ports]
         self._rate_bps = rate_bps
-        own = calls.of(self.sender)
-        to_all = np.isin(own["function"], _TO_ALL)
-        own = own[to_all | (np.isin(own["function"], _SENDS) & (own["peer"] == self.receiver))]
-        to_all = np.isin(own["function"], _TO_ALL)
-        size = np.where(to_all, 0, own["bytes"] + HEADER_BYTES)
+        sends = calls.of(self.sender)
+        to_all = np.isin(sends["function"], _TO_ALL)
+        sends = sends[to_all | (np.isin(sends["function"], _SENDS) & (sends["peer"] == self.receiver))]
+        to_all = np.isin(sends["function"], _TO_ALL)
+        size = np.where(to_all, 0, sends["bytes"] + HEADER_BYTES)
         queued = np.cumsum(size) - size
         highest = np.concatenate([[0], np.maximum.accumulate(stream.end)])
-        on_wire = highest[np.searchsorted(stream.time_ns, own["began_ns"] - CLOCKS_APART_NS)]
-        begins = queued + np.maximum.accumulate(on_wire - queued) if len(own) else queued
+        on_wire = highest[np.searchsorted(stream.time_ns, sends["began_ns"] - CLOCKS_APART_NS)]
+        begins = queued + np.maximum.accumulate(on_wire - queued) if len(sends) else queued
         first = np.searchsorted(begins, np.minimum(stream.start + _INTO_BYTES, stream.end - 1), side="right") - 1
         self.kept = first >= 0
         self.handed_ns = np.full(len(first), NEVER)
         self.returned_ns, self.eager, self.ours = self.handed_ns, first < -1, first < -1
-        if not len(own):
+        if not len(sends):
             return
         at = np.maximum(first, 0)
-        self.handed_ns = np.where(self.kept, own["began_ns"][at], NEVER)
-        self.returned_ns = own["ended_ns"][at]
+        self.handed_ns = np.where(self.kept, sends["began_ns"][at], NEVER)
+        self.returned_ns = sends["ended_ns"][at]
         self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at]
         last = np.maximum(np.searchsorted(begins, stream.end - 1, side="right") - 1, 0)
         fits = begins + size + _SLACK_BYTES + size // 64
@@ -87,23 +87,23 @@ class Pair:
         handed = np.clip(self.handed_ns[rows], after_ns, until)
         lost = self.stream.lost_until
         lost_before, lost_after = lost(handed) - lost(after_ns), lost(until) - lost(handed)
-        late, left = handed - after_ns - lost_before, until - handed - lost_after
+        late, remaining = handed - after_ns - lost_before, until - handed - lost_after
         no_core = np.minimum(late, self._cores.outside(self.sender, after_ns, handed))
-        closed = np.minimum(self._closed_ns(rows, after_ns), left)
-        missing, left = lost_before + lost_after, left - closed
+        closed = np.minimum(self._closed_ns(rows, after_ns), remaining)
+        missing, remaining = lost_before + lost_after, remaining - closed
         quiet_since = np.maximum(self.handed_ns[rows], self.stream.time_ns[np.maximum(rows - 1, 0)])
         quiet = until - np.where(rows > 0, quiet_since, self.handed_ns[rows])
         silent = quiet - self._closed_ns(rows, quiet_since) >= SILENCE_NS
         sent_whole = self.eager[rows] & (self.returned_ns[rows] <= until - SILENCE_NS)
-        missing = missing + np.where(silent & sent_whole, left, 0)
-        stuck = np.where(silent & ~sent_whole, left, 0)
-        left = np.where(silent, 0, left)
-        at_rate = self._at_line_rate(handed, until, left)
+        missing = missing + np.where(silent & sent_whole, remaining, 0)
+        stuck = np.where(silent & ~sent_whole, remaining, 0)
+        remaining = np.where(silent, 0, remaining)
+        at_rate = self._at_line_rate(handed, until, remaining)
         by_cause = of_each(
             late_sender=late - no_core,
             no_core=no_core,
             line_rate=at_rate,
-            under_way=left - at_rate,
+            under_way=remaining - at_rate,
             closed_window=closed,
             retransmission=missing,
             unknown=stuck,

@@ -43,7 +43,7 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
     window_s = max(rank.window_s for rank in ranks)
     whole_s = sum(rank.window_s for rank in ranks)
     useful = [rank.useful_s for rank in ranks]
-    found = efficiencies(useful, window_s)
+    ratios = efficiencies(useful, window_s)
     no_core, blocked = sum(rank.no_core_s for rank in ranks), sum(rank.blocked_s for rank in ranks)
     inside = sum(rank.mpi_s for rank in ranks)
     by_class = _seconds_by_class(ranks)
@@ -54,9 +54,9 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
         "mpi_useful_max_rank_s": max(useful),
         "mpi_busiest_rank": float(busiest.rank),
         "mpi_busiest_computing_s": busiest.computing_s,
-        "mpi_load_balance": found.load_balance,
-        "mpi_communication_efficiency": found.communication,
-        "mpi_parallel_efficiency": found.parallel,
+        "mpi_load_balance": ratios.load_balance,
+        "mpi_communication_efficiency": ratios.communication,
+        "mpi_parallel_efficiency": ratios.parallel,
         "mpi_useful_share": (sum(useful) - no_core) / whole_s,
         "mpi_no_core_share": no_core / whole_s,
         "mpi_on_cpu_share": (inside - blocked) / whole_s,
@@ -147,17 +147,17 @@ def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:
         for row in (*rank.rows, *rank.of_others):
             by_name[row.name].append((rank.rank, row))
     rows = []
-    for name, seen in by_name.items():
-        most = max(seen, key=lambda pair: pair[1].seconds)
+    for name, rows_of_ranks in by_name.items():
+        most = max(rows_of_ranks, key=lambda pair: pair[1].seconds)
         rows.append(
             {
                 "name": f"MPI_{name}",
                 "class": _CLASS_OF[name],
-                "ranks": len({rank for rank, _ in seen}),
-                "calls": sum(row.calls for _, row in seen),
-                "seconds": sum(row.seconds for _, row in seen),
-                "longest_s": max(row.longest_s for _, row in seen),
-                "bytes": sum(row.bytes for _, row in seen),
+                "ranks": len({rank for rank, _ in rows_of_ranks}),
+                "calls": sum(row.calls for _, row in rows_of_ranks),
+                "seconds": sum(row.seconds for _, row in rows_of_ranks),
+                "longest_s": max(row.longest_s for _, row in rows_of_ranks),
+                "bytes": sum(row.bytes for _, row in rows_of_ranks),
                 "max_rank": most[0],
                 "max_rank_s": most[1].seconds,
             }

@@ -189,7 +189,7 @@ def _run_delay_s(page: Any, no_core_s: float, blocked_s: float) -> tuple[float, 
     delay_s = [min(ns / 1e9, most) for ns, most in zip(long_ns, off_s, strict=True)]
     left_s = [most - delay for most, delay in zip(off_s, delay_s, strict=True)]
     part = min(1.0, short_ns / 1e9 / sum(left_s)) if sum(left_s) > 0 else 0.0
-    outside, inside = (delay + part * left for delay, left in zip(delay_s, left_s, strict=True))
+    outside, inside = (delay + part * remaining for delay, remaining in zip(delay_s, left_s, strict=True))
     return outside, inside
 
 

@@ -102,8 +102,8 @@ class StreamAccumulator:
             if table.flow[packet] != NO_FLOW:
                 self._ranks.setdefault(int(table.flow[packet]), {}).setdefault(direction, (jobid, rank))
         for row in np.flatnonzero(((table.kind & TCP) > 0) & ((table.tcp_flags & SYN) > 0) & (table.flow != NO_FLOW)):
-            said, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
-            said.add(side, int(table.wscale[row]), int(table.mss[row]))
+            handshake, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
+            handshake.add(side, int(table.wscale[row]), int(table.mss[row]))
         of_ranks = np.isin(table.flow, np.fromiter(self._ranks, np.uint32, len(self._ranks)))
         rows = np.flatnonzero(of_ranks & ((table.kind & TCP) > 0) & (table.time_ns != NO_TIME))
         if len(rows) > self._left:
@@ -138,16 +138,16 @@ class StreamAccumulator:
         rows = np.flatnonzero(columns["flow"] == flow)
         of_flow = {name: columns[name][rows].astype(np.int64) for name in _COLUMNS}
         from_b = (of_flow["kind"] & REVERSE) > 0
-        found = {}
+        streams = {}
         for side in (0, 1):
             mine = {name: column[from_b == bool(side)] for name, column in of_flow.items()}
             theirs = {name: column[from_b != bool(side)] for name, column in of_flow.items()}
             ports = ((hosts[side], "out"), (hosts[1 - side], "in"))
             if (mine["payload"] > 0).any():
-                said = self._said.get(flow, Handshake())
-                stream = _stream(mine, theirs, ports, said.segment_bytes, said.shift_of(1 - side))
-                found[sides[side][1], sides[1 - side][1]] = stream
-        return found
+                handshake = self._said.get(flow, Handshake())
+                stream = _stream(mine, theirs, ports, handshake.segment_bytes, handshake.shift_of(1 - side))
+                streams[sides[side][1], sides[1 - side][1]] = stream
+        return streams
 
     def _ports(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, str], Port]:
         hosts = self._endpoints["hosts"][columns["flow"].astype(np.int64)]
@@ -233,10 +233,10 @@ def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[
             lost.append((min(opened for _, _, opened in filled), now))
             gaps = [gap for gap in gaps if gap not in filled] + _left(filled, first, last)
         else:
-            seen = int(time_ns[np.searchsorted(highest, first, side="right")])
-            new[row] = last > before[row] or answers.missed(first, last, seen, now)
+            first_seen = int(time_ns[np.searchsorted(highest, first, side="right")])
+            new[row] = last > before[row] or answers.missed(first, last, first_seen, now)
             if new[row]:
-                lost.append((seen, now))
+                lost.append((first_seen, now))
     return _united(lost), new
 
 

@@ -42,10 +42,10 @@ def timeline(calls: Calls, first_ns: int, until_ns: int, steps: int, most_ranks:
     length_ns = np.maximum(np.diff(edges_ns), 1)
     inside, waiting = (np.zeros((len(ranks), steps)) for _ in range(2))
     for row, rank in enumerate(ranks):
-        own = calls.of(rank)
-        inside[row] = np.diff(_covered(own, edges_ns)) / length_ns
-        waiting[row] = np.diff(_covered(own[is_long_wait(own)], edges_ns)) / length_ns
-        unknown = (edges_ns[1:] <= own["began_ns"][0]) | (edges_ns[:-1] >= own["ended_ns"].max())
+        rank_calls = calls.of(rank)
+        inside[row] = np.diff(_covered(rank_calls, edges_ns)) / length_ns
+        waiting[row] = np.diff(_covered(rank_calls[is_long_wait(rank_calls)], edges_ns)) / length_ns
+        unknown = (edges_ns[1:] <= rank_calls["began_ns"][0]) | (edges_ns[:-1] >= rank_calls["ended_ns"].max())
         inside[row, unknown] = waiting[row, unknown] = np.nan
     return Timeline(ranks, edges_ns, inside, waiting)
 

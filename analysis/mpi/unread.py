@@ -32,10 +32,10 @@ def explain_unread(
     ``closed_ns``: by receiver, when its window kept what the rank had handed over, (m, 2). Of a send only that counts as waiting.
     """
     for receiver, spans in closed_ns.items():
-        kept = _kept(spans, own[np.isin(own["function"], _SENDS) & (own["peer"] == receiver)])
-        kept = kept[kept >= long_ns]
-        if len(kept):
-            sums.add(receiver, sender, len(kept), of_causes(closed_window=float(kept.sum())))
+        delays = _kept(spans, own[np.isin(own["function"], _SENDS) & (own["peer"] == receiver)])
+        delays = delays[delays >= long_ns]
+        if len(delays):
+            sums.add(receiver, sender, len(delays), of_causes(closed_window=float(delays.sum())))
     by_receiver = np.stack([np.zeros(len(waits)), *(_kept(spans, waits) for spans in closed_ns.values())])
     longest = by_receiver.argmax(axis=0)
     sums.unexplained(NOBODY, sender, waits[longest == 0], NO_PEER)

@@ -22,28 +22,28 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
 
     ``windows_s``: of every rank, seconds from MPI_Init to MPI_Finalize.
     """
-    found = {"mpi_wait_share": waits.whole_s / sum(windows_s.values())}
+    values = {"mpi_wait_share": waits.whole_s / sum(windows_s.values())}
     if not waits.pairs:
-        return found, dict.fromkeys(METRICS[1:], NOBODY_WAITED)
-    found |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
+        return values, dict.fromkeys(METRICS[1:], NOBODY_WAITED)
+    values |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
     waited_s: dict[int, float] = defaultdict(float)
     for pair in waits.pairs:
         waited_s[pair.receiver] += pair.whole_s
     missing = {}
     if not waits.run_delay_known:
         missing[SHARE_METRICS["no_core"]] = NO_RUN_DELAY
-        del found[SHARE_METRICS["no_core"]]
+        del values[SHARE_METRICS["no_core"]]
     rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
     late = CAUSES.index("late_sender")
     latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
-    found |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
+    values |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
     if not latest.seconds[late]:
-        return found, missing | dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
-    found |= {
+        return values, missing | dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
+    values |= {
         "mpi_waited_for_rank": float(latest.sender),
         "mpi_waited_for_share": latest.seconds[late] / waited_s[rank],
     }
-    return found, missing
+    return values, missing
 
 
 def table(waits: Waits) -> dict[str, Any]:

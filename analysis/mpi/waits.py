@@ -56,18 +56,18 @@ def explained(
     ``link_rate_bps``: of every host's link; without it nothing is at line rate. ``hosts``: of each rank, as far as they are known.
     """
     sums, cores = Sums(), Cores(calls)
-    known = _Known(calls, cores, wire, link_rate_bps, dict(hosts or {}))
+    trial = _Known(calls, cores, wire, link_rate_bps, dict(hosts or {}))
     for rank in np.unique(calls.rows["rank"]).tolist():
-        own = calls.of(rank)
-        waits = own[is_long_wait(own, long_ns)]
+        rank_calls = calls.of(rank)
+        waits = rank_calls[is_long_wait(rank_calls, long_ns)]
         unseen = [other for other in calls.left_out if other != rank and (other, rank) not in wire.streams]
         sent = Sent(calls, rank, unseen)
         senders = _senders(waits, rank, wire, sent)
         for sender in np.unique(senders[senders >= 0]).tolist():
-            _explain_pair(sums, known, (sender, rank), waits[senders == sender], sent)
-        closed = {to: known.pair(rank, to).closed_ns() for to in known.closed_to(rank)}
-        explain_unread(sums, rank, own, waits[senders < 0], closed, long_ns)
-    explain_collectives(sums, calls, cores, known.hosts, long_ns)
+            _explain_pair(sums, trial, (sender, rank), waits[senders == sender], sent)
+        closed = {to: trial.pair(rank, to).closed_ns() for to in trial.closed_to(rank)}
+        explain_unread(sums, rank, rank_calls, waits[senders < 0], closed, long_ns)
+    explain_collectives(sums, calls, cores, trial.hosts, long_ns)
     return replace(sums.result(), run_delay_known=cores.is_known)
 
 
@@ -89,13 +89,13 @@ class _Known:
         return [to for (rank, to), stream in self.wire.streams.items() if rank == sender and stream.was_closed]
 
 
-def _explain_pair(sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
-    if ranks not in known.wire.streams:
-        _explain_by_order(sums, known, ranks, waits, sent)
+def _explain_pair(sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
+    if ranks not in trial.wire.streams:
+        _explain_by_order(sums, trial, ranks, waits, sent)
         return
-    followed = waits["ended_ns"] <= known.wire.known_until_ns
+    followed = waits["ended_ns"] <= trial.wire.known_until_ns
     sums.unexplained(*ranks, waits[~followed], NOT_FOLLOWED)
-    _explain(sums, known.pair(*ranks), waits[followed])
+    _explain(sums, trial.pair(*ranks), waits[followed])
 
 
 def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt.NDArray[np.bool_]:
@@ -126,13 +126,13 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
 
 
 def _explain_by_order(
-    sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
+    sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
 ) -> None:
     """Add waits for a rank without packets, by the order of calls.
 
     The sender is late until it sent; on one host the remainder is the way through memory.
     """
-    one_host = on_one_host(known.hosts, ranks)
+    one_host = on_one_host(trial.hosts, ranks)
     last, within_ns = sent.last_within(waits)
     taken_ns = sent.taken(waits, ranks[0])
     takes = np.isin(waits["function"], [n for n in (*TAKES, _NUMBERS["Probe"]) if n not in EXCHANGES])
@@ -144,7 +144,7 @@ def _explain_by_order(
         return
     began, ended = waits["began_ns"], waits["ended_ns"]
     came_ns = np.clip(sent_ns, began, ended)
-    no_core = known.cores.outside(ranks[0], began, came_ns)
+    no_core = trial.cores.outside(ranks[0], began, came_ns)
     at_end = at_its_end(waits["no_core_within_ns"], ended - came_ns) if one_host else np.zeros(len(waits))
     rest_ns = float((ended - came_ns - at_end).sum())
     by_cause = of_causes(

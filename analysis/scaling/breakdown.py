@@ -197,9 +197,9 @@ def _round_trip_s(point: Point) -> float | None:
 
 
 def _retransmission_s(point: Point) -> tuple[float, float] | None:
-    seen = point.median("chain_retransmission_s")
-    if seen is not None:
-        return seen, seen
+    measured = point.median("chain_retransmission_s")
+    if measured is not None:
+        return measured, measured
     segments, connections, round_trip = (
         point.median("retransmitted_segments"),
         point.median("connections"),
@@ -207,8 +207,8 @@ def _retransmission_s(point: Point) -> tuple[float, float] | None:
     )
     if segments is None or not connections or not round_trip:
         return None
-    each = segments / connections
-    return each * round_trip, each * max(SMALLEST_TIMEOUT_S, round_trip)
+    per_connection = segments / connections
+    return per_connection * round_trip, per_connection * max(SMALLEST_TIMEOUT_S, round_trip)
 
 
 def busiest_link_share(matrix: Mapping[str, Any] | None, *, quantity: str = "wire_bytes") -> float | None:

@@ -209,9 +209,9 @@ def nonnegative_solutions(a: Floats, right: Floats) -> Floats:
     for count in range(1, parts):  # that of all columns has a negative one
         for chosen in map(list, combinations(range(parts), count)):
             tried = right @ np.linalg.pinv(a[:, chosen]).T
-            left = ((right - tried @ a[:, chosen].T) ** 2).sum(axis=1)
-            better = (tried >= 0).all(axis=1) & (left < least)
-            least[better] = left[better]
+            residuals = ((right - tried @ a[:, chosen].T) ** 2).sum(axis=1)
+            better = (tried >= 0).all(axis=1) & (residuals < least)
+            least[better] = residuals[better]
             best[better] = 0.0
             best[np.ix_(better, chosen)] = tried[better]
     return best

@@ -136,9 +136,9 @@ def _best_of(data: Sample, count: int) -> Hypothesis | None:
 def _designs(sizes: tuple[float, ...], count: int, *, logs: bool) -> Floats:
     x = np.array(sizes)
     hypotheses = _hypotheses(count, logs=logs)
-    place = {term: i for i, term in enumerate(_TERMS)}
+    column = {term: i for i, term in enumerate(_TERMS)}
     columns = np.array([term(x) if logs or not term.logs else np.zeros_like(x) for term in _TERMS])
-    chosen = np.array([[place[term] for term in each] for each in hypotheses], dtype=np.intp)
+    chosen = np.array([[column[term] for term in terms_of] for terms_of in hypotheses], dtype=np.intp)
     design = np.ones((len(hypotheses), len(x), 1 + count))
     for k in range(count):
         design[:, :, 1 + k] = columns[chosen[:, k]]

@@ -119,7 +119,7 @@ def _bracket(
     medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
     best = medians.index(min(medians))
     suggestions: list[Suggestion] = []
-    each = max(MINIMUM_REPETITIONS, budget // most)
+    repetitions_each = max(MINIMUM_REPETITIONS, budget // most)
     for neighbour in (best - 1, best + 1):
         if not 0 <= neighbour < len(measured):
             continue
@@ -127,7 +127,7 @@ def _bracket(
         between = [c for c in candidates if ends[0] < c < ends[1]]
         if between and budget >= MINIMUM_REPETITIONS and len(suggestions) < most:
             size = min(between, key=lambda c: abs(c - sum(ends) / 2))
-            repetitions = min(each, budget)
+            repetitions = min(repetitions_each, budget)
             budget -= repetitions
             suggestions.append(Suggestion(_at(study, size), repetitions, None, reason))
     return suggestions
@@ -197,9 +197,9 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int) -> list[Sug
     m = len(beliefs.sizes)
     counts = _repetitions(study, beliefs.sizes)
     suggestions: list[Suggestion] = []
-    each = max(MINIMUM_REPETITIONS, budget // most)
+    repetitions_each = max(MINIMUM_REPETITIONS, budget // most)
     while budget >= 1 and len(suggestions) < most:
-        repetitions = min(each, budget)
+        repetitions = min(repetitions_each, budget)
         noise = _worth(beliefs, counts, repetitions)
         variance = float(np.trace(covariance[m:, m:]))
         gains = (covariance[m:, :m] ** 2).sum(axis=0) / (np.diag(covariance)[:m] + noise)

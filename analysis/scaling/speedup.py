@@ -98,8 +98,8 @@ def _row(
     base_size, base = reference
     here, there = point.array(study.time_metric), base.array(study.time_metric)
     ideal = size / base_size
-    own = point is base
-    interval = None if own else if_bounded(intervals.ratio(base.parameters, point.parameters))
+    is_reference = point is base
+    interval = None if is_reference else if_bounded(intervals.ratio(base.parameters, point.parameters))
     ratio = Estimate(float(np.median(there) / np.median(here)), interval)
     speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
     summary = replace(summarise(here.tolist()), interval=if_bounded(intervals.value(point.parameters)))
@@ -112,7 +112,7 @@ def _row(
         speedup=speedup,
         ideal=ideal,
         efficiency=speedup.through(lambda s: s / ideal),
-        serial_fraction=None if own or study.kind == "weak" else ratio.through(lambda s: karp_flatt(s, ideal)),
+        serial_fraction=None if is_reference or study.kind == "weak" else ratio.through(lambda s: karp_flatt(s, ideal)),
         cost=Estimate(summary.median, summary.interval).through(lambda t: units * t),
         cost_unit="core-seconds" if per_rank else f"{study.axis.removesuffix('s')}-seconds",
     )

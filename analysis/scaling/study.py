@@ -152,8 +152,8 @@ class Study:
 
     def bandwidth_of(self, point: Point) -> float | None:
         """Return the rate of the link at one point, bit/s; None if it is not known."""
-        asked = point.parameters.get("link.bandwidth") if self.link_made else None
-        return self.link_bandwidth_bps or asked
+        specified = point.parameters.get("link.bandwidth") if self.link_made else None
+        return self.link_bandwidth_bps or specified
 
     def may_claim(self, *points: Point, metric: str) -> bool:
         """Return whether these points have enough repetitions for a claim."""

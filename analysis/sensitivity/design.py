@@ -40,18 +40,18 @@ class Range:
     least_rate_bps: float
 
     @classmethod
-    def around(cls, here: Link, known: Known | None = None) -> Range:
+    def around(cls, here: Link, earlier: Known | None = None) -> Range:
         """Return a range in which the effects match the program's own time.
 
         Without knowledge: a millisecond and a tenth of the rate.
         """
-        if known is None or not known.elapsed_s:
+        if earlier is None or not earlier.elapsed_s:
             return cls(max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps)
         delay, rate = max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps
-        if known.messages:
-            delay = min(_MOST_DELAY_S, max(known.elapsed_s / known.messages, 2 * here.delay_s, _SHORTEST_S))
-        if known.bits:
-            rate = max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, known.bits / known.elapsed_s))
+        if earlier.messages:
+            delay = min(_MOST_DELAY_S, max(earlier.elapsed_s / earlier.messages, 2 * here.delay_s, _SHORTEST_S))
+        if earlier.bits:
+            rate = max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, earlier.bits / earlier.elapsed_s))
         return cls(delay, rate)
 
 

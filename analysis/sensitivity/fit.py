@@ -298,17 +298,17 @@ def _draws(parts: _Parts, runs: Runs, cells: _Cells) -> Draws:
     random = np.random.default_rng(_SEED)
     freedom = len(runs) - parts.count
     chances = cells.chances(freedom, len(runs))
-    kept: list[Floats] = []
+    accepted: list[Floats] = []
     for _ in range(_ATTEMPTS):
         chosen = random.choice(len(chances), size=DRAWS, p=chances)
         sigma = np.sqrt(cells.residual_sums[chosen] / random.chisquare(freedom, size=DRAWS))
         scattered = np.linalg.solve(cells.roots[chosen], random.standard_normal((DRAWS, parts.count, 1)))[..., 0]
         coefficients = cells.coefficients[chosen] + sigma[:, None] * scattered
         drawn = np.column_stack([coefficients, cells.bends[chosen], sigma])
-        kept.append(drawn[(coefficients >= 0).all(axis=1)])
-        if sum(map(len, kept)) >= DRAWS:
+        accepted.append(drawn[(coefficients >= 0).all(axis=1)])
+        if sum(map(len, accepted)) >= DRAWS:
             break
-    rows = np.concatenate(kept)[:DRAWS]
+    rows = np.concatenate(accepted)[:DRAWS]
     if len(rows) < DRAWS // 10:  # times fall where they should grow: that part has no effect then
         rows = np.column_stack([np.maximum(coefficients, 0), cells.bends[chosen], sigma])
     return _as_draws(parts, runs, rows)

@@ -199,15 +199,15 @@ def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
     if links.shape[1] < 2:
         return []
     for number, (delay, inverse_rate, loss) in enumerate(links.T):
-        own = members == number
+        is_held_out = members == number
         try:
             fitted = fit_runs(
-                Runs(*(column[~own] for column in (runs.delay, runs.inverse_rate, runs.loss, runs.elapsed)))
+                Runs(*(column[~is_held_out] for column in (runs.delay, runs.inverse_rate, runs.loss, runs.elapsed)))
             )
         except ValueError:  # the others are too few, or all one link
             continue
         link = Link(float(delay), float(1 / inverse_rate), float(loss))
-        outcomes.append(Outcome(predict(fitted, link, level=level), tuple(map(float, runs.elapsed[own]))))
+        outcomes.append(Outcome(predict(fitted, link, level=level), tuple(map(float, runs.elapsed[is_held_out]))))
     return outcomes
 
 

@@ -115,8 +115,8 @@ def detect_changes(
     p_values = dict.fromkeys(marked, 0.0)
     for start, stop in pairwise(borders):
         p_values |= _split(x, start, stop, alpha)
-    kept = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
-    steps = [0, *kept, len(x)]
+    steps_found = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
+    steps = [0, *steps_found, len(x)]
     changes = tuple(
         _change(points, x, steps[k - 1], steps[k], steps[k + 1], p_values[steps[k]], steps[k] in marked)
         for k in range(1, len(steps) - 1)
@@ -177,20 +177,20 @@ def _strongest(ranks: Floats) -> tuple[Floats, Any]:
 
 def _large_enough(x: Floats, steps: list[int], marked: set[int], smallest_ratio: float) -> list[int]:
     """Drop steps below the smallest ratio, the smallest first; their levels merge."""
-    kept = list(steps)
+    remaining = list(steps)
     while True:
-        edges = [0, *kept, len(x)]
+        edges = [0, *remaining, len(x)]
         sizes = {
-            kept[k]: _ratio(
+            remaining[k]: _ratio(
                 float(np.median(x[edges[k] : edges[k + 1]])), float(np.median(x[edges[k + 1] : edges[k + 2]]))
             )
-            for k in range(len(kept))
-            if kept[k] not in marked
+            for k in range(len(remaining))
+            if remaining[k] not in marked
         }
         small = [step for step, ratio in sizes.items() if ratio < smallest_ratio]
         if not small:
-            return kept
-        kept.remove(min(small, key=lambda step: sizes[step]))
+            return remaining
+        remaining.remove(min(small, key=lambda step: sizes[step]))
 
 
 def _ratio(a: float, b: float) -> float:

@@ -63,9 +63,9 @@ def family(metric: str) -> str:
 
     The headline metrics, a section of the catalogue, or a workload's figures.
     """
-    known = METRICS.get(metric)
-    if known is not None:
-        return "headline" if known.headline else known.section
+    metric_of = METRICS.get(metric)
+    if metric_of is not None:
+        return "headline" if metric_of.headline else metric_of.section
     prefix, dot, _ = metric.partition(".")
     return prefix if dot else ""
 
@@ -96,9 +96,9 @@ def compare_groups(
     for i, comparison in enumerate(comparisons):
         if comparison.p_value is not None:
             tested[families(comparison.metric)].append(i)
-    for own in tested.values():
-        adjusted = scipy.stats.false_discovery_control([comparisons[i].p_value or 0.0 for i in own])
-        for i, p in zip(own, adjusted, strict=True):
+    for members in tested.values():
+        adjusted = scipy.stats.false_discovery_control([comparisons[i].p_value or 0.0 for i in members])
+        for i, p in zip(members, adjusted, strict=True):
             comparisons[i] = replace(
                 comparisons[i], p_adjusted=float(p), verdict=_verdict(comparisons[i], p, 1 - level)
             )

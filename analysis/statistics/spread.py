@@ -67,9 +67,9 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
         return None
     means = np.array([np.log(checked(g)).mean() for g in groups])
     counts = np.array([len(g) for g in groups], dtype=np.float64)
-    sd, known = pooled(variances, freedom)
+    sd, pooled_freedom = pooled(variances, freedom)
     between = float(counts @ (means - np.average(means, weights=counts)) ** 2) / (len(means) - 1)
-    same = float(special.fdtrc(len(means) - 1, known, between / sd**2))
+    same = float(special.fdtrc(len(means) - 1, pooled_freedom, between / sd**2))
     if len(variances) == len(groups) and equal_variances(variances, freedom) < UNEQUAL:
         return max(same, _welch(means, variances, counts))
     return same

@@ -117,5 +117,5 @@ def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
         return None
     levels = [[repr(p.parameters.get(factor.name)) for p in points] for factor in asked.factors]
     names = ScatterGroups.found(groups, levels).of
-    known = {name: pooled(own) or everything for name, own in by_name(groups, names).items()}
-    return [known[name].sd for name in names]
+    scatters = {name: pooled(values) or everything for name, values in by_name(groups, names).items()}
+    return [scatters[name].sd for name in names]

@@ -45,12 +45,12 @@ class ClusterFacts:
     @property
     def host_hour(self) -> float | None:
         """Return the cost of one host per hour: rent, or price over the years of use, plus power."""
-        held = self.price_per_host_hour
-        if held is None and self.price is not None and self.hosts and self.years_of_use:
-            held = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
-        if held is None or self.watts is None or not self.hosts or self.price_per_kwh is None:
-            return held
-        return held + self.watts / self.hosts / 1000 * self.price_per_kwh
+        rent = self.price_per_host_hour
+        if rent is None and self.price is not None and self.hosts and self.years_of_use:
+            rent = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
+        if rent is None or self.watts is None or not self.hosts or self.price_per_kwh is None:
+            return rent
+        return rent + self.watts / self.hosts / 1000 * self.price_per_kwh
 
 
 @dataclass(frozen=True, slots=True)

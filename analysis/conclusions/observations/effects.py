@@ -36,13 +36,13 @@ class Effect:
 
 def effects_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Effect]:
     """Return the effect of each factor at the mildest and harshest others, largest first."""
-    found = []
+    effects = []
     for factor in network:
         rows = sorted(grid.along(factor, part), key=lambda row: min(grid.cost(p) for p in row))
         if rows:
             mildest, harshest = _effect(grid, factor, rows[0]), _effect(grid, factor, rows[-1])
-            found.append(replace(mildest, harshest=harshest) if len(rows) > 1 else mildest)
-    return sorted(found, key=lambda effect: -effect.ratio)
+            effects.append(replace(mildest, harshest=harshest) if len(rows) > 1 else mildest)
+    return sorted(effects, key=lambda effect: -effect.ratio)
 
 
 def _effect(grid: Grid, factor: Factor, row: Sequence[Point]) -> Effect:
@@ -88,12 +88,12 @@ def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> l
     delay = next((f for f in network if f.name == DELAY), None)
     if delay is None or grid.asked.deciding.unit != "s" or grid.asked.deciding.higher_is_better:
         return []
-    found = []
+    slopes = []
     for row in grid.along(delay, part):
         if len({p.parameters[DELAY] for p in row}) > 1:
             where = {f.name: row[0].parameters.get(f.name) for f in grid.asked.factors if f.name != DELAY}
-            found.append(Slope(*_secant(grid, row), where))
-    return found
+            slopes.append(Slope(*_secant(grid, row), where))
+    return slopes
 
 
 def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:

@@ -134,7 +134,7 @@ def _crossing(ratios: Sequence[tuple[float, float]], factor: float) -> float | N
 
 
 def _saturation(loads: Sequence[Load], shared: Sequence[str], shared_name: str) -> Saturation | None:
-    seen: list[Saturation] = []
+    candidates: list[Saturation] = []
     for load in loads:
         uses = dict(load.uses)
         parts = {name: uses[name] for name in shared if name in uses}
@@ -143,14 +143,14 @@ def _saturation(loads: Sequence[Load], shared: Sequence[str], shared_name: str) 
             uses[f"{shared_name}, most of it {larger}"] = sum(parts.values())
             for name in parts:
                 del uses[name]
-        seen += [
+        candidates += [
             Saturation(name, load.jobs, use, use >= (LINK_FULL if name == LINK else BUSY)) for name, use in uses.items()
         ]
-    full = [each for each in seen if each.saturated]
+    full = [candidate for candidate in candidates if candidate.saturated]
     if full:
         # Of several that are full with equally few jobs, the fullest.
-        return min(full, key=lambda each: (each.jobs, -each.use))
-    return max(seen, key=lambda each: each.use, default=None)
+        return min(full, key=lambda candidate: (candidate.jobs, -candidate.use))
+    return max(candidates, key=lambda candidate: candidate.use, default=None)
 
 
 def _largest_uses(loads: Sequence[Load]) -> tuple[tuple[str, float, float], ...]:

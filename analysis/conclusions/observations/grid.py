@@ -29,8 +29,8 @@ class Grid:
 
     def index(self, point: Point) -> int:
         """Return the place of one of ``points``, or of one that equals it."""
-        place = self._places.get(id(point))
-        return self.points.index(point) if place is None else place
+        position = self._places.get(id(point))
+        return self.points.index(point) if position is None else position
 
     def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
         """Return the ratio of i to j (above 1 is worse), its interval, and if i is worse."""
@@ -73,7 +73,7 @@ class Grid:
             return repr([point.parameters.get(name) for name in names])
 
         chosen = sorted(points or self.points, key=lambda p: (key(p), ordinal(p.parameters.get(factor.name))))
-        return [members for _, each in groupby(chosen, key=key) if len(members := list(each)) > 1]
+        return [members for _, group in groupby(chosen, key=key) if len(members := list(group)) > 1]
 
 
 class SizeGrid(Grid):

@@ -74,22 +74,22 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: Ratio
         return None if over is None else gain(step, over, higher_is_better=higher_is_better, ratio_of=ratio_of)
 
     counter = _counters(steps)
-    found: list[Step] = []
+    rows: list[Step] = []
     for index, step in enumerate(steps):
         previous = steps[index - 1] if index else None
-        best = (max if higher_is_better else min)(each.value for each in steps[: index + 1])
-        found.append(
+        best = (max if higher_is_better else min)(earlier.value for earlier in steps[: index + 1])
+        rows.append(
             Step(
                 number=index + 1,
                 value=step.value,
                 changed={} if previous is None else _changes(previous, step, counter),
                 against_previous=gained(step, previous),
                 against_first=gained(step, previous and steps[0]),
-                is_best_so_far=not found or best != found[-1].best_so_far,
+                is_best_so_far=not rows or best != rows[-1].best_so_far,
                 best_so_far=best,
             )
         )
-    return found
+    return rows
 
 
 def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
@@ -153,23 +153,23 @@ class JointEffect:
 
 def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
     """Return the effect of every change of one parameter alone, in order of appearance."""
-    found: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
+    by_change: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
         if len(changed) == 1:
             ((name, (before, after)),) = changed.items()
-            _, gains = found.setdefault(repr((name, before, after)), ((name, before, after), []))
+            _, gains = by_change.setdefault(repr((name, before, after)), ((name, before, after), []))
             gains.append(gain(b, a, higher_is_better=higher_is_better).factor)
     return [
         Effect(*change, gain=_geometric_mean(gains), smallest=min(gains), largest=max(gains), pairs=len(gains))
-        for change, gains in found.values()
+        for change, gains in by_change.values()
     ]
 
 
 def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
     """Return two changes together against both alone, from all complete squares."""
     by_parameters = {_key(p.parameters): p for p in points}
-    found: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
+    by_change: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
         if len(changed) != 2:
@@ -184,7 +184,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
             gain(point, a, higher_is_better=higher_is_better).factor for point in (b, only_x, only_y)
         )
         change = ((x, y), (x1, y1), (x2, y2))
-        found.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
+        by_change.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
     return [
         JointEffect(
             *change,
@@ -192,7 +192,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
             product=_geometric_mean([p for _, p in squares]),
             squares=len(squares),
         )
-        for change, squares in found.values()
+        for change, squares in by_change.values()
     ]
 
 
@@ -221,13 +221,13 @@ class Advance:
 
 def advances(grid: Grid) -> list[Advance]:
     """Return every step against the best one before it."""
-    found = []
+    rows = []
     for i, point in enumerate(grid.points[1:], 1):
         before = min(grid.points[:i], key=grid.cost)
         gain, interval, clear = grid.compare(before, point)
         step, over = step_of(grid.asked, point), step_of(grid.asked, before)
-        found.append(Advance(gain, step, over, point, before, interval, clear, grid.clearly(point, before)))
-    return found
+        rows.append(Advance(gain, step, over, point, before, interval, clear, grid.clearly(point, before)))
+    return rows
 
 
 def step_of(asked: Asked, point: Point) -> int:

@@ -124,13 +124,13 @@ def _mildest(links: Sequence[Link]) -> Link:
 
 def link_of(point: Point) -> Link | None:
     """Return the measured link of a point, else the specified one; None without a rate."""
-    asked = {name: point.parameters.get(name) for name in _MODELLED}
-    rate = point.link.get(RATE) or asked[RATE]
+    specified = {name: point.parameters.get(name) for name in _MODELLED}
+    rate = point.link.get(RATE) or specified[RATE]
     if not rate:
         return None
-    delay = point.link.get(DELAY, asked[DELAY] or 0.0)
+    delay = point.link.get(DELAY, specified[DELAY] or 0.0)
     # Few packets do not measure a loss: the specified one is closer to the truth.
-    return Link(max(0.0, float(delay)), float(rate), float(asked[LOSS] or 0.0))
+    return Link(max(0.0, float(delay)), float(rate), float(specified[LOSS] or 0.0))
 
 
 def needed_of(asked: Asked, points: Sequence[Point]) -> Needed | None:

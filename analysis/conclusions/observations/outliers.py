@@ -39,9 +39,9 @@ def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
         return masks
     logs = np.concatenate([np.log(np.asarray(groups[i], dtype=np.float64)) for i in repeated])
     owner = np.repeat(np.arange(len(repeated)), sizes[repeated])
-    found = np.zeros(len(logs), dtype=bool)
-    found[_farthest(logs, owner)] = True
-    for i, mask in zip(repeated, np.split(found, np.cumsum(sizes[repeated])[:-1]), strict=True):
+    is_outlier = np.zeros(len(logs), dtype=bool)
+    is_outlier[_farthest(logs, owner)] = True
+    for i, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes[repeated])[:-1]), strict=True):
         masks[i] = mask
     return masks
 
@@ -58,19 +58,19 @@ def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
     while len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
         size = n[owner]
         shares = np.where(is_in & (size > 1), (logs - mean[owner]) ** 2 * size / np.maximum(size - 1, 1), 0.0)
-        place = int(shares.argmax())
-        if shares[place] == 0:  # values that repeat exactly have no outlier
+        worst = int(shares.argmax())
+        if shares[worst] == 0:  # values that repeat exactly have no outlier
             break
-        rest = max(total - float(shares[place]), (freedom - 1) * least)
-        t = float(np.sqrt(shares[place] / (rest / (freedom - 1))))
+        rest = max(total - float(shares[worst]), (freedom - 1) * least)
+        t = float(np.sqrt(shares[worst] / (rest / (freedom - 1))))
         # both values of a pair have one residual: they are one candidate
         candidates = float(np.where(size == 2, 0.5, 1.0)[is_in & (size > 1)].sum())
-        point = owner[place]
-        removed.append(place)
+        point = owner[worst]
+        removed.append(worst)
         if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
             outliers = len(removed)
-        is_in[place] = False
-        mean[point] = (mean[point] * n[point] - logs[place]) / (n[point] - 1)
+        is_in[worst] = False
+        mean[point] = (mean[point] * n[point] - logs[worst]) / (n[point] - 1)
         n[point] -= 1
         total, freedom = rest, freedom - 1
     return removed[:outliers]

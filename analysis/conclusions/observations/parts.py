@@ -84,15 +84,15 @@ class Division:
 
         They end at the first that may be scatter: a smaller one that surely grew is not the cause.
         """
-        found = [part for part in self.parts if self._matters(part) and part.change_s > 0]
-        surely = takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s))
+        candidates = [part for part in self.parts if self._matters(part) and part.change_s > 0]
+        surely = takewhile(lambda part: part.has_grown, sorted(candidates, key=lambda part: -part.change_s))
         return [part for part in surely if part.name != LAUNCH]
 
     @property
     def fallen(self) -> list[ChangePart]:
         """Return the parts that fell by enough to matter, the largest first."""
-        found = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
-        return sorted((part for part in found if part.change_s < 0), key=lambda part: part.change_s)
+        candidates = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
+        return sorted((part for part in candidates if part.change_s < 0), key=lambda part: part.change_s)
 
     def _matters(self, part: ChangePart) -> bool:
         return abs(part.change_s) >= LEAST_SHARE * abs(self.change_s)
@@ -102,9 +102,10 @@ def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Divis
     """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(asked, good, bad, profiled=profiled)
-    known = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
+    dividing = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
     before, after = (
-        _by_profile(point, metric, known) if profiled else _by_cpu_time(asked, point, metric) for point in (good, bad)
+        _by_profile(point, metric, dividing) if profiled else _by_cpu_time(asked, point, metric)
+        for point in (good, bad)
     )
     if before is None or after is None or before.parts.keys() != after.parts.keys():
         return None
@@ -140,26 +141,26 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
 
 def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
     used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
-    own = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
-    found = _aligned(point, _ELAPSED, own, used_metric or "cpu_mean_rank_s")
-    if found is None:
+    own_metric = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
+    arrays = _aligned(point, _ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")
+    if arrays is None:
         return None
-    elapsed, within, cpu = found
+    elapsed, within, cpu = arrays
     within = np.minimum(within, elapsed)
     on_cpu = np.minimum(within * cpu / 100 if used_metric else cpu, within)
     parts = {"on_cpu": on_cpu, "off_cpu": within - on_cpu}
-    launch = elapsed - within if own != _ELAPSED else None
+    launch = elapsed - within if own_metric != _ELAPSED else None
     if metric == _ELAPSED and launch is not None:
         return Times({**parts, LAUNCH: launch}, elapsed, launch, {})
     return Times(parts, within, launch, {})
 
 
-def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None:
+def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | None:
     shares = _aligned(point, _WINDOW, "mpi_useful_share", "mpi_no_core_share", "mpi_useful_max_rank_s", metric)
     if shares is None:
         return None
     window, useful, off, most, whole = shares
-    parts = _of_window(point, known, window, window * useful, window * off, np.minimum(most, window))
+    parts = _of_window(point, dividing, window, window * useful, window * off, np.minimum(most, window))
     elapsed = _aligned(point, _WINDOW, _ELAPSED)
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
@@ -168,18 +169,18 @@ def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None
 
 
 def _of_window(
-    point: Point, known: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
+    point: Point, dividing: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
 ) -> dict[str, Floats]:
     """Return the terms of the equation at the top, seconds.
 
-    ``known`` are the entries of _DIVIDING that both points have.
+    ``dividing`` are the metrics of _DIVIDING that both points have.
     """
     rest = window - most
-    measured = _aligned(point, _WINDOW, *known) or []
-    if not known:  # a profile of an older version
+    measured = _aligned(point, _WINDOW, *dividing) or []
+    if not dividing:  # a profile of an older version
         return {"computing": computing, "off": off, "imbalance": most - computing - off, "communication": rest}
     imbalance, off_most = measured[1] - computing, most - measured[1]
-    if len(known) < len(_DIVIDING):
+    if len(dividing) < len(_DIVIDING):
         return {"computing": computing, "off": off_most, "imbalance": imbalance, "communication": rest}
     descheduled, outside, inside = measured[2], window * measured[3], window * measured[4]
     of_others = np.minimum(np.minimum(inside, (max(point.ranks or 1, 1) - 1) * outside), np.maximum(rest, 0.0))
@@ -194,15 +195,15 @@ def _of_window(
 
 def _details(point: Point) -> dict[str, Floats]:
     """Return the division of the time in MPI: on CPU, blocked, and causes of waits."""
-    found = {}
+    details = {}
     for name, metric in (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share")):
         if (of_window := _aligned(point, _WINDOW, metric)) is not None:
-            found[name] = of_window[0] * of_window[1]
+            details[name] = of_window[0] * of_window[1]
     waits = _aligned(point, _WINDOW, "mpi_wait_share")
     for cause in CAUSES if waits is not None else ():
         if (of_waits := _aligned(point, _WINDOW, "mpi_wait_share", f"mpi_wait_{cause}_share")) is not None:
-            found[cause] = of_waits[0] * of_waits[1] * of_waits[2]
-    return found
+            details[cause] = of_waits[0] * of_waits[1] * of_waits[2]
+    return details
 
 
 def _aligned(point: Point, *metrics: str) -> list[Floats] | None:

@@ -41,8 +41,8 @@ def scatter_of_residuals(asked: Asked) -> Scatter | None:
     freedom = len(points) - int(rank)
     if freedom < _FEWEST:
         return None
-    left = logs - design @ coefficients
-    return Scatter(max(float(np.sqrt(left @ left / freedom)), SMALLEST), freedom, "small effects")
+    residuals = logs - design @ coefficients
+    return Scatter(max(float(np.sqrt(residuals @ residuals / freedom)), SMALLEST), freedom, "small effects")
 
 
 def _transfer(factor: Factor, points: list[Point], times: list[float]) -> Scatter | None:

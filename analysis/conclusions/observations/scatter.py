@@ -65,12 +65,12 @@ class Cell:
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
         is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
-        middle, kept = float(np.log(np.median(values))), logs[~is_out]
+        middle, clean = float(np.log(np.median(values))), logs[~is_out]
         far = logs[is_out] - middle
         low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
         toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
         below, above = (toward * max(near, other / 2) for near, other in ((low, high), (high, low)))
-        return cls(float(kept.mean()), len(kept), middle, len(logs), below, above)
+        return cls(float(clean.mean()), len(clean), middle, len(logs), below, above)
 
 
 def weight_of_median(n: int) -> float:
@@ -91,15 +91,15 @@ def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
 
-def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
+def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | None:
     """Return the own scatter, joined with known scatter if there are few repetitions."""
-    if own is None or prior is None:
-        return own or prior
-    more = float(special.fdtrc(own.freedom, prior.freedom, (own.sd / prior.sd) ** 2)) < _MORE
-    if more or own.freedom >= prior.freedom / 4:
-        return own
-    freedom = own.freedom + prior.freedom
-    squares = own.freedom * own.sd**2 + prior.freedom * prior.sd**2
+    if measured is None or prior is None:
+        return measured or prior
+    more = float(special.fdtrc(measured.freedom, prior.freedom, (measured.sd / prior.sd) ** 2)) < _MORE
+    if more or measured.freedom >= prior.freedom / 4:
+        return measured
+    freedom = measured.freedom + prior.freedom
+    squares = measured.freedom * measured.sd**2 + prior.freedom * prior.sd**2
     return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source)
 
 
@@ -152,8 +152,8 @@ class SimultaneousIntervals:
         """Number of each point's trials that are no part of the shared scatter."""
         clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
         shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
-        self.scatter = known(None if printed else pooled(shared) or pooled(clean), prior)
-        scatters = {name: pooled(own) for name, own in by_name(clean, division.of).items()}
+        self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
+        scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
         self._own = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) / slices
@@ -165,10 +165,10 @@ class SimultaneousIntervals:
 
         Where the points are found to differ in a later step, the interval leaves 1 by that step's width.
         """
-        found = self._error(i, j)
-        if found is None:
+        estimate = self._error(i, j)
+        if estimate is None:
             return None
-        error, freedom = found
+        error, freedom = estimate
         a, b = self.cells[i], self.cells[j]
         middle = a.mean - b.mean
         width = self._width(i, j, freedom) * error
@@ -209,7 +209,7 @@ class SimultaneousIntervals:
         for i, name in enumerate(self._families):
             if self._in_steps(i):
                 members.setdefault(name, []).append(i)
-        return {name: self._family(each, self.scatter) for name, each in members.items()}
+        return {name: self._family(family, self.scatter) for name, family in members.items()}
 
     def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
         ordered = sorted(members, key=lambda i: self.cells[i].mean)
@@ -269,16 +269,16 @@ class SimultaneousIntervals:
 
     def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
         """Return a planned weighted sum of logarithms and its half-width; None without scatter."""
-        found = self._planned(weights)
-        return None if found is None else (found[1], max(found[1] - found[0], found[2] - found[1]))
+        planned = self._planned(weights)
+        return None if planned is None else (planned[1], max(planned[1] - planned[0], planned[2] - planned[1]))
 
     def _planned(self, weights: Sequence[float]) -> tuple[float, float, float] | None:
         """Return lower end, value and upper end of a planned sum."""
         part = {i: w for i, w in enumerate(weights) if w}
-        found = None if self.printed else self._combined(part)
-        if found is None:
+        estimate = None if self.printed else self._combined(part)
+        if estimate is None:
             return None
-        half = float(special.stdtrit(found[1], (1 + self.level) / 2)) * found[0]
+        half = float(special.stdtrit(estimate[1], (1 + self.level) / 2)) * estimate[0]
         value = sum(w * self.cells[i].mean for i, w in part.items())
         below = sum(w * self.cells[i].below if w > 0 else -w * self.cells[i].above for i, w in part.items())
         above = sum(w * self.cells[i].above if w > 0 else -w * self.cells[i].below for i, w in part.items())
@@ -286,10 +286,10 @@ class SimultaneousIntervals:
 
     def planned_ratio(self, i: int, j: int) -> Interval | None:
         """Return the interval of (median of i) / (median of j) as one planned comparison."""
-        found = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
-        if found is None:
+        planned = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
+        if planned is None:
             return None
-        return _interval(found[0], found[2], self.change(i, j), self.level, "t, on logarithms, pooled")
+        return _interval(planned[0], planned[2], self.change(i, j), self.level, "t, on logarithms, pooled")
 
     def larger(self, i: int, j: int) -> bool:
         """Return whether point i is measurably above point j."""
@@ -306,13 +306,17 @@ class SimultaneousIntervals:
         if self.printed:
             return self.PRINTED
         pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
-        widths = [self._width(i, j, found[1]) * found[0] for i, j in pairs if (found := self._error(i, j)) is not None]
+        widths = [
+            self._width(i, j, estimate[1]) * estimate[0]
+            for i, j in pairs
+            if (estimate := self._error(i, j)) is not None
+        ]
         return float(np.exp(np.median(widths))) if widths else None
 
     @staticmethod
     def _range(level: float, points: int, freedom: float) -> float:
-        held = max(1.0, float(np.floor(2 * freedom)) / 2)
-        return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
+        rounded = max(1.0, float(np.floor(2 * freedom)) / 2)
+        return studentised_range(level, max(points, 2), rounded) / float(np.sqrt(2))
 
 
 def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
@@ -327,15 +331,15 @@ def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedo
 
     ``freedom`` is that of the scatter known from other points and earlier repetitions.
     """
-    wanted = abs(float(np.log(ratio)))
-    if wanted == 0 or sd == 0:
+    distance = abs(float(np.log(ratio)))
+    if distance == 0 or sd == 0:
         return now + 1
     pairs = max(points * (points - 1) / 2, 1)
     for n in range(now + 1, 100):
         # Bonferroni's t in place of the studentised range: a little wider, and quicker still.
-        known = max(1.0, freedom + 2 * (n - max(now, 1)))
-        quantiles = special.stdtrit(known, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
-        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < wanted:
+        freedom_then = max(1.0, freedom + 2 * (n - max(now, 1)))
+        quantiles = special.stdtrit(freedom_then, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
+        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < distance:
             return n
     return 100
 

@@ -68,8 +68,8 @@ class ScatterGroups:
         ]
         names = cls._named(clean, levels, noisy)
         members = Counter(names)
-        own = [name != COMMON and members[name] == 1 for name in names]
-        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, own, strict=True)])
+        is_single = [name != COMMON and members[name] == 1 for name in names]
+        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, is_single, strict=True)])
 
     @classmethod
     def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
@@ -103,46 +103,48 @@ class ScatterGroups:
 
     @staticmethod
     def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
-        found: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+        masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
         for name in dict.fromkeys(names):
-            members = [i for i, own in enumerate(names) if own == name]
+            members = [i for i, label in enumerate(names) if label == name]
             for i, mask in zip(members, find_outliers([groups[i] for i in members]), strict=True):
-                found[i] = mask
-        return found
+                masks[i] = mask
+        return masks
 
     @staticmethod
     def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
         """Return whether every level has enough repetitions for its own scatter."""
-        freedom = [[len(own) - 1 for own in each if len(own) > 1] for each in by_name(groups, names).values()]
-        return all(len(each) >= _GROUPS_OF_LEVEL or sum(each) >= _FREEDOM_OF_LEVEL for each in freedom)
+        freedom = [
+            [len(values) - 1 for values in counts if len(values) > 1] for counts in by_name(groups, names).values()
+        ]
+        return all(len(counts) >= _GROUPS_OF_LEVEL or sum(counts) >= _FREEDOM_OF_LEVEL for counts in freedom)
 
     @staticmethod
     def _noisy(groups: Sequence[Values]) -> list[bool]:
         """Return the points that scatter more than all others, at most a third of them."""
         noisy = [False] * len(groups)
         for _ in range(len(groups) // 3):
-            left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
-            if len(left) < 3:
+            remaining = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
+            if len(remaining) < 3:
                 break
-            variances, freedom = log_variances([groups[i] for i in left])
+            variances, freedom = log_variances([groups[i] for i in remaining])
             rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
             p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
             worst = int(p.argmin())
-            if p[worst] * len(left) >= _NOISY:
+            if p[worst] * len(remaining) >= _NOISY:
                 break
-            noisy[left[worst]] = True
+            noisy[remaining[worst]] = True
         return noisy
 
     @staticmethod
     def _tested(groups: Sequence[Values], names: Sequence[str]) -> float:
         """Return the p-value of "the points of all names scatter equally"."""
-        joined = [log_variances(own) for own in by_name(groups, names).values()]
+        joined = [log_variances(members) for members in by_name(groups, names).values()]
         sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
         return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
 
     @staticmethod
     def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
-        return min(equal_variances(*log_variances(own)) for own in by_name(groups, names).values())
+        return min(equal_variances(*log_variances(members)) for members in by_name(groups, names).values())
 
 
 def by_name(groups: Sequence[OfPoint], names: Sequence[str]) -> dict[str, list[OfPoint]]:

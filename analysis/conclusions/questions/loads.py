@@ -36,14 +36,14 @@ def answer_load(asked: Asked) -> Answer:
     causes = tuple(Cause(words.use(row), row.share, "share", "envelope") for row in rows)
     open_ends = [None if decided is None or decided.is_settled else (decided.low, decided.high) for decided in ranges]
     is_arithmetic = all(row.is_arithmetic for row in rows)
-    held: Strength = strength(asked, grid.claims)
-    if any(open_ends) or (held == "open" and not asked.published):
-        held = "open" if all(open_ends) else "moderate"
+    certainty: Strength = strength(asked, grid.claims)
+    if any(open_ends) or (certainty == "open" and not asked.published):
+        certainty = "open" if all(open_ends) else "moderate"
     if is_arithmetic:
-        held = "open"
+        certainty = "open"
     sentence = words.carried(rows, open_ends, is_arithmetic)
     missing = _decides(grid, rows, ranges)
-    return Answer("load and network", sentence, held, tuple(figures), causes, missing, grid.claims.scatter)
+    return Answer("load and network", sentence, certainty, tuple(figures), causes, missing, grid.claims.scatter)
 
 
 def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:

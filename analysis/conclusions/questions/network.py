@@ -61,11 +61,15 @@ class _Part:
 
     def causes(self) -> list[Cause]:
         """Return every clear factor with its share of the log change, and interactions."""
-        clear = [shown for e in self.effects if e.matters and (shown := e if e.clear else e.harshest) is not None]
+        clear = [
+            clear_effect
+            for e in self.effects
+            if e.matters and (clear_effect := e if e.clear else e.harshest) is not None
+        ]
         whole = sum(log(e.ratio) for e in clear) or 1.0
         causes = []
         for effect in clear:
-            is_harshest = all(effect is not each for each in self.effects)
+            is_harshest = all(effect is not mildest for mildest in self.effects)
             statement = words.cause(self.grid, self.at, effect, is_harshest)
             causes.append(Cause(statement, log(effect.ratio) / whole, "share", "grid"))
         by_loss = words.slopes_by_loss(self.at, self.slopes)
@@ -121,7 +125,7 @@ def _combinations(grid: Grid) -> list[list[Point]]:
         return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
 
     ordered = sorted(grid.points, key=key)
-    return [members for _, each in groupby(ordered, key=key) if len(members := list(each)) > 1]
+    return [members for _, group in groupby(ordered, key=key) if len(members := list(group)) > 1]
 
 
 def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:

@@ -39,11 +39,13 @@ def answer_scale(asked: Asked) -> Answer:
         why = explained(asked, curve.points[0], curve.points[enough], curve.level(0) / curve.level(enough))
         efficiency = curve.worse(0, enough)[0] / (curve.level(enough) / curve.level(0))
         sentence = words.still_gains(curve, efficiency, why.because if efficiency < _NEAR_IDEAL else "")
-    held = strength(asked, curve.claims)
-    if held == "firm" and not curve.is_equal:
-        held = "moderate"
+    certainty = strength(asked, curve.claims)
+    if certainty == "firm" and not curve.is_equal:
+        certainty = "moderate"
     missing = None if curve.is_equal else _repetitions_to_resolve(curve)
-    return Answer("scale", sentence, held, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts)
+    return Answer(
+        "scale", sentence, certainty, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts
+    )
 
 
 def _no_difference(curve: SizeGrid) -> Answer:
@@ -52,9 +54,9 @@ def _no_difference(curve: SizeGrid) -> Answer:
     if asked.published:
         return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
     ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
-    known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
-    if known and max(known) < EQUAL:
-        most = max(known) - 1
+    ratios = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
+    if ratios and max(ratios) < EQUAL:
+        most = max(ratios) - 1
         figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
         sentence = words.equal(curve, most)
         return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
@@ -110,14 +112,14 @@ def answer_weak(asked: Asked) -> Answer:
     if fallen is None:  # it may fall and rise again: then all sizes are looked at together
         together = [_efficiency(curve, i, together=True) for i in range(1, len(curve.points))]
         fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
-    held, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
+    certainty, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
         line = f"it falls below 80 % at {words.size_of(curve, fallen)}"
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(asked, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
     else:
-        held, line = "open", words.UNDECIDED
+        certainty, line = "open", words.UNDECIDED
         if not asked.published:
             pair = (curve.points[0], curve.points[-1])
             names = levels(curve.factor, [p.parameters[name] for p in pair])
@@ -126,7 +128,7 @@ def answer_weak(asked: Asked) -> Answer:
     sentence = (
         words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "") + why.launch_sentence
     )
-    return Answer("weak scale", sentence, held, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
+    return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
 
 def _fallen(below: Sequence[bool]) -> int | None:

@@ -50,9 +50,9 @@ def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
     figures += _best_figures(grid, choices, ranked, {})
     missing = repetitions_to_resolve(grid, best, second) if second in equal else None
-    held, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
+    certainty, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
     sentence = words.best_choice(grid, choices, ranked, equal)
-    return Answer("treatment", sentence, held, figures, causes, missing, grid.claims.scatter)
+    return Answer("treatment", sentence, certainty, figures, causes, missing, grid.claims.scatter)
 
 
 def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
@@ -92,9 +92,9 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
         sentence = words.no_choice_at(grid, scale, list(rows))
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
-    held = strength(grid.asked, grid.claims)
+    certainty = strength(grid.asked, grid.claims)
     sentence = _sizes_sentence(grid, scale, choices, rows, decided)
-    return Answer("scale and treatment", sentence, held, figures, causes, None, grid.claims.scatter)
+    return Answer("scale and treatment", sentence, certainty, figures, causes, None, grid.claims.scatter)
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:
@@ -122,7 +122,7 @@ def _sizes_sentence(
 ) -> str:
     size, ranked = list(decided.items())[-1]
     best = choice_of(choices, ranked[0])
-    tops = [(each, _top(grid, choices, points)) for each, points in rows.items() if each <= size]
+    tops = [(level, _top(grid, choices, points)) for level, points in rows.items() if level <= size]
     leads_from = next((i for i in range(len(tops), 0, -1) if tops[i - 1][1] != best), 0)
     other = next((top for top in reversed(tops) if top[1] and top[1] != best), None)
     since = None if leads_from == len(tops) else tops[leads_from][0] if leads_from else 0.0
@@ -146,8 +146,8 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
         return repr(choice_of(choices, point))
 
     rows = []
-    for _, each in groupby(sorted(grid.points, key=key), key=key):
-        members = sorted(each, key=lambda p: p.parameters[scale.name])
+    for _, group in groupby(sorted(grid.points, key=key), key=key):
+        members = sorted(group, key=lambda p: p.parameters[scale.name])
         if len(members) > 1:
             ends = members[0], members[-1]
             small, large = map(grid.index, ends)

@@ -57,8 +57,8 @@ def _longest_differs(grid: Grid, factor: Factor) -> bool:
     lengths = [ordinal(p.parameters[factor.name]) for p in grid.points]
     long, short = lengths.index(max(lengths)), lengths.index(min(lengths))
     others = len(lengths) - 1
-    found = grid.claims.contrast([1.0 if i == long else -1 / others for i in range(len(lengths))])
-    return grid.claims.differ(long, short) if found is None else abs(found[0]) > found[1]
+    contrast = grid.claims.contrast([1.0 if i == long else -1 / others for i in range(len(lengths))])
+    return grid.claims.differ(long, short) if contrast is None else abs(contrast[0]) > contrast[1]
 
 
 def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
@@ -73,18 +73,18 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
         for name, value, ends, unit in rows
         if isfinite(ends[1]) and ends[0] > 0 and ends[1] / ends[0] <= _KNOWN
     )
-    scatter, held = grid.claims.scatter, strength(grid.asked, grid.claims)
+    scatter, certainty = grid.claims.scatter, strength(grid.asked, grid.claims)
     if not figures:
         return Answer("message size", words.TOO_MUCH_SCATTER, "open", (), (), _ends(grid, factor), scatter)
     is_off = scatter is not None and _off(fit.residual_share, fit.points - 2, scatter.sd, scatter.freedom)
-    if is_off and held == "firm":
-        held = "moderate"
+    if is_off and certainty == "firm":
+        certainty = "moderate"
     sentence = words.transfer(figures, fit.residual_share if is_off else None)
-    return Answer("message size", sentence, held, figures, (), None, scatter)
+    return Answer("message size", sentence, certainty, figures, (), None, scatter)
 
 
-def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
-    return freedom > 0 and float(special.fdtrc(freedom, known, (residual / sd) ** 2)) < _MISFIT
+def _off(residual: float, freedom: float, sd: float, scatter_freedom: float) -> bool:
+    return freedom > 0 and float(special.fdtrc(freedom, scatter_freedom, (residual / sd) ** 2)) < _MISFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def answer_growth(asked: Asked) -> Answer:
     figures = (Figure("exponent", law.exponent, "1", *ends), Figure.within("growth", ratio, "1", change))
     pair = [grid.points[i] for i in (first, last)]
     if not differs:
-        held: Strength = "printed" if asked.published else "open"
+        certainty: Strength = "printed" if asked.published else "open"
         sentence = words.no_growth(asked, factor, pair)
-        return Answer(kind, sentence, held, figures, (), _ends(grid, factor), grid.claims.scatter)
+        return Answer(kind, sentence, certainty, figures, (), _ends(grid, factor), grid.claims.scatter)
     sentence = words.growth(asked, factor, pair, (ratio, change), law.exponent, law.error, law.misfit)
     return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
 
@@ -144,6 +144,6 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
     if scatter is None:
         return Power(exponent, None, None)
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
-    sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
-    quantile = float(special.stdtrit(known, (1 + grid.claims.level) / 2))
+    sd, scatter_freedom = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
+    quantile = float(special.stdtrit(scatter_freedom, (1 + grid.claims.level) / 2))
     return Power(exponent, quantile * sd / spread**0.5, misfit if off else None)

@@ -64,7 +64,7 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         return
     rows = [load.row for load in loads]
     busiest, bursts = max(loads, key=lambda load: load.mean), max(loads, key=lambda load: load.peak)
-    known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
+    is_exact = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
     evidence = (
         *(Observation("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
         *(
@@ -74,12 +74,12 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         ),
         *(Observation("Bandwidth", rate, "bit/s") for rate in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)),
     )
-    asked = "" if reading.study.link_certified else BANDWIDTH_ASKED
+    doubt = "" if reading.study.link_certified else BANDWIDTH_ASKED
     caveat = " ".join(
-        filter(None, (asked if reading.study.link_made else BANDWIDTH_STATED, "" if known else UPPER_BOUND))
+        filter(None, (doubt if reading.study.link_made else BANDWIDTH_STATED, "" if is_exact else UPPER_BOUND))
     )
     strength, share = reading.strength(doubtful=bool(caveat)), busiest.mean
-    if share >= _FULL and known:
+    if share >= _FULL and is_exact:
         words = {"at": reading.at(busiest.point), "share": percent(min(share, 1.0)), "link": busiest.link}
         yield finding("link_load, saturated", strength, evidence, explains=share, caveat=caveat, **words)
     elif bursts.peak >= _PEAK_FULL:
@@ -87,7 +87,7 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         words["peak"] = bursts_reach(bursts.peak, bursts.link)
         yield finding("link_load, bursts", strength, evidence, explains=bursts.mean, caveat=caveat, **words)
     else:
-        most = f"{'at most' if share < _FULL or known else 'up to'} {percent(share)}"
+        most = f"{'at most' if share < _FULL or is_exact else 'up to'} {percent(share)}"
         yield finding("link_load", strength, evidence, caveat=caveat, most=most, link=busiest.link)
 
 
@@ -152,14 +152,14 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
 @rule
 def retransmissions(reading: Reading) -> Iterator[Finding]:
     """Report retransmissions that matter, and their cost."""
-    seen = [
+    lossy = [
         (place, row)
         for place, row in zip(reading.times, wire_part(reading.study), strict=True)
         if (row.retransmitted_share or 0) >= _RETRANSMITTED
     ]
-    if not seen:
+    if not lossy:
         return
-    place, worst = max(seen, key=lambda each: each[1].retransmitted_share or 0.0)
+    place, worst = max(lossy, key=lambda each: each[1].retransmitted_share or 0.0)
     cost, caveat = retransmission_cost(worst.retransmission_s, place.median)
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield finding(
@@ -168,7 +168,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
         (
             *(
                 Observation("Retransmitted share", r.retransmitted_share or 0.0, "share", "retransmitted_bytes", r.size)
-                for _, r in seen
+                for _, r in lossy
             ),
             *(
                 Observation("Retransmitted segments", n, "1", "retransmitted_segments", x)

@@ -105,13 +105,13 @@ def mpi_no_core(reading: Reading) -> Iterator[Finding]:
 @rule
 def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
     """Report ranks that are blocked outside MPI, or off the CPU without run delay."""
-    known = bool(reading.series("mpi_descheduled_share"))
+    has_run_delay = bool(reading.series("mpi_descheduled_share"))
     yield from _outside_mpi(
         reading,
         "mpi_blocked_outside",
-        "mpi_blocked_outside_share" if known else "mpi_no_core_share",
-        state="blocked outside MPI" if known else "off the processor outside MPI",
-        why="they sleep, or wait for files or locks" if known else "the kernel does not report why",
+        "mpi_blocked_outside_share" if has_run_delay else "mpi_no_core_share",
+        state="blocked outside MPI" if has_run_delay else "off the processor outside MPI",
+        why="they sleep, or wait for files or locks" if has_run_delay else "the kernel does not report why",
     )
 
 

@@ -85,17 +85,17 @@ def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
         failed = any(p.lost for p in study.points)
         return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
     asked = about.of(study, points)
-    given = answer(asked)
-    if given.strength == "open":
-        return Verdict("unclear", given.sentence)
+    result = answer(asked)
+    if result.strength == "open":
+        return Verdict("unclear", result.sentence)
     if study.kind == "weak":
-        full = _number(given.figure("stays above 80 %"))
-        return Verdict("limited" if full is None else "scales", given.sentence, full)
+        full = _number(result.figure("stays above 80 %"))
+        return Verdict("limited" if full is None else "scales", result.sentence, full)
     sizes = sorted(float(p.parameters[study.axis]) for p in asked.points)
-    slowest = _number(given.figure("times the best", **{study.axis: sizes[0]}))
-    size = _number(given.figure("enough")) or sizes[-1]
+    slowest = _number(result.figure("times the best", **{study.axis: sizes[0]}))
+    size = _number(result.figure("enough")) or sizes[-1]
     scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
-    return Verdict("scales" if scales else "limited", given.sentence, size)
+    return Verdict("scales" if scales else "limited", result.sentence, size)
 
 
 def _number(figure: Figure | None) -> float | None:
@@ -117,11 +117,11 @@ class _Sizes:
         by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
         names = [repr(p.parameters) for p in by_size.values()]
-        own = [self._points[name] for name in names if name in self._points]
-        if self._asked is not None and own:
+        matching = [self._points[name] for name in names if name in self._points]
+        if self._asked is not None and matching:
             # As the experiment's answer about its slices: intervals hold for all of them, the scatter of others counts.
             others = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
-            asked = replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
+            asked = replace(self._asked, points=matching, factors=[factor], weak=weak, steps=False)
             return replace(asked, other_points=others, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
@@ -130,7 +130,7 @@ class _Sizes:
 
 def _joint(reports: Sequence[Report], axis: str) -> Verdict:
     verdicts = [report.verdict for report in reports]
-    if len({(each.verdict, each.best_size) for each in verdicts}) == 1:
+    if len({(verdict.verdict, verdict.best_size) for verdict in verdicts}) == 1:
         return replace(verdicts[0], sentence=f"In all {len(reports)} slices: {verdicts[0].sentence}")
     worst: Class = next(c for c in ("limited", "scales", "unclear", "failed") if c in {v.verdict for v in verdicts})
     rows = [(report.verdict.verdict, report.verdict.best_size, report.where) for report in reports]

@@ -46,13 +46,13 @@ _MOST_SLICES: Final = 4
 def slices(sentences: Mapping[str, Sequence[str]]) -> str:
     """Return one sentence for all slices (the values) that it holds for."""
     rows = list(sentences.items())
-    shown = " ".join(f"{'; '.join(places)}: {words}" for words, places in rows[:_MOST_SLICES])
-    left = sum(len(places) for _, places in rows[_MOST_SLICES:])
-    return f"{shown} {more_combinations(left)}" if left else shown
+    text = " ".join(f"{'; '.join(places)}: {words}" for words, places in rows[:_MOST_SLICES])
+    remaining = sum(len(places) for _, places in rows[_MOST_SLICES:])
+    return f"{text} {more_combinations(remaining)}" if remaining else text
 
 
-def more_combinations(left: int) -> str:
-    return f"{left} more combination{'s are' if left > 1 else ' is'} in the table."
+def more_combinations(remaining: int) -> str:
+    return f"{remaining} more combination{'s are' if remaining > 1 else ' is'} in the table."
 
 
 def outliers(total: int, trials: int) -> str:
@@ -92,15 +92,15 @@ def also_at(
     is_everywhere: bool,
 ) -> str:
     """Return a slice and the others: "pull; also for tree", "2 ms; also for 4 of 6 others"."""
-    known = {factor.name: factor for factor in factors}
-    varying = [name for name in where if len({repr(each.get(name)) for each in slices}) > 1]
-    named = [known.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
-    own = place(named, where)
+    by_name = {factor.name: factor for factor in factors}
+    varying = [name for name in where if len({repr(other.get(name)) for other in slices}) > 1]
+    named = [by_name.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
+    label = place(named, where)
     if not others:
-        return own
+        return label
     if len(named) == 1:
-        return f"{own}; also for {levels(named[0], [each.get(named[0].name) for each in others])}"
-    return f"{own}; also for {'all' if is_everywhere else f'{len(others)} of {len(slices) - 1}'} others"
+        return f"{label}; also for {levels(named[0], [other.get(named[0].name) for other in others])}"
+    return f"{label}; also for {'all' if is_everywhere else f'{len(others)} of {len(slices) - 1}'} others"
 
 
 # Sizes
@@ -199,10 +199,10 @@ def equal(curve: SizeGrid, most: float | None) -> str:
 
 
 def too_few(curve: SizeGrid, resolution: float | None) -> str:
-    seen = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
+    reason = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
     best = curve.best
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
-    return f"Not enough data yet: {seen}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
+    return f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
@@ -245,8 +245,8 @@ def _better(asked: Asked) -> str:
 
 
 def _limit(grid: Grid) -> str:
-    seen = grid.claims.resolution()
-    return f"no difference{f' above {factor_words(seen)}' if seen else ''} was measured"
+    resolvable = grid.claims.resolution()
+    return f"no difference{f' above {factor_words(resolvable)}' if resolvable else ''} was measured"
 
 
 def _typical(grid: Grid, point: Point) -> str:
@@ -443,8 +443,8 @@ def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
     clauses = []
     for figure in figures:
         if isinstance(figure.value, float):
-            known = f"{amount(figure.value, figure.unit, 3)} ({between(figure.low, figure.high, figure.unit)})"
-            clauses.append(_TRANSFER[figure.name].format(known))
+            text = f"{amount(figure.value, figure.unit, 3)} ({between(figure.low, figure.high, figure.unit)})"
+            clauses.append(_TRANSFER[figure.name].format(text))
     if misfit is not None:
         clauses.append(f"single sizes deviate from that line by {percent(misfit)}")
     return f"{first_up('; '.join(clauses))}."

@@ -36,12 +36,12 @@ _DIGITS: Final = 3
 _MOST_OF_IT: Final = 0.5
 
 
-def grown(asked: Asked, found: Division, part: ChangePart, bad: Point, above: bool) -> str:
+def grown(asked: Asked, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
-    name = f"{_name(part, bad)}{_detail(found, part) if part.name == 'communication' else ''}"
-    if part.change_s > found.change_s * (1 + 1e-9):
+    name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
+    if part.change_s > division.change_s * (1 + 1e-9):
         return f"{_seconds(part.change_s)} more {name}"
-    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, found, above)} is {name}"
+    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, division, above)} is {name}"
 
 
 def fallen(part: ChangePart, bad: Point) -> str:
@@ -58,15 +58,15 @@ def launch(change_s: float) -> str:
     return f"launch overhead, outside of the program's own work, takes {_seconds(change_s)} more"
 
 
-def _of_the_whole(asked: Asked, found: Division, above: bool) -> str:
-    whole = f"the {_seconds(found.change_s)}"
+def _of_the_whole(asked: Asked, division: Division, above: bool) -> str:
+    whole = f"the {_seconds(division.change_s)}"
     if above:
         return f"{whole} above the ideal"
-    if found.whole.name == asked.deciding.metric:
+    if division.whole.name == asked.deciding.metric:
         return f"{whole} more"
-    if found.whole.name == asked.own_time:
+    if division.whole.name == asked.own_time:
         return f"{whole} that its own loop takes longer"
-    return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if found.profiled else 'the launch takes longer'}"
+    return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if division.profiled else 'the launch takes longer'}"
 
 
 def _name(part: ChangePart, bad: Point) -> str:
@@ -75,13 +75,13 @@ def _name(part: ChangePart, bad: Point) -> str:
     return _NAMES[part.name].format(busiest=busiest)
 
 
-def _detail(found: Division, part: ChangePart) -> str:
+def _detail(division: Division, part: ChangePart) -> str:
     """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU."""
-    waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
-    largest = max(waits, key=lambda each: each.change_s, default=None)
+    waits = [detail for detail in division.details if detail.name in _WAITS and detail.has_grown]
+    largest = max(waits, key=lambda detail: detail.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:
         return f", {_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
-    on_cpu = next((each.change_s for each in found.details if each.name == "mpi_on_cpu"), None)
+    on_cpu = next((detail.change_s for detail in division.details if detail.name == "mpi_on_cpu"), None)
     if on_cpu is None:
         return ""
     return ", mostly on CPU (polling, copying)" if on_cpu >= _MOST_OF_IT * part.change_s else ", mostly blocked"

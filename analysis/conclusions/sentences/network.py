@@ -33,10 +33,10 @@ def combinations(sentences: Sequence[str]) -> str:
     """Return the first sentences and the last one; fewer if they are long."""
     letters = sum(map(len, [*sentences[: _MOST_SHOWN - 1], sentences[-1]]))
     most = _MOST_SHOWN if letters <= _MOST_LETTERS else 2
-    left = len(sentences) - most
-    if left <= 0:
+    remaining = len(sentences) - most
+    if remaining <= 0:
         return " ".join(sentences)
-    return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(left)])
+    return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(remaining)])
 
 
 def needs(asked: Asked, at: str, needed: Needed) -> str:
@@ -103,13 +103,15 @@ def _critical_path(needed: Needed) -> str:
     return f"{' and '.join(parts)} {'is' if one else 'are'} on its critical path" if parts else ""
 
 
-def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect], slopes: Sequence[Slope]) -> str:
+def effects(
+    grid: Grid, at: str, part: Sequence[Point], network_effects: Sequence[Effect], slopes: Sequence[Slope]
+) -> str:
     """Return the verdict of one level of the other factors, then its effects.
 
     "4 MiB: delay matters most. Each ms of delay adds 33 ms ...; 1 % loss takes 1.3 times as long".
     """
     clauses = []
-    for effect in found:
+    for effect in network_effects:
         slope = slope_of(effect, slopes)
         if effect.clear:
             alone = _alone(grid, effect) + _also_harshest(grid, effect)
@@ -117,11 +119,11 @@ def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect],
         elif effect.matters and effect.harshest is not None:
             there, here = _elsewhere(grid, effect.harshest), _elsewhere(grid, effect)
             clauses.append(f"{_alone(grid, effect.harshest)}{there}, with no measurable difference{here}")
-    matter = [effect for effect in found if effect.matters]
+    matter = [effect for effect in network_effects if effect.matters]
     worst = together(grid, part)
     if worst is not None and len(matter) > 1:
         clauses.append(f"together {_factor(*worst)}")
-    quiet = [effect.factor.label for effect in found if not effect.matters]
+    quiet = [effect.factor.label for effect in network_effects if not effect.matters]
     none = f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference" if quiet else ""
     verdict = ""
     if first_matters(grid, matter):
@@ -130,8 +132,8 @@ def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect],
         verdict, none = f"only {matter[0].factor.label} matters: {none}", ""
     if none:
         clauses.append(none)
-    sentences = [each for each in (verdict, "; ".join(clauses)) if each]
-    first, *rest = [f"{each}." for each in sentences]
+    sentences = [sentence for sentence in (verdict, "; ".join(clauses)) if sentence]
+    first, *rest = [f"{sentence}." for sentence in sentences]
     return " ".join([_with_place(at, first) if at else first_up(first), *map(first_up, rest)])
 
 
@@ -186,8 +188,8 @@ def slopes_by_loss(at: str, slopes: Sequence[Slope]) -> str:
     """Return the cost of a millisecond of delay at least and most loss, or ""."""
     if len(slopes) < 2 or LOSS not in slopes[0].where:
         return ""
-    kept = {name: level for name, level in slopes[0].where.items() if name != LOSS}
-    row = [s for s in slopes if all(s.where.get(name) == level for name, level in kept.items()) and s.clear]
+    others = {name: level for name, level in slopes[0].where.items() if name != LOSS}
+    row = [s for s in slopes if all(s.where.get(name) == level for name, level in others.items()) and s.clear]
     ordered = sorted(row, key=lambda s: ordinal(s.where[LOSS]))
     if len(ordered) < 2:
         return ""
