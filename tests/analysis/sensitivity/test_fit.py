@@ -53,13 +53,13 @@ def test_it_finds_a_program_without_scatter_exactly() -> None:
     assert fitted.delay_bends
 
 
-def false_claims(program: Program, output: str) -> int:
+def false_claims(program: Program, claim: str) -> int:
     random = np.random.default_rng(5)
-    return sum(getattr(fit(program.runs(0.05, links=LOSSY, seed=random)), output) for _ in range(60))
+    return sum(getattr(fit(program.runs(0.05, links=LOSSY, seed=random)), claim) for _ in range(60))
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "claim"),
     [
         (Program(messages=0, bits=0), "delay_matters"),
         (Program(messages=0, bits=0), "rate_matters"),
@@ -67,8 +67,8 @@ def false_claims(program: Program, output: str) -> int:
         (Program(bits=250e6), "rate_bends"),
     ],
 )
-def test_it_rarely_claims_an_effect_or_a_bend_that_is_not_there(program: Program, output: str) -> None:
-    assert false_claims(program, output) <= 6
+def test_it_rarely_claims_an_effect_or_a_bend_that_is_not_there(program: Program, claim: str) -> None:
+    assert false_claims(program, claim) <= 6
 
 
 def test_it_reports_which_of_both_matters() -> None:
