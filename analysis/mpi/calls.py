@@ -22,7 +22,7 @@ from analysis.mpi.record import RankProfile
 FORMAT: Final = 2
 _FORMATS: Final = (1, 2)
 MOST_CALLS: Final = 1 << 21
-"""Of all ranks together; each keeps the last of an even share."""
+"""Calls of all ranks together; each rank keeps the last of an equal share."""
 CALL: Final = np.dtype(
     [
         ("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8"),

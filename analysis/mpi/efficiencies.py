@@ -15,7 +15,7 @@ ATTENTION: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Efficiencies:
-    """Of one run, as ratios."""
+    """Efficiencies of one run, as ratios."""
 
     load_balance: float
     communication: float

@@ -39,7 +39,7 @@ EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source",
 """``source``: whom a receive or an exchange took its message of. The last two: nanoseconds in
 which the thread was runnable without a processor, since its call before and within this one."""
 NOT_KNOWN: Final = 2**64 - 1
-"""Of these, if the kernel does not count run delay, or another thread called than the one that began MPI."""
+"""Run delay if the kernel does not count it, or for threads other than the one that began MPI."""
 
 
 def record(names: Iterable[str]) -> np.dtype[np.void]:

@@ -19,7 +19,7 @@ SILENCE_NS: Final = 190_000_000
 EAGER_BYTES: Final = 65_536
 """Open MPI hands messages up to here to the kernel as a whole; longer ones wait for the receiver."""
 HEADER_BYTES: Final = 22
-"""What Open MPI's TCP transport puts before a message at least."""
+"""Minimum header of a message of Open MPI's TCP transport."""
 _SLACK_BYTES: Final = 512
 _INTO_BYTES: Final = 64
 """So far into a packet its first message is looked up: headers differ by a few bytes."""

@@ -27,7 +27,7 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one rank sent another, packets with payload by time: all arrays (n,), ``start`` and ``end`` count bytes of the stream.
+    """Packets with payload from one rank to another, by time: arrays (n,); ``start`` and ``end`` count bytes of the stream.
 
     ``lost_ns`` (m, 2): when bytes were missing at the receiver that had been sent, from where that can be seen to where they came;
     one behind the other. ``opened_ns``: when the receiver's window let each packet pass; after the packet before it only
@@ -195,7 +195,7 @@ def _unwrapped(numbers: Int64, base: int) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What the receiver said of a stream, by time: the first byte that it lacked, and how long its headers were."""
+    """Acknowledgements of a stream, by time: the first missing byte, and the length of the headers."""
 
     time_ns: Int64
     lacking: Int64

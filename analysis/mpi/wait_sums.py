@@ -21,7 +21,7 @@ EVERYBODY: Final = -2
 
 @dataclass(frozen=True, slots=True)
 class PairWaits:
-    """How long ``receiver`` waited for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
+    """Waits of ``receiver`` for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
 
     sender: int
     receiver: int

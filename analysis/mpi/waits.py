@@ -1,4 +1,4 @@
-"""Why ranks waited: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
+"""Causes of waits: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
 
 A wait is over when its last bytes have come. Who sent them is whom the call names, else the rank whose packet came last. Between
 two packets of that stream the wait is split at the moment at which the sender handed over the first bytes of the second: before it the

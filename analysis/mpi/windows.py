@@ -20,7 +20,7 @@ _MOST_SHIFT: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What the ends of a connection (0, 1) said in their SYNs: the shift of their windows (NO_SCALE: none), and their largest segment."""
+    """SYNs of both ends (0, 1) of a connection: shifts of their windows (NO_SCALE: none) and maximum segments."""
 
     shifts: dict[int, int] = field(default_factory=dict)
     segments: dict[int, int] = field(default_factory=dict)

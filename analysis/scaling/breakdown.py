@@ -47,7 +47,7 @@ class TimeRow:
     no_core_share: float | None = None
     """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
     descheduled_share: float | None = None
-    """Of it, the run delay: the ranks were runnable and had no core."""
+    """Share of run delay: the ranks were runnable without a core."""
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:
@@ -140,7 +140,7 @@ class WireRow:
     """With ``volume_s`` and ``retransmission_s`` the parts of the longest chain of messages (analysis.traffic.chains): they
     follow one another. Latency is that of the unloaded path, and at most this: a host may have had no need to wait."""
     retransmission_s: tuple[float, float] | None
-    """What the chain waited for, twice. Without a chain, per connection: one round trip each at least, a time-out at most."""
+    """Bounds of the wait for retransmissions. Without a chain, per connection: a round trip to a time-out each."""
     retransmitted_share: float | None
     """Retransmitted / all payload bytes."""
     retransmission_rate_bound: float | None

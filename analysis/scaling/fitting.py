@@ -36,7 +36,7 @@ class Sample:
     y: Floats
     counts: Floats
     scale: Floats
-    """What a residual is divided by, shape (m,): the mean at the size, or one number for absolute errors."""
+    """Divisor of residuals, shape (m,): the mean at the size, or one number for absolute errors."""
     within: Floats
     """Scaled residuals of all repetitions from their means, inflated for the mean taken out; shape (repetitions,)."""
 

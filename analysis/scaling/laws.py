@@ -29,7 +29,7 @@ _Readings = Callable[[Floats], dict[str, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How a law is fitted and read."""
+    """A law: its basis, parameters and formula."""
 
     model: str
     title: str

@@ -44,7 +44,7 @@ class Misfit:
     """Measured less fitted, in the metric's unit."""
     relative: float
     p_value: float | None
-    """Of "no worse than the scatter of the repetitions"; None without repetitions."""
+    """P-value of "no worse than the scatter of the repetitions"; None without repetitions."""
 
     @property
     def significant(self) -> bool:

@@ -35,7 +35,7 @@ class Point:
     values: Mapping[str, Sequence[float]]
     ranks: int | None = None
     threads: int = 1
-    """Of each rank."""
+    """Threads of each rank."""
     excluded: Mapping[str, int] = field(default_factory=dict)
     trust: Mapping[str, int] = field(default_factory=dict)
     """Captures by TrustLevel."""
@@ -45,7 +45,7 @@ class Point:
 
     All or none, as a rule: if one is clean, the disturbed ones are excluded."""
     link_warnings: Sequence[str] = ()
-    """What the link's certificate found outside of its tolerance."""
+    """Properties of the link outside of its certificate's tolerance."""
     link: Mapping[str, float] = field(default_factory=dict)
     """Link parameter -> what the certificate measured, in its base unit."""
     flows: Sequence[Mapping[str, Any]] = ()

@@ -32,7 +32,7 @@ _POSSIBLE: Final = 1e-5
 _ATTEMPTS: Final = 20
 _STRAIGHT: Final = np.zeros(1)
 _LEAST_SCATTER: Final = 1e-3
-"""Of the logarithm of a trial, to compare the errors of certificates with."""
+"""Least scatter of the logarithm of a trial, relative to the errors of certificates."""
 
 
 @dataclass(frozen=True, slots=True)

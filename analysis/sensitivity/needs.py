@@ -47,7 +47,7 @@ class Bursts:
 
 
 NO_BURSTS: Final = Bursts(0.0, 0.0)
-"""Of links whose certificates are from before bursts were measured."""
+"""Bursts of links whose certificates did not measure them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class Baseline:
     summary: SampleSummary
     low: float | None
     high: float | None
-    """Where 95 % of further trials of the same level would fall (t prediction interval); None with fewer than three."""
+    """95 % prediction interval (t) of further trials of the same level; None with fewer than three."""
     sentence: str
 
 

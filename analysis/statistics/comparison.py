@@ -40,9 +40,9 @@ class Comparison:
     median: float
     baseline_median: float
     difference: float
-    """Of the medians, in the metric's unit."""
+    """Difference of the medians, in the metric's unit."""
     ratio: float | None
-    """Of the medians; None where the baseline's is zero."""
+    """Ratio of the medians; None if the baseline's is zero."""
     ratio_interval: Interval | None
     p_value: float | None
     test: str

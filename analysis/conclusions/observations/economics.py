@@ -23,9 +23,9 @@ class ClusterFacts:
     flops_per_cycle: float | None = None
     """Floating-point operations of one core in one clock cycle."""
     price: float | None = None
-    """Of the whole cluster."""
+    """Price of the whole cluster."""
     watts: float | None = None
-    """Of the whole cluster under load."""
+    """Power of the whole cluster under load."""
     price_per_host_hour: float | None = None
     """Rent; None takes the price over the years of use."""
     years_of_use: float | None = None

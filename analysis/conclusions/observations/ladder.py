@@ -36,7 +36,7 @@ class Trialled:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many times better: above 1 is better whatever the metric's direction. The interval is None for single values."""
+    """A gain: above 1 is better in both directions of a metric; the interval is None for single values."""
 
     factor: float
     interval: Interval | None = None
@@ -139,7 +139,7 @@ class JointEffect:
     together: float
     product: float
     squares: int
-    """How often all four configurations were measured."""
+    """Number of complete squares of four configurations."""
 
     @property
     def interaction(self) -> float:

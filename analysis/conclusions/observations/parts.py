@@ -48,7 +48,7 @@ class Times:
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Of the time in MPI: on CPU, blocked, and with a trace the causes of waits."""
+    """Division of the time in MPI: on CPU, blocked, and causes of waits of a trace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ ChoiceOf = Callable[[Study], ModelChoice | None]
 _ALPHA: Final = 0.005
 """Per metric, so that the four that scaling rules look at make at most 2 false studies in 100 (Bonferroni)."""
 _LEVEL: Final = 0.99
-"""Of the intervals behind a claim about two sizes: several pairs are looked at."""
+"""Level of intervals of two sizes: several pairs are compared."""
 _PRINTED_DIFFERENCE: Final = 1.05
 """Ratio of two printed values that counts: rounding and a rerun could hide in less."""
 

@@ -26,11 +26,11 @@ from analysis.statistics.spread import pooled as pooled_variances
 
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.965
-"""Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
+"""Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
 _VALUE: Final = 0.98
-"""Of the quantile of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
+"""Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
-"""P-value below which own repetitions scatter more than is known from elsewhere."""
+"""P-value below which repetitions scatter more than the known scatter."""
 _POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
 _REACH: Final = 2.0
@@ -59,7 +59,7 @@ class Cell:
     n: int
     below: float = 0.0
     above: float = 0.0
-    """How far its interval is extended because of outliers."""
+    """Extensions of its interval because of outliers."""
 
     @classmethod
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
@@ -157,7 +157,7 @@ class SimultaneousIntervals:
         self._own = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) / slices
-        """Of all claims of this slice together."""
+        """Simultaneous level of this slice."""
         self._families = list(families) or [""] * len(groups)
 
     def ratio(self, i: int, j: int) -> Interval | None:

@@ -28,7 +28,7 @@ OfPoint = TypeVar("OfPoint", bound=Values)
 
 @dataclass(frozen=True, slots=True)
 class ScatterGroups:
-    """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own.
+    """Groups of points that share their scatter: ``of`` names each point's group; single points have their own.
 
     ``outliers`` marks the values of each point that are no part of the shared scatter. A point with its own scatter has none.
     """

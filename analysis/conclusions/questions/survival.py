@@ -19,12 +19,12 @@ from analysis.conclusions.wording import MOST_REPETITIONS, percent
 from analysis.numbers import plural
 
 _LEVEL: Final = 0.98
-"""Of the interval of slopes that are not excluded."""
+"""Level of the interval of possible slopes."""
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
 """Figures that name a best point or one that does not differ from it: an answer with more of them claims less."""
 _LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
 _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
-"""Of numbers that are the answer themselves."""
+"""Units of figures that are the answer."""
 
 
 def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:

@@ -17,7 +17,7 @@ _BURSTY: Final = 1.5
 _SKEWED: Final = 3.0
 """Times the even share of a pair of hosts, or of one host's link."""
 _USED: Final = 0.01
-"""Of the heaviest pair: with less, two hosts do not talk. The edges of a ring share its bytes, not all pairs."""
+"""Least share of the heaviest pair's bytes of a pair in use: a ring uses its edges, not all pairs."""
 
 
 @rule

@@ -26,7 +26,7 @@ NO_INTERVAL: Final = "not enough data for an interval"
 SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a second setting."
 _MOST_SHOWN: Final = 4
 _MOST_LETTERS: Final = 600
-"""Of a head line."""
+"""Longest head line of several combinations."""
 
 
 def combinations(sentences: Sequence[str]) -> str:

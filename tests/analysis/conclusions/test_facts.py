@@ -1,4 +1,4 @@
-"""What findings add to an answer: each fact once, causes first, and everything in a terminal's lines."""
+"""Facts of an answer: each once, causes first, and their lines for a terminal."""
 
 from __future__ import annotations
 

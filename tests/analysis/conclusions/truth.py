@@ -108,7 +108,7 @@ def _values(given: Answer, name: str, **where: object) -> list[object]:
 
 
 def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
-    """Whether the interval of the first figure of that name contains the truth."""
+    """Return whether the interval of the first figure of that name contains the truth."""
     figure = given.figure(name, **where)
     return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
 

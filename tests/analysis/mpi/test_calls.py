@@ -63,10 +63,10 @@ def test_it_gives_back_what_it_kept(profiles):
 def test_it_reads_what_was_kept_before_its_columns_were_named(profiles):
     calls = calls_of(profiles)
     line, _, columns = zstandard.decompress(to_bytes(calls)).partition(b"\n")
-    output = {**json.loads(line), "format": 1}
-    first = output.pop("columns")[:6]
+    header = {**json.loads(line), "format": 1}
+    first = header.pop("columns")[:6]
     old = columns[: len(calls.rows) * sum(CALL[name].itemsize for name in first)]
-    again = from_bytes(zstandard.compress(json.dumps(output).encode() + b"\n" + old))
+    again = from_bytes(zstandard.compress(json.dumps(header).encode() + b"\n" + old))
     assert np.array_equal(again.rows[first], calls.rows[first])
     assert set(again.rows["no_core_before_ns"].tolist()) == {-1}
 
@@ -82,8 +82,8 @@ def test_there_are_no_calls_where_a_rank_kept_no_trace(profiles):
     assert calls_of([profiles[0], read(page_of(0, 2, window_s=1.0))]) is None
 
 
-def line_of(**output):
-    return zstandard.compress(json.dumps(output).encode() + b"\n")
+def line_of(**header):
+    return zstandard.compress(json.dumps(header).encode() + b"\n")
 
 
 @pytest.mark.parametrize(

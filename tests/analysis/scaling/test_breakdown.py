@@ -1,4 +1,4 @@
-"""Where the time goes, and what the wire can explain of it."""
+"""Divisions of time, and the part that the network explains."""
 
 from __future__ import annotations
 

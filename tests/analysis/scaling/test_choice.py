@@ -1,4 +1,4 @@
-"""Which model is shown, and why."""
+"""Model selection and its reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which links are proposed."""
+"""Proposed links."""
 
 from __future__ import annotations
 

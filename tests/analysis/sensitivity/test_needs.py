@@ -1,4 +1,4 @@
-"""What follows from the model: bounds, gains and predictions, against programs known by construction."""
+"""Bounds, gains and predictions of the model, against programs known by construction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where scaling stops on a link, for programs whose times by size are known by construction."""
+"""Best sizes on a link, for programs whose times by size are known by construction."""
 
 from __future__ import annotations
 

@@ -122,15 +122,6 @@ def test_its_test_of_many_ranks_is_that_of_mann_and_whitney() -> None:
     assert rank_test(np.ones(41), np.ones(40))[0] == 1
 
 
-def test_it_rarely_finds_a_difference_among_equal_groups() -> None:
-    rng = np.random.default_rng(9)
-    false = 0
-    for _ in range(100):
-        groups = {g: {f"m{k}": rng.normal(10, 1, 6).tolist() for k in range(10)} for g in "ab"}
-        false += any(c.verdict in ("higher", "lower") for c in compare_groups(groups, baseline="a"))
-    assert false <= 8
-
-
 def test_its_effect_sizes_are_those_of_their_papers() -> None:
     a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0])
     assert cliffs_delta(a, b) == pytest.approx((1 - 6) / 9)

@@ -1,4 +1,4 @@
-"""What the head line of a study of the network says, for programs whose needs are known by construction."""
+"""Head lines of network studies of programs whose needs are known by construction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the change of a time divides: programs of known truth, with and without a profile."""
+"""Division of the change of a time: programs of known truth, with and without a profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAUNCHES = {1: 10.5, 2: 6.8, 4: 12.0}
 USED = {1: 99.0, 2: 90.0, 4: 50.0}
 OWN = {"deciding": LOOP, "own_time": "loop_s", "own_cpu_percent": "used_percent"}
 CPU = dict.fromkeys(LOOPS, 100.0)
-"""Of the whole launch: not what the loop used."""
+"""CPU time of the whole launch, not of the loop."""
 ONE = [Rank(computing=1.0)]
 
 

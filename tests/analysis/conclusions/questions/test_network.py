@@ -1,4 +1,4 @@
-"""What does the program need from the network?"""
+"""Answers of network sweeps."""
 
 from __future__ import annotations
 

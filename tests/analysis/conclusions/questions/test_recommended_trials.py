@@ -1,4 +1,4 @@
-"""What would settle an open answer: every question says which points to repeat, how often, and how long that takes."""
+"""Recommended next trials of inconclusive answers: points, repetitions and duration."""
 
 from __future__ import annotations
 

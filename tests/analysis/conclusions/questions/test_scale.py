@@ -1,4 +1,4 @@
-"""Where should I stop, and why?"""
+"""Answers of sweeps over hosts."""
 
 from __future__ import annotations
 

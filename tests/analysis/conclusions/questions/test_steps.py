@@ -1,4 +1,4 @@
-"""Which change paid, and how far from the limit?"""
+"""Answers of tuning ladders."""
 
 from __future__ import annotations
 

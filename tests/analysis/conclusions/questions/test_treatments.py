@@ -1,4 +1,4 @@
-"""Which choice is best, by how much, and from which size on?"""
+"""Answers of comparisons of choices."""
 
 from __future__ import annotations
 

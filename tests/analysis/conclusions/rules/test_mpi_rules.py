@@ -1,4 +1,4 @@
-"""What is concluded from time inside MPI, and that it replaces what CPU time would say."""
+"""Findings from time inside MPI, which replace those from CPU time."""
 
 from __future__ import annotations
 

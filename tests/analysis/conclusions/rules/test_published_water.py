@@ -1,4 +1,4 @@
-"""What table A of the published studies says by itself (issue 7)."""
+"""Findings of table A of the published studies (issue 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is concluded from waits that their packets explain."""
+"""Findings from explained waits."""
 
 from __future__ import annotations
 
