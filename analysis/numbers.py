@@ -1,10 +1,10 @@
-"""Numbers for readers: the one rule by which pages, findings, the command line and certificates write them. Pure.
+"""Number formats of pages, findings, the command line and certificates. Pure.
 
 - Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
   confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before
   the point is ever rounded away: 12 346 s.
-- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only where a value and its ± share their decimals (``fixed``).
-- Thousands stand apart by a narrow no-break space from 1 000 on, and so does a unit from its number. Minus is a true minus.
+- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only if a value and its ± share their decimals (``fixed``).
+- A narrow no-break space separates thousands from 1 000 on, and a unit from its number. Minus is a true minus.
 - A unit of measurement takes the SI prefix that leaves 1 to 1000: seconds smaller ones only, bytes and bits larger ones only, and bytes
   are written out below 10 000: 1 514 B. Counts and what is counted in a second have no prefix: 123 457 packets/s.
 - A share (the catalogue's unit ``share``, stored as a ratio) is always per cent.
@@ -30,12 +30,12 @@ SHARE: Final = "share"
 HOVER: Final = ",.4~r"
 """The same digits in the notation of d3, for Plotly's hover texts."""
 MANY_TIMES: Final = 10.0
-"""From this ratio on readers think in times, not in percent."""
+"""Ratio from which on changes are written in times, not in percent."""
 
 _DIGITS, _FEW_DIGITS = 4, 3
 _PREFIXES: Final = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _PREFIXED: Final = {"s": (-9, 0), "B": (0, 12), "B/s": (0, 12), "bit/s": (0, 12), "Hz": (0, 12)}
-"""Units with their smallest and largest prefix; kiloseconds and millibytes are nobody's units."""
+"""Units with their smallest and largest prefix; there are no kiloseconds or millibytes."""
 _WRITTEN_OUT_BYTES: Final = 10_000
 _COUNTS: Final = {"": "thousands", "1": "thousands", "packets": "thousands", "packets/s": "thousand packets/s"}
 """Units of counts, with their names on a scale of thousands."""
@@ -44,7 +44,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def fixed(value: float, decimals: int) -> str:
-    """`value` with exactly so many decimals: for numbers that stand beside each other."""
+    """Return `value` with exactly so many decimals, to align numbers."""
     if not math.isfinite(value):
         return NOTHING
     text = f"{value:,.{decimals}f}".replace(",", NARROW)
@@ -52,24 +52,24 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def plain(value: float, decimals: int) -> str:
-    """`value` for an address or a field, with at most so many decimals: nothing set apart, no zeros at the end."""
+    """Return `value` for an address or a field, with at most so many decimals."""
     return _trimmed(f"{value:.{decimals}f}")
 
 
 def with_spread(value: float, spread: float) -> tuple[str, str]:
-    """`value` and its ± with the same decimals, those of four digits of the larger one: ('2.600', '0.013')."""
+    """Return `value` and its ± with equal decimals: ('2.600', '0.013')."""
     larger = max(abs(value), abs(spread))
     decimals = max(0, _DIGITS - 1 - _scientific(larger, _DIGITS)[1]) if larger and math.isfinite(larger) else 0
     return fixed(value, decimals), fixed(spread, decimals)
 
 
 def grouped(value: float) -> str:
-    """A count with thousands set apart: 476209 -> '476 209'."""
+    """Return a count with grouped thousands: 476209 -> '476 209'."""
     return fixed(value, 0)
 
 
 def significant(value: float, digits: int = _DIGITS) -> str:
-    """`value` rounded to `digits` significant digits; as a power of ten only below 1e-4 and from 1e15 on."""
+    """Return `value` with `digits` significant digits; a power of ten below 1e-4."""
     if not math.isfinite(value):
         return NOTHING
     if value == 0:
@@ -82,12 +82,12 @@ def significant(value: float, digits: int = _DIGITS) -> str:
 
 
 def rounded(value: float, digits: int) -> float:
-    """`value` as the round number of so many significant digits: what is asked for, or said with "about"."""
+    """Return `value` rounded to so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
 
 def _scientific(value: float, digits: int) -> tuple[float, int]:
-    """Mantissa and exponent of `value` as rounded to `digits`: what rounds up to 1000 is 1 with the next prefix."""
+    """Return mantissa and exponent of the rounded `value`: 999.96 is 1.000e3."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return float(mantissa), int(exponent)
 
@@ -97,7 +97,7 @@ def _trimmed(text: str) -> str:
 
 
 def _prefix(value: float, unit: str, digits: int = _DIGITS) -> int:
-    """The power of ten of the SI prefix for `value`; 0 for units that take none."""
+    """Return the power of ten of the SI prefix; 0 for units without prefixes."""
     smallest, largest = _PREFIXED.get(unit, (0, 0))
     if value == 0 or not math.isfinite(value) or (unit == "B" and round(abs(value)) < _WRITTEN_OUT_BYTES):
         return 0
@@ -106,7 +106,10 @@ def _prefix(value: float, unit: str, digits: int = _DIGITS) -> int:
 
 
 def quantity(value: float | None, unit: str, digits: int | None = None) -> tuple[str, str]:
-    """`value` in its base `unit` as (number, unit) for display: (0.000458, 's') -> ('458', 'µs'); '–' for what is no number."""
+    """Return (number, unit) for display: (0.000458, 's') -> ('458', 'µs').
+
+    A value that is no number is '–'.
+    """
     if unit == SHARE and value is not None:
         value, unit = 100 * value, "%"
     if value is None or not math.isfinite(value):
@@ -120,17 +123,17 @@ def quantity(value: float | None, unit: str, digits: int | None = None) -> tuple
 
 
 def amount(value: float | None, unit: str, digits: int | None = None) -> str:
-    """`value` with its unit behind it: '458 µs', '1.2 %', '123 457 packets/s'; '–' for what is no number."""
+    """Return `value` with its unit: '458 µs', '1.2 %', '123 457 packets/s' or '–'."""
     return with_unit(*quantity(value, unit, digits))
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A number in words and its unit, kept together on one line."""
+    """Return a number in words and its unit, kept together on one line."""
     return f"{number}{NARROW}{unit}" if unit else number
 
 
 def between(low: float | None, high: float | None, unit: str = "", digits: int = _FEW_DIGITS) -> str:
-    """An interval: '1.21 to 1.29', '35 to 45 %', '241 ms to 1.2 s'; '' where an end is no number."""
+    """Return an interval: '1.21 to 1.29', '241 ms to 1.2 s'; '' without both ends."""
     if low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
         return ""
     (first, first_unit), (last, last_unit) = quantity(low, unit, digits), quantity(high, unit, digits)
@@ -147,28 +150,28 @@ class Ends(Protocol):
 
 
 def interval(ends: Ends | None, unit: str = "", digits: int = _FEW_DIGITS) -> str:
-    """A confidence interval in words; '' where there is none, or an end is not known."""
+    """Return a confidence interval in words; '' without both ends."""
     return "" if ends is None else between(ends.low, ends.high, unit, digits)
 
 
 def with_interval(value: float, ends: Ends | None, unit: str = "", digits: int | None = None) -> str:
-    """An estimate with its confidence interval where that is known: '1.253 s (1.21 to 1.29 s)'."""
+    """Return an estimate with its interval, if known: '1.253 s (1.21 to 1.29 s)'."""
     text, words = amount(value, unit, digits), interval(ends, unit)
     return f"{text} ({words})" if words else text
 
 
 def times(ratio: float, digits: int = _FEW_DIGITS) -> str:
-    """A factor: '2.82×'."""
+    """Return a factor: '2.82×'."""
     return f"{significant(ratio, digits)}×" if math.isfinite(ratio) else NOTHING
 
 
 def percent_apart(value: float, reference: float) -> str | None:
-    """How far `value` lies from `reference`: '+1.5 %'; None where the reference is 0."""
+    """Return the difference from `reference`: '+1.5 %'; None if that is 0."""
     return None if reference == 0 else percent_change(value / reference)
 
 
 def percent_change(ratio: float | None) -> str:
-    """How far a ratio lies from 1, signed and in percent; a dash where there is none."""
+    """Return the difference of a ratio from 1 in percent, signed; '–' for None."""
     if ratio is None or not math.isfinite(ratio):
         return NOTHING
     percent = 100 * (ratio - 1)
@@ -176,18 +179,18 @@ def percent_change(ratio: float | None) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """`value` with its sign and at most so many decimals: '+0.56', '−1', '0' for what rounds to it."""
+    """Return `value` with its sign and at most so many decimals: '+0.56', '−1', '0'."""
     text = _trimmed(fixed(value, decimals))
     return f"+{text}" if value > 0 and text not in ("0", NOTHING) else text
 
 
 def change(ratio: float | None) -> str:
-    """A ratio as a change: '−8.8 %', '+210 %', and '113×' from ten times on."""
+    """Return a ratio as a change: '−8.8 %', '+210 %', and '113×' from ten times on."""
     return times(ratio) if ratio is not None and ratio >= MANY_TIMES else percent_change(ratio)
 
 
 def duration(seconds: float | None) -> str:
-    """A span for people: '2 h 6 min', '4 min 20 s', '12 s', '0.8 s'."""
+    """Return a time span: '2 h 6 min', '4 min 20 s', '12 s', '0.8 s'."""
     if seconds is None or not math.isfinite(seconds):
         return NOTHING
     if seconds < 10:
@@ -204,13 +207,13 @@ _DECIMAL: Final = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
 
 def binary(size_bytes: int) -> tuple[int, str]:
-    """A size without loss in the binary unit that it is a multiple of: (4, 'MiB'), (1500, 'B')."""
+    """Return a size in its binary unit without loss: (4, 'MiB'), (1500, 'B')."""
     unit, factor = next((pair for pair in _BINARY if size_bytes and size_bytes % pair[1] == 0), ("B", 1))
     return size_bytes // factor, unit
 
 
 def size(size_bytes: int) -> str:
-    """A size that somebody chose, without loss, binary before decimal: '4 MiB', '568 MB', '1 500 B'."""
+    """Return a chosen size without loss, binary before decimal: '4 MiB', '568 MB'."""
     count, unit = binary(size_bytes)
     if unit == "B" and size_bytes >= _WRITTEN_OUT_BYTES:
         unit, factor = next((pair for pair in _DECIMAL if size_bytes % pair[1] == 0), ("B", 1))
@@ -219,7 +222,7 @@ def size(size_bytes: int) -> str:
 
 
 def plural(count: float, one: str, many: str = "", digits: int = _DIGITS) -> str:
-    """A count with its noun: '1 host', '1 200 hosts'; `many` is needed where one is not made many by an s."""
+    """Return a count with its noun: '1 host', '2 jobs'; `many` for irregular plurals."""
     text = significant(count, digits)
     return f"{text} {one if text == '1' else many or f'{one}s'}"
 
@@ -233,7 +236,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Sequence[float], unit: str) -> Scale:
-        """The scale that suits the largest of `values` in `unit`."""
+        """Return the scale for the largest of `values` in `unit`."""
         largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
         if unit == SHARE:
             return cls(-2, "%")

@@ -19,7 +19,7 @@ from typing import Final, get_args
 
 import numpy as np
 
-from analysis.conclusions import SimultaneousIntervals
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.statistics import compare_groups
 from tests.analysis.conclusions.checks import check
 from tests.analysis.conclusions.truth import (

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.conclusions.observations.needs import Fitted, bursts_of
-from analysis.sensitivity import TOLERATED, Quantity, needs, quantity, sent
+from analysis.sensitivity import Quantity, needs, quantity, sent
+from analysis.sensitivity.needs import TOLERATED
 from benchmarks.predictions import installation
 from tests.known_needs import known_needs
 

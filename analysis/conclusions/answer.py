@@ -1,4 +1,4 @@
-"""What an answer is: question, head line, its numbers with intervals, causes, strength, and what is missing. JSON-ready."""
+"""Answers: question, head line, figures with intervals, causes, strength and recommended trials."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from analysis.conclusions.observations.scatter import Scatter
 from analysis.statistics import Interval
 
 Strength = Literal["firm", "moderate", "printed", "open"]
-"""Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, a part is not, or a drift over the order of trials would
-explain it. Printed: follows from published numbers as they stand. Open: what was measured cannot tell."""
+"""Conclusive (firm), tentative (moderate), as printed, or inconclusive (open).
+
+Tentative: the scatter is known from elsewhere, a part is unknown, or a drift over the order of trials would explain the answer.
+Printed: the answer follows from published numbers without a scatter of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of the answer, in its unit; ``where`` are the parameters that it holds for."""
+    """A number of the answer, in its unit; ``where`` holds its parameters."""
 
     name: str
     value: float | str | None
@@ -37,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why, in one sentence; ``explains`` is its part of what is to be explained, in ``unit`` (s, or a share of the change)."""
+    """A cause in one sentence; ``explains`` is its part of the change, in ``unit`` (s or share)."""
 
     statement: str
     explains: float | None = None
@@ -68,7 +71,7 @@ class ChangePart:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What would settle it: repetitions of these points, with the time that they take."""
+    """Recommended next trials: repetitions of these points and their duration."""
 
     statement: str
     points: tuple[tuple[Mapping[str, Any], int], ...] = ()
@@ -77,7 +80,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first line of an experiment, and what it rests on."""
+    """The head line of an experiment and its evidence."""
 
     question: Question
     sentence: str
@@ -102,5 +105,5 @@ class Answer:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the answer as plain data for JSON."""
         return {"asks": self.asks, **asdict(self)}

@@ -1,4 +1,4 @@
-"""The answer to the question that a design asks: sliced by what else varies, without drift, with outliers and other load. Pure."""
+"""The answer of an experiment: by slices, without drift, with outliers and other load. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from analysis.conclusions.questions.steps import answer_steps
 from analysis.conclusions.questions.survival import judged
 from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
-from analysis.conclusions.sentences import experiment as words
+from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import place
 from analysis.scaling import DISTURBED, Point
 
@@ -40,114 +40,120 @@ OUTLIERS: Final = "outlying trials"
 
 
 def answer(asked: Asked) -> Answer:
-    """Answer the experiment's question, or say what is missing."""
+    """Answer the experiment's question."""
     if not asked.measured() and not asked.accepted:
         return Answer(question(asked), words.NO_TRIAL, "open")
     asked = _with_scatter(asked)
     drift = drift_of(asked)
-    given = _answered(asked) if drift is None else judged(asked, drift, _answered)
-    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_taken_out else asked
-    return _less_sure(asked, _with_outliers(compared, given))
+    result = _answered(asked) if drift is None else judged(asked, drift, _answered)
+    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_removed else asked
+    return _less_sure(asked, _with_outliers(compared, result))
 
 
 def _answered(asked: Asked) -> Answer:
-    """Return the answer to values as they are."""
     kind = question(asked)
-    own = _sliced_by(asked, kind)
-    return _of_slices(asked, kind, own) if own else _ANSWERS[kind](asked)
+    slice_factors = _sliced_by(asked, kind)
+    return _of_slices(asked, kind, slice_factors) if slice_factors else _ANSWERS[kind](asked)
 
 
 def together(asked: Asked) -> Together:
-    """Return the intervals that the answer states, of any of its points."""
+    """Return the intervals of the answer, for all of its points."""
     if not asked.measured():
         return Together(asked.deciding.metric, [])
     asked = _with_scatter(asked)
     drift = drift_of(asked)
-    if drift is None or not drift.is_taken_out:
+    if drift is None or not drift.is_removed:
         return Together(asked.deciding.metric, _grids(asked))
     return Together(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
 
 
 def _grids(asked: Asked) -> list[Grid]:
-    own = _sliced_by(asked, question(asked))
-    return [Grid(part) for part in ([part for _, part in _slices(asked, own).values()] if own else [asked])]
+    slice_factors = _sliced_by(asked, question(asked))
+    return [
+        Grid(part)
+        for part in ([part for _, part in _slices(asked, slice_factors).values()] if slice_factors else [asked])
+    ]
 
 
 def _with_scatter(asked: Asked) -> Asked:
     return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
 
 
-def _with_outliers(asked: Asked, given: Answer) -> Answer:
-    """Add the outliers of every point to the answer, which judges without them."""
+def _with_outliers(asked: Asked, result: Answer) -> Answer:
     measured = asked.measured()
-    found = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
-    if not found:
-        return given
+    outlying = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
+    if not outlying:
+        return result
     names = [factor.name for factor in asked.factors]
-    figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in found)
-    sentence = words.outliers(sum(n for _, n in found), sum(len(asked.values(p)) for p in measured))
-    return replace(given, sentence=f"{given.sentence} {sentence}", figures=(*given.figures, *figures))
+    figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in outlying)
+    sentence = words.outliers(sum(n for _, n in outlying), sum(len(asked.values(p)) for p in measured))
+    return replace(result, sentence=f"{result.sentence} {sentence}", figures=(*result.figures, *figures))
 
 
-def _less_sure(asked: Asked, given: Answer) -> Answer:
-    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain.
+def _less_sure(asked: Asked, result: Answer) -> Answer:
+    """Lower the strength if other load slowed the trials.
 
-    Disturbed trials beside a clean one of their point are excluded, and counted among those that were slowed.
+    Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
+    that look certain.
+
+    Disturbed trials of a point with a clean one are excluded, and count as slowed.
     """
     measured = asked.measured()
     counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
     excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
     weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
     if not (weakens or excluded):
-        return given
+        return result
     sentence = words.other_load(excluded + slowed, excluded, excluded + counted, weakens)
-    strength: Strength = "moderate" if weakens and given.strength == "firm" else given.strength
-    return replace(given, sentence=f"{given.sentence} {sentence}", strength=strength)
+    strength: Strength = "moderate" if weakens and result.strength == "firm" else result.strength
+    return replace(result, sentence=f"{result.sentence} {sentence}", strength=strength)
 
 
 def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
-    """Return the factors of one slice if every combination of the others is answered by itself; none if all is one."""
-    own: list[Factor] = []
+    """Return the factors within one slice; none if the answer is not sliced."""
+    slice_factors: list[Factor] = []
     if kind in ("scale", "weak scale"):
-        own = asked.of_role("scale")[:1]
+        slice_factors = asked.of_role("scale")[:1]
     elif kind in ("message size", "growth"):
-        own = list(asked.factors[:1])
+        slice_factors = list(asked.factors[:1])
     elif kind == "scale and treatment":
-        own = asked.of_role("scale", "treatment")
+        slice_factors = asked.of_role("scale", "treatment")
     elif kind == "treatment":
-        own = [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
-    return own if len(own) < len(asked.factors) and asked.against is None else []
+        slice_factors = [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
+    return slice_factors if len(slice_factors) < len(asked.factors) and asked.against is None else []
 
 
-def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
-    """Return what every slice asks, with the levels of the other factors, by those in words."""
-    others = [f for f in asked.factors if f not in own]
+def _slices(asked: Asked, slice_factors: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
+    """Return the other factors' levels and the question of each slice, by its name."""
+    others = [f for f in asked.factors if f not in slice_factors]
     groups: dict[str, list[Point]] = {}
     for point in asked.measured():
         groups.setdefault(place(others, point.parameters), []).append(point)
     compared = {where: points for where, points in groups.items() if len(points) > 1}
     slices = {}
     for where, points in (compared or groups).items():
-        beside = [p for other, each in groups.items() if other != where for p in each]
-        part = replace(asked, points=points, factors=own, beside=beside, slices=max(len(compared), 1))
+        other_points = [p for other, members in groups.items() if other != where for p in members]
+        part = replace(
+            asked, points=points, factors=slice_factors, other_points=other_points, slices=max(len(compared), 1)
+        )
         slices[where] = ({f.name: points[0].parameters.get(f.name) for f in others}, part)
     return slices
 
 
-def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
-    """One answer per combination of the other factors; equal ones are stated once."""
+def _of_slices(asked: Asked, kind: Question, slice_factors: list[Factor]) -> Answer:
+    """Merge the answers of all slices; equal sentences are stated once."""
     answers, places = [], dict[str, list[str]]()
-    for where, (at, part) in _slices(asked, own).items():
-        each = _ANSWERS[kind](part)
-        figures = tuple(replace(figure, where={**at, **figure.where}) for figure in each.figures)
-        answers.append(replace(each, figures=figures))
-        places.setdefault(each.sentence, []).append(where)
+    for where, (at, part) in _slices(asked, slice_factors).items():
+        single = _ANSWERS[kind](part)
+        figures = tuple(replace(figure, where={**at, **figure.where}) for figure in single.figures)
+        answers.append(replace(single, figures=figures))
+        places.setdefault(single.sentence, []).append(where)
     return Answer(
         kind,
         words.slices(places),
-        min((each.strength for each in answers), key=_WEAKEST_FIRST.index),
-        tuple(figure for each in answers for figure in each.figures),
-        tuple(cause for each in answers for cause in each.causes)[:5],
-        next((each.missing for each in answers if each.missing), None),
-        next((each.scatter for each in answers if each.scatter), None),
+        min((single.strength for single in answers), key=_WEAKEST_FIRST.index),
+        tuple(figure for single in answers for figure in single.figures),
+        tuple(cause for single in answers for cause in single.causes)[:5],
+        next((single.missing for single in answers if single.missing), None),
+        next((single.scatter for single in answers if single.scatter), None),
     )

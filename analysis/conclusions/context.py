@@ -1,4 +1,4 @@
-"""The question that the design of an experiment asks: its factors, what decides between its points, and what kind of sweep it is."""
+"""The question of an experiment's design: factors, deciding metric and kind of sweep."""
 
 from __future__ import annotations
 
@@ -50,38 +50,44 @@ class Factor:
     role: Role
     unit: str = ""
     plural: str = ""
-    """What its values count ("hosts", "jobs"); empty where they count nothing."""
+    """Noun that its values count ("hosts", "jobs"); empty for other values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What a load test found of one link: ``first`` is what is used up first, None where nothing measured is."""
+    """The load that one link carries; ``first`` is the resource that is used up first, or None."""
 
     capacity_bps: float
     jobs: float | None
     between: tuple[float, float] | None
-    """The measured loads that ``jobs`` was read between."""
+    """The measured loads between which ``jobs`` was interpolated."""
     beyond_measured: bool
     first: str | None
     used: float | None
-    """Share of it in use at ``at`` jobs; where ``first`` is None, the most used resource's."""
+    """Its use at ``at`` jobs; that of the most used resource if ``first`` is None."""
     at: float | None
     most_used: str = ""
 
     @property
     def is_arithmetic(self) -> bool:
-        """Return whether one job alone uses up a resource: n jobs then take n times as long, whatever the capacity."""
+        """Return whether one job alone uses up a resource.
+
+        Then n jobs take n times as long, whatever the capacity.
+        """
         return self.first is not None and self.at == 1
 
     @property
     def share(self) -> float | None:
-        """Return the use of the resource; contents and headers measured apart can add up to a little more than it has."""
+        """Return the use of the resource, at most 1.
+
+        Contents and headers are measured separately and can add up to a little more.
+        """
         return None if self.used is None else min(self.used, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One experiment as it asks. Every point's values of the deciding metric are positive."""
+    """The question of one experiment. All values of the deciding metric are positive."""
 
     points: Sequence[Point]
     deciding: Deciding
@@ -89,35 +95,38 @@ class Asked:
     published: bool = False
     weak: bool = False
     steps: bool = False
-    """The points are a ladder: settings that are changed one after another, in order."""
+    """The points are a tuning ladder: settings that are changed one after another."""
     prior: Scatter | None = None
-    """Scatter known from elsewhere (warm-ups, controls, history), for points that were measured once."""
+    """Scatter of warm-ups, control runs or history, for points that were measured once."""
     load_test: bool = False
-    """The design compares one job with more on a link, be they measured or not yet."""
+    """The design compares one job with more on a link, measured or planned."""
     accepted: Sequence[Accepted] = ()
     load_factor: float = 10.0
     peak: float | None = None
-    """What the deciding metric could reach at most, in its unit."""
+    """Upper bound of the deciding metric, in its unit."""
     against: tuple[str, str] | None = None
-    """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
+    """(choice, baseline) if the deciding metric is the ratio of the two."""
     also: Deciding | None = None
-    """A metric that is told beside the deciding one where choices are compared: the bandwidth beside the time."""
+    """A second metric for comparisons of choices, such as bandwidth with time."""
     own_time: str = ""
-    """Metric of the program's own time of its work, s; empty where only the launch was timed."""
+    """Metric of the program's own time, s; empty if only the launch was timed."""
     own_cpu_percent: str = ""
     """Metric of the CPU time of a rank over that time, %."""
     trial_s: float | None = None
     """Time that one more trial takes."""
-    beside: Sequence[Point] = ()
-    """Points of the experiment's other slices: they tell of the scatter."""
+    other_points: Sequence[Point] = ()
+    """Points of the experiment's other slices: they add to the scatter."""
     slices: int = 1
-    """How many slices of the experiment are answered beside each other, this one included."""
+    """Number of slices of the experiment, this one included."""
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]
 
-    def apart(self) -> list[Factor]:
-        """Return the factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
+    def separating(self) -> list[Factor]:
+        """Return the factors whose different levels are never compared.
+
+        Choices are compared at one size, loads on one link.
+        """
         kind = question(self)
         if kind == "network":
             return [factor for factor in self.factors if factor.role != "network"]
@@ -130,24 +139,24 @@ class Asked:
     def values(self, point: Point) -> Sequence[float]:
         return point.values.get(self.deciding.metric, ())
 
-    def claims(self, points: Sequence[Point], apart: Sequence[Factor] = ()) -> SimultaneousIntervals:
-        """Return what may be claimed of these points, with all that the experiment tells of its scatter.
+    def claims(self, points: Sequence[Point], separating: Sequence[Factor] = ()) -> SimultaneousIntervals:
+        """Return the simultaneous intervals of these points.
 
-        Points of unlike levels of the factors ``apart`` are not compared.
+        Points of different levels of the ``separating`` factors are not compared.
         """
-        beside = [p for p in self.beside if len(self.values(p))]
-        everything = [*points, *beside]
+        others = [p for p in self.other_points if len(self.values(p))]
+        everything = [*points, *others]
         levels = [[repr(p.parameters.get(factor.name)) for p in everything] for factor in self.factors]
-        if beside:  # the other slices may scatter otherwise
-            levels.append([*["here"] * len(points), *["beside"] * len(beside)])
+        if others:  # the other slices may have another scatter
+            levels.append([*["here"] * len(points), *["others"] * len(others)])
         return SimultaneousIntervals(
             [self.values(p) for p in points],
             printed=self.published,
             prior=self.prior,
-            beside=[self.values(p) for p in beside],
+            other_groups=[self.values(p) for p in others],
             slices=self.slices,
             levels=levels,
-            families=[repr([p.parameters.get(factor.name) for factor in apart]) for p in points],
+            families=[repr([p.parameters.get(factor.name) for factor in separating]) for p in points],
             higher_is_better=self.deciding.higher_is_better,
         )
 

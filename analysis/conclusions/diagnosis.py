@@ -1,12 +1,12 @@
-"""Everything that is concluded from a study, in one typed answer: the report, and per slice its sizes, times, models and next points.
+"""Diagnoses of studies: the report, and the sizes, times, models and next points of each slice.
 
-It holds plain values only, none of the arrays behind them, so that it can be kept and shown by every face.
+A diagnosis holds plain values without their arrays, so that it can be cached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +15,7 @@ from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.reading import ChoiceOf
 from analysis.conclusions.rules.report import Report, find
 from analysis.scaling import (
-    Estimate,
     Fit,
-    Misfit,
     ModelChoice,
     ScalingRow,
     Study,
@@ -30,13 +28,13 @@ from analysis.scaling import (
     time_breakdown,
     wire_part,
 )
-from analysis.scaling.models import estimate_dict
+from analysis.scaling.models import FittedModel
 
 MODELLED: Final = ("packets", "throughput_Bps", "interarrival_mean_s", "retransmitted_segments", "rtt_median_s")
-"""Metrics of the wire whose growth with the hosts is modelled, where they were measured."""
+"""Network metrics whose growth with the hosts is modelled."""
 CPU: Final = "cpu_mean_rank_s"
 BUDGET_TRIALS: Final = 25
-"""What the suggested next points may cost."""
+"""Budget of the suggested next points."""
 BEYOND: Final = 1.5
 """Curves are drawn, and sizes suggested, no farther than this beyond the largest measured size."""
 _MOST_SLICES: Final = 6
@@ -45,7 +43,7 @@ _CURVE_POINTS: Final = 61
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model over the sizes ``x``: value and 95 % band in the metric's unit; None where the data give no band."""
+    """A model over the sizes ``x``: value and 95 % band in the metric's unit; None without a band."""
 
     model: str
     title: str
@@ -57,39 +55,8 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedModel:
-    """What a reader is told of one fit; the fields are those of ``analysis.scaling.Fit``."""
-
-    model: str
-    title: str
-    metric: str
-    formula: str
-    aicc: float | None
-    cv_error: float | None
-    measured: tuple[float, float]
-    values: int
-    parameters: Mapping[str, Estimate]
-    best_size: Estimate | None
-    misfit: Misfit
-
-    @classmethod
-    def of(cls, fit: Fit) -> FittedModel:
-        return cls(**{name: getattr(fit, name) for name in cls.__slots__})
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "values")
-        return {name: getattr(self, name) for name in names} | {
-            "measured": list(self.measured),
-            "parameters": {name: estimate_dict(e) for name, e in self.parameters.items()},
-            "best_size": estimate_dict(self.best_size),
-            "misfit": asdict(self.misfit),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Model:
-    """The models of one metric and the one that predicts, if any, with the curves to draw: none where none predicts."""
+    """The models of one metric, the one that predicts, and its curves."""
 
     metric: str
     chosen: FittedModel | None
@@ -120,21 +87,15 @@ class Model:
         return next((fit for fit in self.fits if fit.model == model), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "metric": self.metric,
-            "chosen": None if self.chosen is None else self.chosen.model,
-            "criterion": self.criterion,
-            "reason": self.reason,
-            "extrapolated": self.extrapolated,
-            "fits": [fit.to_dict() for fit in self.fits],
-            "curves": [asdict(curve) | {"measured": list(curve.measured)} for curve in self.curves],
-        }
+        """Return plain data for JSON."""
+        chosen = None if self.chosen is None else self.chosen.model
+        plain = asdict(replace(self, chosen=None, fits=()))
+        return plain | {"chosen": chosen, "fits": [fit.to_dict() for fit in self.fits]}
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One curve of the study: its sizes, where their time goes, the models of every metric that was measured, what to measure next."""
+    """One slice of the study: sizes, divisions of time, models and next points."""
 
     where: Mapping[str, Any]
     rows: tuple[ScalingRow, ...]
@@ -144,24 +105,19 @@ class Slice:
     next: tuple[Suggestion, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "where": dict(self.where),
-            "rows": [row.to_dict() for row in self.rows],
-            "time": [row.to_dict() for row in self.time],
-            "wire": [row.to_dict() for row in self.wire],
-            "models": {name: model.to_dict() for name, model in self.models.items()},
-            "next": [suggestion.to_dict() for suggestion in self.next],
+        """Return plain data for JSON."""
+        return asdict(replace(self, models={})) | {
+            "models": {name: model.to_dict() for name, model in self.models.items()}
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The answer of a study with all that it rests on."""
+    """The report of a study with its evidence."""
 
     report: Report
     trials: int
-    """Counted trials: print often has no time, but a rate or a gain."""
+    """Number of counted trials, of any metric."""
     kind: str
     """Strong or weak scaling."""
     axis: str
@@ -174,19 +130,14 @@ class Diagnosis:
         return [(point.parameters, point.repetitions) for part in self.slices for point in part.next]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "report": self.report.to_dict(),
-            "trials": self.trials,
-            "kind": self.kind,
-            "axis": self.axis,
-            "slices": [part.to_dict() for part in self.slices],
-            "slices_left_out": self.slices_left_out,
-        }
+        """Return plain data for JSON."""
+        return asdict(replace(self, slices=())) | {"slices": [part.to_dict() for part in self.slices]}
 
 
 def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Asked | None = None) -> Diagnosis:
-    """Conclude from the study, of which the experiment asks ``asked``; no size above the ``largest_size`` of a slice is suggested.
+    """Conclude from the study of an experiment that asks ``asked``.
+
+    No size above the ``largest_size`` of a slice is suggested.
 
     Takes up to seconds: models, bootstrap.
     """
@@ -195,7 +146,7 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Ask
     choices: dict[str, ModelChoice | None] = {}
 
     def choice_of(part: Study) -> ModelChoice | None:
-        """Return the models of a slice's time, fitted once for its finding, its chart and what to measure next."""
+        """Return the models of a slice's time, fitted once for all their uses."""
         where = repr(dict(part.where))
         if where not in choices:
             choices[where] = fit_models(part)
@@ -233,7 +184,7 @@ def _slice(study: Study, budget: int, largest_size: float, choice_of: ChoiceOf) 
 
 
 def _sizes_to_suggest(study: Study, largest_size: float) -> Sequence[float]:
-    """Return the whole sizes from the smallest measured one; none where the cluster lost its hosts."""
+    """Return the whole sizes that the cluster can run, from the smallest measured one."""
     measured = [size for size, _ in study.sized(study.time_metric)]
     if not measured:
         return []

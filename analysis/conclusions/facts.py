@@ -1,4 +1,4 @@
-"""Facts that findings add to an answer: one for all slices of a sweep, causes first and ranked by what they explain."""
+"""Facts: findings merged over all slices, causes first, ranked by their share."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
-from analysis.conclusions.sentences.experiment import also_at, drift_fact
+from analysis.conclusions.sentences.answers import also_at, drift_fact
 from analysis.statistics import Interval
 
 Fold = Literal["cause", "traffic", "run", "capture"]
-"""Causes stand open; the others are folded away under a heading of their own."""
+"""Causes are shown; the others are folded under headings."""
 
 MOST_CAUSES: Final = 5
 _EXPLAINS: Final = 0.05
-"""Share of the elapsed time below which a fact is no cause of anything that a user would see."""
+"""Share of the elapsed time below which a fact is not a cause."""
 _CAPTURE: Final = frozenset({"degraded_capture", "degraded_link", "rows_disagree"})
 
 
@@ -59,12 +59,12 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
 
 
 def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
-    """Return every finding once: the causes first, by what they explain, and no more of them than a reader takes in."""
+    """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     slices = [part.where for part in report.slices] or [report.where]
-    merged = [_merged(each, slices, asked.factors) for each in by_rule.values()]
+    merged = [_merged(findings, slices, asked.factors) for findings in by_rule.values()]
     causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
     most = MOST_CAUSES - len(causes_of(answer))
     folded = (replace(cause, fold="run") for cause in causes[most:])
@@ -78,14 +78,13 @@ def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
 
 
 def _doubted(fact: Fact, most: str) -> Fact:
-    """Return a fact as weak as it is if the order of the trials may explain what it says of the configurations."""
+    """Limit the strength of a fact that the order of the trials may explain."""
     order = ("weak", "moderate", "strong")
     is_stronger = fact.strength in order and order.index(fact.strength) > order.index(most)
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
 def _of_drift(asked: Asked, drift: Drift) -> Fact:
-    """Return the fact that the trials drift, with its size over the whole experiment."""
     whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
     evidence = (
@@ -97,7 +96,7 @@ def _of_drift(asked: Asked, drift: Drift) -> Fact:
 
 
 def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], factors: Sequence[Factor]) -> Fact:
-    """One fact of the findings of one rule: that of the slice where it explains most, and where else it holds."""
+    """Merge the findings of one rule into the fact of the slice that it explains most of."""
     largest = max(alike, key=lambda finding: finding.explains or 0.0)
     is_everywhere = len(alike) == len(slices)
     at = ""

@@ -1,4 +1,4 @@
-"""An answer as lines for a terminal."""
+"""Answers as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from analysis.conclusions.answer import Answer, Strength
 from analysis.conclusions.facts import Fact, Fold, causes_of
 
 _STRENGTH: Final[Mapping[Strength, str]] = {
-    "firm": "firm",
-    "moderate": "moderate",
-    "printed": "as printed",
-    "open": "open",
+    "firm": "Conclusive",
+    "moderate": "Tentative",
+    "printed": "As printed",
+    "open": "Inconclusive",
 }
 FOLDS: Final[Mapping[Fold, str]] = {"traffic": "the traffic", "run": "the run", "capture": "the capture"}
-"""What is folded away, in the order in which it is listed."""
+"""Headings of folded facts, in the order of their list."""
 
 
 def render(answer: Answer, facts: Sequence[Fact], cannot_tell: Sequence[str], *, width: int = 100) -> list[str]:
-    """Return the question, the head line with its strength, causes with what to try, what would settle it, and all else below."""
-    lines = [answer.asks, *wrap(f"{answer.sentence} [{_STRENGTH[answer.strength]}]", width)]
+    """Return the question, head line, recommended trials, causes and all other facts."""
+    lines = [answer.asks, *wrap(f"{_STRENGTH[answer.strength]}: {answer.sentence}", width)]
     if answer.missing is not None:
-        lines += wrap(f"To settle it: {answer.missing.statement}.", width)
+        lines += wrap(f"Recommended next trials: {answer.missing.statement}.", width)
     for cause in causes_of(answer):
         lines += wrap(f"- {cause.statement}", width, subsequent_indent="  ")
     for fact in facts:
         if fact.fold == "cause":
             lines += [
                 *_item(fact, width),
-                *wrap(f"Next: {fact.next_step}", width, initial_indent="  ", subsequent_indent="  "),
+                *wrap(f"Suggested fix: {fact.next_step}", width, initial_indent="  ", subsequent_indent="  "),
             ]
     for fold, title in FOLDS.items():
         folded = [fact for fact in facts if fact.fold == fold]
         if folded:
             lines += ["", f"More about {title}:", *(line for fact in folded for line in _item(fact, width))]
     if cannot_tell:
-        lines += ["", "What this cannot tell:", *(f"- {line}" for line in cannot_tell)]
+        lines += ["", "Limitations:", *(f"- {line}" for line in cannot_tell)]
     return lines
 
 

@@ -12,17 +12,18 @@ from analysis.conclusions.context import Asked, Factor
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2
+_VALUE_DIGITS: Final = 3
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
 MOST_REPETITIONS: Final = 20
-_ALIKE: Final = 1e-3
-"""Part of a value by which ends differ that are written with the same digits."""
+_NARROW: Final = 1e-3
+"""Relative width below which the ends of an interval read like its value."""
 ANY: Final = 1000
-"""A factor beyond this is not known better than that."""
+"""Largest factor that is written as a number."""
 
 
 def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
-    """A value of a factor: "16 ms", "1 %", "100 Mbit/s", "64 KiB", "4 hosts", "pull"."""
+    """Return a level in words: "16 ms", "1 %", "64 KiB", "4 hosts", "pull"."""
     if isinstance(value, str) or value is None or isinstance(value, bool):
         return str(value)
     if factor.unit == "B":
@@ -44,12 +45,12 @@ def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
 
 
 def levels(factor: Factor, values: Sequence[Any]) -> str:
-    """ "2, 4 and 8 hosts"."""
+    """Return "2, 4 and 8 hosts"."""
     return joined([*(level(factor, v, counted=False) for v in values[:-1]), level(factor, values[-1])])
 
 
 def joined(words: Sequence[str]) -> str:
-    """ "2, 4 and 8"."""
+    """Return "2, 4 and 8"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -64,7 +65,7 @@ def place(factors: Sequence[Factor], parameters: Any) -> str:
 
 
 def lower_first(label: str) -> str:
-    """A label inside a sentence: "elapsed time", but "HPL rate"."""
+    """Return a label inside a sentence: "elapsed time", but "HPL rate"."""
     return label if label[:2].isupper() else label[:1].lower() + label[1:]
 
 
@@ -74,26 +75,26 @@ def first_up(words: str) -> str:
 
 
 def value(asked: Asked, amount: float, interval: Interval | None = None, *, with_level: bool = False) -> str:
-    """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)".
+    """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
     ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
     """
     ends = (None, None) if interval is None else (interval.low, interval.high)
-    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _ALIKE * amount:
-        interval = None  # ends that read like the value itself tell nothing
+    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _NARROW * amount:
+        interval = None  # ends that read like the value add nothing
     if interval is not None and with_level:
         words = f"{percent_level(interval.level)} CI {numbers.interval(interval, asked.deciding.unit)}"
-        return f"{numbers.amount(amount, asked.deciding.unit)} ({words})"
-    return numbers.with_interval(amount, interval, asked.deciding.unit)
+        return f"{numbers.amount(amount, asked.deciding.unit, _VALUE_DIGITS)} ({words})"
+    return numbers.with_interval(amount, interval, asked.deciding.unit, _VALUE_DIGITS)
 
 
 def percent_level(level: float) -> str:
-    """A confidence level: "96.5 %"."""
+    """Return a confidence level: "96.5 %"."""
     return numbers.amount(level, numbers.SHARE, 3)
 
 
 def factor_words(ratio: float, interval: Interval | None = None) -> str:
-    """ "2.8 times (2.5 to 3.1)", "1.04 times (1.02 to 1.06)"."""
+    """Return "2.8 times (2.5 to 3.1)", "1.04 times (1.02 to 1.06)"."""
     words = f"{_ratio(ratio)} times"
     if interval is None or interval.low is None or interval.high is None:
         return words
@@ -101,41 +102,41 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    """Two digits, three near one: what is measurably different must not read "1 times", nor 1.14 and 1.09 like 1.1."""
+    """Return two digits, three near one: a measurable difference never reads "1 times"."""
     digits = 2 if ratio < 0.9 or 1.5 <= ratio < 10 else 3
     return numbers.significant(ratio, digits) if ratio < ANY else f"over {numbers.grouped(ANY)}"
 
 
 def _end(ratio: float) -> str:
-    """An end of an interval: what lies beside 1 must not read like it, since the claim is that it does."""
+    """Return an end of an interval with enough digits to differ from 1."""
     words = _ratio(ratio)
     return numbers.significant(ratio, 4) if words == "1" else words
 
 
 def change_words(ratio: float) -> str:
-    """A change that would show: "12 %", and from twice on "3.1 times"."""
+    """Return a change: "12 %", and from twice on "3.1 times"."""
     return percent(ratio - 1) if ratio < 2 else factor_words(ratio)
 
 
 def repetitions_words(more: int, names: str) -> str:
-    """Return what to repeat; ``more`` is capped where nobody would wait for it."""
+    """Return the repetitions in words; ``more`` is capped."""
     if more >= MOST_REPETITIONS:
         return f"{MOST_REPETITIONS} or more further repetitions at {names}"
     return f"{numbers.plural(more, 'more repetition')} at {names}"
 
 
 def percent(share: float) -> str:
-    """A share that something is concluded from: "32 %", "2.1 %"."""
+    """Return a share with two digits: "32 %", "2.1 %"."""
     return numbers.amount(share, numbers.SHARE, _DIGITS)
 
 
 def times(ratio: float) -> str:
-    """A factor in a sentence: "2.8 times"."""
+    """Return a factor: "2.8 times"."""
     return f"{numbers.significant(ratio, _DIGITS)} times"
 
 
 def sizes(value: float, axis: str) -> str:
-    """A size of the axis: "4 hosts", "1 host"."""
+    """Return a size of the axis: "4 hosts", "1 host"."""
     return numbers.plural(value, axis.removesuffix("s"), axis)
 
 
@@ -145,7 +146,7 @@ def whole_size(value: float) -> int:
 
 
 def whole_sizes(low: float, high: float) -> str:
-    """An interval of sizes by those that exist, the ends included: 3.2 to 5.1 is "3 to 6"; one alone is "1"."""
+    """Return an interval of whole sizes: 3.2 to 5.1 is "3 to 6"."""
     first, last = max(1, floor(low)), max(1, ceil(high))
     return (
         numbers.significant(first) if first == last else f"{numbers.significant(first)} to {numbers.significant(last)}"
@@ -153,12 +154,12 @@ def whole_sizes(low: float, high: float) -> str:
 
 
 def size_range(values: Sequence[float], axis: str) -> str:
-    """ "4 hosts", "4 and 6 hosts", "4, 6 and 12 hosts"."""
+    """Return "4 hosts", "4 and 6 hosts", "4, 6 and 12 hosts"."""
     return joined([*map(numbers.significant, values[:-1]), sizes(values[-1], axis)])
 
 
 def spread_words(values: Sequence[float], unit: str) -> str:
-    """ "35 %", or "35 to 45 %", for a metric over the sizes."""
+    """Return the range over the sizes: "35 %", or "35 to 45 %"."""
     low, high = min(values), max(values)
     if numbers.amount(low, unit, _DIGITS) == numbers.amount(high, unit, _DIGITS):
         return numbers.amount(low, unit, _DIGITS)

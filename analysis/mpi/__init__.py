@@ -1,1 +1,1 @@
-"""Time inside MPI: what the shim counts in every rank, read and made into efficiencies. Pure."""
+"""Time inside MPI: profiles of ranks, efficiencies, waits and their causes. Pure."""

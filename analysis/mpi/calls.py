@@ -1,7 +1,7 @@
-"""The calls of a trial's ranks, as its traces hold them: what is kept with the trial, and read again. Pure.
+"""The traced calls of a trial's ranks, and their file format. Pure.
 
-The bytes are one Zstandard frame: a line of JSON that says what follows, then one column behind the other. Starts are kept as
-differences and ends as lengths, which are small and alike and compress well.
+The bytes are one Zstandard frame: a line of JSON with the layout, then one column after the other. Starts are stored as
+differences and ends as lengths, which compress well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analysis.mpi.record import RankProfile
 FORMAT: Final = 2
 _FORMATS: Final = (1, 2)
 MOST_CALLS: Final = 1 << 21
-"""Of all ranks together; each keeps the last of an even share."""
+"""Calls of all ranks together; each rank keeps the last of an equal share."""
 CALL: Final = np.dtype(
     [
         ("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8"),
@@ -30,7 +30,7 @@ CALL: Final = np.dtype(
     ]
 )  # fmt: skip
 _OF_FORMAT_1: Final = 6
-"""Columns that a file has which does not tell theirs; what a file does not have is not known (-1)."""
+"""Columns of files without a list of columns; missing columns are unknown (-1)."""
 _LINE_LIMIT_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = _LINE_LIMIT_BYTES + MOST_CALLS * CALL.itemsize
 
@@ -41,7 +41,7 @@ _SIZE_BITS: Final = 24
 
 
 class NotATrace(ValueError):
-    """Why these bytes cannot be read as the calls of a trial, in a part of a sentence."""
+    """The bytes are not the calls of a trial; the message is a part of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,23 @@ class Calls:
     """Calls by rank, and by their starts within a rank.
 
     ``rows`` (N,) of dtype CALL: ``function`` indexes FUNCTIONS, ``peer`` is a world rank or -1, times are nanoseconds since the epoch,
-    the clock of captures. ``comm``: the communicator, a number that is the same in all of its members (``members_of`` tells how many), 0
-    where it is not told. ``source``: world rank of whom a receive took its message, ANYONE where it is not known, NO_ONE of MPI_PROC_NULL.
+    the clock of captures. ``comm``: the communicator, a number that is the same in all of its members (``members_of`` gives their count), 0
+    if unknown. ``source``: world rank of the sender that a receive matched, ANYONE if unknown, NO_ONE for MPI_PROC_NULL.
     ``no_core_before_ns``, ``no_core_within_ns``: how long the thread was runnable without a processor since its
-    call before, and within this one; -1 where that is not known. ``left_out``: calls of each rank before the first one that is kept.
+    call before, and within this one; -1 if unknown. ``left_out``: calls of each rank before the first one that is kept.
     """
 
     rows: npt.NDArray[np.void]
     left_out: Mapping[int, int]
 
     def of(self, rank: int) -> npt.NDArray[np.void]:
-        """The calls of one rank, by their starts."""
+        """Return the calls of one rank, by their starts."""
         first, behind = np.searchsorted(self.rows["rank"], [rank, rank + 1])
         return self.rows[first:behind]
 
 
 def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls | None:
-    """Return the calls that the ranks kept, at most ``most``; None where one of them kept no trace."""
+    """Return at most ``most`` calls of the ranks; None if a rank has no trace."""
     ordered = sorted(profiles, key=lambda profile: profile.rank)
     pieces, left_out = [], {}
     for profile in ordered:
@@ -88,7 +88,7 @@ def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls |
 
 
 def members_of(comm: int) -> int:
-    """Return how many ranks a communicator has, by its number; 0 where it joins two groups, or is not known."""
+    """Return the number of ranks of a communicator; 0 if it is not known."""
     return max(0, comm) & ((1 << _SIZE_BITS) - 1)
 
 
@@ -114,16 +114,16 @@ def from_bytes(data: bytes) -> Calls:
         with zstandard.ZstdDecompressor().stream_reader(data) as stream:
             content = stream.read(_MOST_BYTES)
         line, _, columns = content.partition(b"\n")
-        told: dict[str, Any] = json.loads(line)
-        count = int(told["rows"])
-        left_out = {int(rank): int(number) for rank, number in told["left_out"].items()}
-        names = [str(name) for name in told.get("columns", (CALL.names or ())[:_OF_FORMAT_1])]
+        header: dict[str, Any] = json.loads(line)
+        count = int(header["rows"])
+        left_out = {int(rank): int(number) for rank, number in header["left_out"].items()}
+        names = [str(name) for name in header.get("columns", (CALL.names or ())[:_OF_FORMAT_1])]
     except (zstandard.ZstdError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotATrace(f"it is damaged: {error}") from None
-    if told.get("format") not in _FORMATS or told.get("table") != table_number() or not _are_columns(names):
+    if header.get("format") not in _FORMATS or header.get("table") != table_number() or not _are_columns(names):
         raise NotATrace("it was written by another version")
     if count < 0 or len(columns) != count * sum(CALL[name].itemsize for name in names):
-        raise NotATrace("its columns do not have the length that it tells")
+        raise NotATrace("its columns do not have the stated length")
     rows = np.full(count, -1).astype(CALL)
     at = 0
     for name in names:
@@ -132,11 +132,10 @@ def from_bytes(data: bytes) -> Calls:
     rows["began_ns"] = np.cumsum(rows["began_ns"])
     rows["ended_ns"] += rows["began_ns"]
     if ((rows["function"] < 0) | (rows["function"] >= len(FUNCTIONS))).any():
-        raise NotATrace("it names functions that there are not")
+        raise NotATrace("it names unknown functions")
     return Calls(rows, left_out)
 
 
 def _are_columns(names: list[str]) -> bool:
-    """Whether each is one of CALL, none twice, and those that every file has are there."""
     of_all = (CALL.names or ())[:_OF_FORMAT_1]
     return len(set(names)) == len(names) and set(of_all) <= set(names) <= set(CALL.names or ())

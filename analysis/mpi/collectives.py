@@ -1,7 +1,7 @@
-"""Why ranks waited in collectives: from when each of them came. Pure.
+"""Causes of waits in collectives, from the arrival of each rank. Pure.
 
-A collective in which everybody needs everybody ends for nobody before the last rank has come. Which calls are one collective follows
-from their order in each communicator, whose members call the same ones one after another; where they did not, a contradiction shows it.
+A collective in which all ranks need all ranks ends after the last arrival. The order of calls in each communicator matches the
+calls of one collective; different functions or impossible times show a mismatch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVERYBODY_NEEDS_EVERYBODY: Final = (
     *("Reduce_scatter", "Reduce_scatter_block"),
 )
 _FROM_ROOT: Final = ("Bcast", "Scatter", "Scatterv")
-"""Only the root hands bytes over: that tells which rank it is."""
+"""Only the root sends bytes, which identifies it."""
 _OTHERS: Final = ("Gather", "Gatherv", "Reduce", "Scan", "Exscan")
 _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
 _EVERY: Final = [_NUMBERS[name] for name in _EVERYBODY_NEEDS_EVERYBODY]
@@ -32,7 +32,7 @@ _ROOTED: Final = [_NUMBERS[name] for name in _FROM_ROOT]
 _ALL: Final = [*_EVERY, *_ROOTED, *(_NUMBERS[name] for name in _OTHERS)]
 _CLOCKS_APART_NS: Final = 20_000
 
-IN_PARTS: Final = "the ranks did not all take part in the same collectives, and who met whom is not in the trace"
+IN_PARTS: Final = "the ranks took part in different collectives, and the trace does not match them"
 NO_ROOT: Final = "the root of the collective is not known"
 BETWEEN: Final = "a rank came after the root, and may or may not have passed the data on"
 
@@ -51,7 +51,7 @@ class _Meetings:
 
 
 def explain_collectives(sums: Sums, calls: Calls, cores: Cores, hosts: Mapping[int, str], long_ns: int) -> None:
-    """Add every collective in which a rank spent at least ``long_ns``: what it waited for the rank that came last, and the transfer."""
+    """Add every collective of at least ``long_ns``: the late rank and the transfer."""
     rows = calls.rows[np.isin(calls.rows["function"], _ALL)]
     rows = rows[np.argsort(rows["comm"], kind="stable")]
     _, first = np.unique(rows["comm"], return_index=True)
@@ -68,22 +68,22 @@ def _explain_communicator(
     hosts: Mapping[int, str],
     long_ns: int,
 ) -> None:
-    """Add the collectives of one communicator, in which only its members wait for each other. ``rows``: by rank and start."""
+    """Add the collectives of one communicator; ``rows`` are by rank and start."""
     by_rank = {rank: rows[rows["rank"] == rank] for rank in np.unique(rows["rank"]).tolist()}
     meetings = None
     if len(by_rank) == members_of(int(rows["comm"][0])):
         together, any_left_out = on_one_host(hosts, by_rank), any(left_out.get(rank) for rank in by_rank)
         meetings = _meetings(by_rank, any_left_out=any_left_out, together=together)
-    for place, (rank, own) in enumerate(by_rank.items()):
-        known = len(meetings.function) if meetings else 0
-        older = own[: len(own) - known]
+    for place, (rank, calls) in enumerate(by_rank.items()):
+        matched = len(meetings.function) if meetings else 0
+        older = calls[: len(calls) - matched]
         sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
             _explain(sums, meetings, cores, place, long_ns)
 
 
 def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, together: bool) -> _Meetings | None:
-    """The calls of all ranks side by side, as many as all kept; None where they are not the same ones."""
+    """Return the calls of all ranks side by side; None if they are not the same ones."""
     counts = {len(rows) for rows in by_rank.values()}
     count = min(counts)
     if not count or (len(counts) > 1 and not any_left_out):
@@ -112,20 +112,20 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
     others_ns = np.where(meetings.began_ns <= ended[:, None], meetings.began_ns, 0).max(axis=1)
     between_ns = np.where(rooted, np.maximum(others_ns - np.maximum(came_ns, began), 0), 0)
     between_ns = np.minimum(between_ns, rest_ns)
-    known = long & ~no_root
-    for sender in np.unique(last[known & (late_ns > 0)]).tolist():
-        which = known & (last == sender) & (late_ns > 0)
+    has_root = long & ~no_root
+    for sender in np.unique(last[has_root & (late_ns > 0)]).tolist():
+        which = has_root & (last == sender) & (late_ns > 0)
         no_core = cores.outside(meetings.ranks[sender], began[which], began[which] + late_ns[which])
         lacked_ns, whole_ns = float(no_core.sum()), float(late_ns[which].sum())
         by_cause = of_causes(late_sender=whole_ns - lacked_ns, no_core=lacked_ns)
         sums.add(meetings.ranks[sender], meetings.ranks[place], int(which.sum()), by_cause)
-    if known.any():
+    if has_root.any():
         transfer = rest_ns - between_ns
         lacked = at_its_end(meetings.no_core_within_ns[:, place], transfer if meetings.on_one_host else 0 * transfer)
-        unknown_ns, lacked_ns = float(between_ns[known].sum()), float(lacked[known].sum())
-        under_way_ns = float(transfer[known].sum()) - lacked_ns
+        unknown_ns, lacked_ns = float(between_ns[has_root].sum()), float(lacked[has_root].sum())
+        under_way_ns = float(transfer[has_root].sum()) - lacked_ns
         by_cause = of_causes(under_way=under_way_ns, no_core=lacked_ns, unknown=unknown_ns)
-        sums.add(EVERYBODY, meetings.ranks[place], int((known & (late_ns == 0)).sum()), by_cause)
+        sums.add(EVERYBODY, meetings.ranks[place], int((has_root & (late_ns == 0)).sum()), by_cause)
         sums.why(BETWEEN, unknown_ns)
     whole_ns = float((ended - began)[long & no_root].sum())
     if whole_ns:
@@ -134,7 +134,7 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
 
 
 def _waited_for(meetings: _Meetings, place: int) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """The place of the rank that each collective waited for, and where it is not known."""
+    """Return the place of the awaited rank, and which are not known."""
     ended = meetings.ended_ns[:, [place]]
     came = np.where(meetings.began_ns <= ended, meetings.began_ns, 0)
     rooted = np.isin(meetings.function, _ROOTED)

@@ -1,7 +1,7 @@
-"""When ranks had no processor though they could have gone on. Pure.
+"""Run delay of ranks: runnable without a CPU core. Pure.
 
-The scheduler says how long a thread was runnable without one; it was read after every long piece of time. Where within a piece it lay is
-not known, and it is taken to be spread evenly.
+The kernel's run delay was read after every long interval. Its position within an interval is unknown, and assumed to be
+uniform.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Float64 = npt.NDArray[np.float64]
 
 
 class Cores:
-    """What the ranks of a trial lacked."""
+    """Run delay of the ranks of a trial."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._of: dict[int, tuple[int, Float64, Float64]] = {}
 
     @property
-    def are_told(self) -> bool:
-        """Whether the kernel said anything of it for any call."""
+    def is_known(self) -> bool:
+        """Return whether the kernel reported run delay for any call."""
         return bool((self._calls.rows["no_core_within_ns"] >= 0).any())
 
     def outside(self, rank: int, after_ns: Int64, until_ns: Int64) -> Float64:
-        """Nanoseconds without a processor between its calls, of each span (n,) from ``after_ns`` to ``until_ns``, which is not earlier."""
+        """Return the run delay between calls within each span (n,), ns."""
         if rank not in self._of:
             self._of[rank] = self._between_calls(rank)
         zero_ns, edges, before = self._of[rank]
@@ -39,27 +39,27 @@ class Cores:
         return lacked
 
     def _between_calls(self, rank: int) -> tuple[int, Float64, Float64]:
-        """A zero, edges of stretches from it, and what was lacked before each edge."""
-        own = self._calls.of(rank)
-        own = own[own["no_core_before_ns"] >= 0]
-        if not len(own):
+        """Return a zero, edges of stretches from it, and the run delay before each edge."""
+        calls = self._calls.of(rank)
+        calls = calls[calls["no_core_before_ns"] >= 0]
+        if not len(calls):
             return 0, np.zeros(1), np.zeros(1)
-        zero_ns = int(own["began_ns"][0])
-        begins, ends = own["began_ns"] - zero_ns, own["ended_ns"] - zero_ns
+        zero_ns = int(calls["began_ns"][0])
+        begins, ends = calls["began_ns"] - zero_ns, calls["ended_ns"] - zero_ns
         stretches = begins - np.concatenate([begins[:1], ends[:-1]])
-        lacked = np.clip(own["no_core_before_ns"], 0, np.maximum(stretches, 0))
+        lacked = np.clip(calls["no_core_before_ns"], 0, np.maximum(stretches, 0))
         whole = np.cumsum(lacked)
         return zero_ns, np.stack([begins, ends], axis=1).ravel().astype(float), np.repeat(whole, 2).astype(float)
 
 
 def on_one_host(hosts: Mapping[int, str], ranks: Iterable[int]) -> bool:
-    """Whether all these ranks are known to be on the same one."""
+    """Return whether all these ranks are known to be on the same host."""
     names = {hosts.get(rank, "") for rank in ranks}
     return len(names) == 1 and names != {""}
 
 
 def at_its_end(no_core_within_ns: Int64, ns: Int64) -> Float64:
-    """Of the last ``ns`` of calls (n,), when all that they waited for was there: the part without a processor.
+    """Return the descheduled part of the last ``ns`` of calls (n,).
 
     A rank that has one polls, and takes what has come at once.
     """

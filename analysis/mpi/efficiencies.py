@@ -15,7 +15,7 @@ ATTENTION: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Efficiencies:
-    """Of one run, as ratios."""
+    """Efficiencies of one run, as ratios."""
 
     load_balance: float
     communication: float
@@ -26,7 +26,7 @@ class Efficiencies:
 
 
 def efficiencies(useful_s: Sequence[float], window_s: float) -> Efficiencies:
-    """Return the efficiencies of one run from the useful time of every rank and the window of all, in seconds.
+    """Return the efficiencies of one run from useful times and its window, seconds.
 
     What twins on an ideal network say besides, the database works out (``experiments_split_by_twins``). Raises ValueError for a run
     without useful time.
@@ -57,7 +57,10 @@ class Scaled:
 
 
 def scaled(sizes: Sequence[Size], *, weak: bool = False) -> list[Scaled]:
-    """Return computation scalability and global efficiency of each size, smallest first; weak scaling grows the work with the ranks."""
+    """Return computation scalability and global efficiency by size, smallest first.
+
+    In weak scaling the work grows with the ranks.
+    """
     ordered = sorted(sizes, key=lambda size: size.ranks)
     rows = []
     for size in ordered:

@@ -4,7 +4,7 @@ Each row: name, number of arguments in C, and how many bytes this rank hands ove
 ``message COUNT TYPE PEER COMM`` is a message to a rank, ``persistent ... REQUEST`` one that Start sends; ``block COUNT TYPE``
 are the bytes of a collective, a file or a window; ``each COUNT TYPE COMM`` as many for every rank, ``vector COUNTS TYPE COMM``
 and ``types COUNTS TYPES COMM`` a list of them; ``root-`` before a word: by the root alone, whose place comes last. ``from PEER COMM``
-names whom a receive waits for, ``makes COMM`` where a communicator's handle is written to. After ``else`` stand the places that count where the data are in the receive buffer (MPI_IN_PLACE).
+names whom a receive waits for, ``makes COMM`` where a communicator's handle is written to. After ``else`` are the places that count where the data are in the receive buffer (MPI_IN_PLACE).
 """
 
 # ruff: noqa: E501 - one line per family reads as the table it is
@@ -17,7 +17,7 @@ from typing import Final, Literal, get_args
 Class = Literal["point-to-point", "collective", "synchronisation", "waiting", "one-sided", "input/output", "life"]
 CLASSES: Final[tuple[Class, ...]] = get_args(Class)
 LIFE: Final = ("Init", "Init_thread", "Finalize", "Abort")
-"""Written by hand in the shim: they begin and end what is counted."""
+"""Implemented in the shim itself: they begin and end the counted window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def _family(kind: Class, arguments: int, counted: str, names: str, hidden: int =
 
 
 def _with_requests(functions: list[Function]) -> list[Function]:
-    """The blocking form of each and the one that starts with an I and ends with a request."""
+    """Return each blocking form and its non-blocking form, with an I and a request."""
     return functions + [
         Function(f"I{each.name[0].lower()}{each.name[1:]}", each.kind, each.arguments + 1, each.bytes)
         for each in functions

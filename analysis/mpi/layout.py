@@ -1,4 +1,4 @@
-"""The bytes of a rank's profile, said once: as C for the shim that writes them, as NumPy for those who read."""
+"""The layout of a rank's profile: a C header for the shim, NumPy types for reading."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source",
 """``source``: whom a receive or an exchange took its message of. The last two: nanoseconds in
 which the thread was runnable without a processor, since its call before and within this one."""
 NOT_KNOWN: Final = 2**64 - 1
-"""Of these, if the kernel does not count run delay, or another thread called than the one that began MPI."""
+"""Run delay if the kernel does not count it, or for threads other than the one that began MPI."""
 
 
 def record(names: Iterable[str]) -> np.dtype[np.void]:
@@ -52,7 +52,7 @@ SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WO
 
 
 def table_number() -> int:
-    """Return the number of this version of the file: it changes with the functions and with the words of the page."""
+    """Return the version number of the file, by its functions and page words."""
     functions = [f"{each.name} {each.kind}" for each in FUNCTIONS]
     return zlib.crc32("\n".join([*functions, *PAGE, *(f"{name} {count}" for name, count in LISTS)]).encode())
 
@@ -83,5 +83,4 @@ def as_c() -> str:
 
 
 def _is_collective(function: Function) -> bool:
-    """The barriers stand among them in the table, and carry nothing."""
     return function.kind == "collective"

@@ -1,7 +1,7 @@
-"""Which send a receive waited for where no connection tells: messages between two ranks arrive in the order in which they were sent. Pure.
+"""Sends matched to receives by order, for ranks without a captured connection. Pure.
 
-So in each communicator the n-th receive that took a message of a rank took its n-th, however it was named: of one of anyone the status
-tells. Where a receive's sender is not known nothing is said of its communicator.
+Messages between two ranks arrive in the order of their sends, so in each communicator the n-th receive from a rank matches its
+n-th send; the status names the sender of a wildcard receive. Communicators with an unknown sender are not matched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCT
 _SENDS: Final = [n for n, f in enumerate(FUNCTIONS) if f.bytes.startswith("message") and f.kind == "point-to-point"]
 EXCHANGES: Final = [_NUMBERS[name] for name in ("Sendrecv", "Sendrecv_replace")]
 TAKES: Final = [*(_NUMBERS[name] for name in ("Recv", "Mprobe")), *EXCHANGES]
-"""They end when what they took is there."""
+"""They end when their message is there."""
 _RECEIVES: Final = [_NUMBERS["Irecv"], *TAKES]
 _OF_ANYONE: Final = [_NUMBERS[name] for name in ("Improbe", "Imrecv", "Start", "Startall", "Recv_init")]
 """Receives whose sender is not in the trace, nor their communicator."""
@@ -38,14 +38,14 @@ class _Messages:
 
 
 class Sent:
-    """When the messages that one rank received were handed over, as far as the order of calls tells."""
+    """Send times of the messages of one receiver, by the order of calls."""
 
     def __init__(self, calls: Calls, receiver: int, senders: Iterable[int]) -> None:
-        own = calls.of(receiver)
-        receives = own[np.isin(own["function"], _RECEIVES) & (own["source"] != NO_ONE)]
+        received = calls.of(receiver)
+        receives = received[np.isin(received["function"], _RECEIVES) & (received["source"] != NO_ONE)]
         of_anyone = receives["comm"][receives["source"] == ANYONE]
         self._of: list[_Messages] = []
-        if calls.left_out.get(receiver) or np.isin(own["function"], _OF_ANYONE).any() or (of_anyone == 0).any():
+        if calls.left_out.get(receiver) or np.isin(received["function"], _OF_ANYONE).any() or (of_anyone == 0).any():
             return
         receives = receives[~np.isin(receives["comm"], of_anyone)]
         for sender in senders:
@@ -58,7 +58,7 @@ class Sent:
                 self._match(sender, mine[mine["comm"] == comm], theirs["began_ns"][theirs["comm"] == comm])
 
     def _match(self, sender: int, mine: npt.NDArray[np.void], sent_ns: Int64) -> None:
-        """Keep the messages of a sender in a communicator, unless another tag overtook one."""
+        """Keep the messages of a sender in a communicator, unless a tag overtook one."""
         if len(mine) > len(sent_ns):
             return
         sent_ns = sent_ns[: len(mine)]
@@ -66,7 +66,7 @@ class Sent:
             self._of.append(_Messages(sender, mine, sent_ns))
 
     def taken(self, waits: npt.NDArray[np.void], sender: int) -> Int64:
-        """When what each of these calls took of ``sender`` was handed over; NEVER where that is not known, or it only waits."""
+        """Return when the messages that these calls took were sent; NEVER if unknown."""
         sent_ns = np.full(len(waits), NEVER)
         for of in self._of:
             if of.sender == sender:
@@ -77,13 +77,13 @@ class Sent:
         return sent_ns
 
     def last_within(self, waits: npt.NDArray[np.void]) -> tuple[Int64, Int64]:
-        """Of the messages that were asked for before each wait and handed over within it the last one: its sender (or -1), and when."""
+        """Return sender (or -1) and time of the last message sent within each wait."""
         senders, last_ns = np.full(len(waits), -1, np.int64), np.full(len(waits), NEVER)
         for of in self._of:
             place = np.searchsorted(of.sent_ns, waits["ended_ns"], side="right") - 1
             at = np.maximum(place, 0)
-            asked = of.receives["began_ns"][at] <= waits["began_ns"]
-            within = (place >= 0) & (of.sent_ns[at] > waits["began_ns"]) & asked
+            posted = of.receives["began_ns"][at] <= waits["began_ns"]
+            within = (place >= 0) & (of.sent_ns[at] > waits["began_ns"]) & posted
             later = within & (of.sent_ns[at] > last_ns)
             senders, last_ns = np.where(later, of.sender, senders), np.where(later, of.sent_ns[at], last_ns)
         return senders, last_ns

@@ -36,11 +36,14 @@ CLASS_METRICS: Final = {
 
 
 def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
-    """Return the metrics of the section mpi that one run has. ``ranks``: all of its ranks. Raises ValueError without useful time."""
+    """Return the metrics of the section mpi from all ranks of one run.
+
+    Raises ValueError without useful time.
+    """
     window_s = max(rank.window_s for rank in ranks)
     whole_s = sum(rank.window_s for rank in ranks)
     useful = [rank.useful_s for rank in ranks]
-    found = efficiencies(useful, window_s)
+    ratios = efficiencies(useful, window_s)
     no_core, blocked = sum(rank.no_core_s for rank in ranks), sum(rank.blocked_s for rank in ranks)
     inside = sum(rank.mpi_s for rank in ranks)
     by_class = _seconds_by_class(ranks)
@@ -51,9 +54,9 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
         "mpi_useful_max_rank_s": max(useful),
         "mpi_busiest_rank": float(busiest.rank),
         "mpi_busiest_computing_s": busiest.computing_s,
-        "mpi_load_balance": found.load_balance,
-        "mpi_communication_efficiency": found.communication,
-        "mpi_parallel_efficiency": found.parallel,
+        "mpi_load_balance": ratios.load_balance,
+        "mpi_communication_efficiency": ratios.communication,
+        "mpi_parallel_efficiency": ratios.parallel,
         "mpi_useful_share": (sum(useful) - no_core) / whole_s,
         "mpi_no_core_share": no_core / whole_s,
         "mpi_on_cpu_share": (inside - blocked) / whole_s,
@@ -69,7 +72,7 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
 
 
 def _run_delay(ranks: Sequence[RankProfile], busiest: RankProfile) -> dict[str, float]:
-    """How the time on no processor divides into descheduled and blocked; empty if the kernel of a host does not count run delay."""
+    """Return descheduled and blocked time; empty if a kernel counts no run delay."""
     delays = [rank.delay_s for rank in ranks if rank.delay_s is not None]
     if len(delays) < len(ranks) or busiest.delay_s is None:
         return {}
@@ -84,7 +87,7 @@ def _run_delay(ranks: Sequence[RankProfile], busiest: RankProfile) -> dict[str, 
 
 
 def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -> dict[str, Any]:
-    """Return what is kept of a run beside its metrics, as plain data. ``hosts``: the host of each rank.
+    """Return the stored tables of a run as plain data; ``hosts`` by rank.
 
     Times in seconds; sizes by powers of two (entry 0: empty, entry k: from 2**(k-1) bytes on); pairs as
     [from, to, messages, bytes]; ``inside``: for every rank its share of time inside MPI in each ``bin_s`` of its window.
@@ -127,7 +130,7 @@ def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
 
 
 def _outside(rank: RankProfile) -> dict[str, float]:
-    """The run delay of a rank and the rest of its time on no processor outside MPI; empty if it is not known."""
+    """Return a rank's run delay and blocked time outside MPI; empty if unknown."""
     if rank.delay_s is None:
         return {}
     outside, inside = rank.delay_s
@@ -135,23 +138,26 @@ def _outside(rank: RankProfile) -> dict[str, float]:
 
 
 def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:
-    """One row per function that was called, the longest first; ``max_rank_s``: of the rank that spent most in it."""
+    """Return one row per called function, the longest first.
+
+    ``max_rank_s`` is the time of the rank that spent most in it.
+    """
     by_name: dict[str, list[tuple[int, Row]]] = defaultdict(list)
     for rank in ranks:
         for row in (*rank.rows, *rank.of_others):
             by_name[row.name].append((rank.rank, row))
     rows = []
-    for name, seen in by_name.items():
-        most = max(seen, key=lambda pair: pair[1].seconds)
+    for name, rows_of_ranks in by_name.items():
+        most = max(rows_of_ranks, key=lambda pair: pair[1].seconds)
         rows.append(
             {
                 "name": f"MPI_{name}",
                 "class": _CLASS_OF[name],
-                "ranks": len({rank for rank, _ in seen}),
-                "calls": sum(row.calls for _, row in seen),
-                "seconds": sum(row.seconds for _, row in seen),
-                "longest_s": max(row.longest_s for _, row in seen),
-                "bytes": sum(row.bytes for _, row in seen),
+                "ranks": len({rank for rank, _ in rows_of_ranks}),
+                "calls": sum(row.calls for _, row in rows_of_ranks),
+                "seconds": sum(row.seconds for _, row in rows_of_ranks),
+                "longest_s": max(row.longest_s for _, row in rows_of_ranks),
+                "bytes": sum(row.bytes for _, row in rows_of_ranks),
                 "max_rank": most[0],
                 "max_rank_s": most[1].seconds,
             }
@@ -160,7 +166,7 @@ def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:
 
 
 def _seconds_by_class(ranks: Sequence[RankProfile]) -> dict[str, float]:
-    """Of the threads that began MPI, so that the classes add up to the time inside."""
+    """Return the seconds by class of the threads that began MPI."""
     seconds: dict[str, float] = dict.fromkeys(CLASSES, 0.0)
     for rank in ranks:
         for row in rank.rows:
@@ -179,7 +185,7 @@ def _pairs(ranks: Sequence[RankProfile]) -> list[list[int]]:
 
 
 def _shares(rank: RankProfile) -> list[float]:
-    """The last bin ends with the window: its share is of what the window has of it. Nobody knows it where a part was not counted."""
+    """Return the share inside MPI of each bin; the last bin ends with the window."""
     last_s = rank.window_s - (len(rank.bins) - 1) * rank.bin_s
     lengths_s = [*[rank.bin_s] * (len(rank.bins) - 1), last_s if 0 < last_s < rank.bin_s else rank.bin_s]
     return [

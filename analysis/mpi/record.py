@@ -1,4 +1,4 @@
-"""A rank's profile as the shim left it: bytes to numbers. What a host sends is a stranger's word: everything is checked first."""
+"""A rank's profile: the shim's bytes as numbers. Hosts are not trusted: everything is checked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _RATES: Final = (1e6, 2e10)
 
 
 class NotAProfile(ValueError):
-    """Why these bytes cannot be read as a profile, in a part of a sentence."""
+    """The bytes are not a profile; the message is a part of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one function did: ``seconds`` inside, of it ``longest_s`` in one call; ``bytes`` as the program asked."""
+    """One function: ``seconds`` inside, of it ``longest_s`` in one call; ``bytes`` as the program asked."""
 
     name: str
     calls: int
@@ -41,7 +41,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RankProfile:
-    """One rank from the end of MPI_Init to the start of MPI_Finalize, or to where it ended. Times in seconds.
+    """One rank from the end of MPI_Init to the start of MPI_Finalize, or to its end. Times in seconds.
 
     ``useful_s + mpi_s`` is ``window_s``. ``no_core_s`` is the part of the useful time, ``blocked_s`` that of the time inside MPI in
     which the thread was on no processor; ``delay_s`` is of each of them (outside, inside) the run delay: the thread was runnable.
@@ -53,7 +53,7 @@ class RankProfile:
     began_ns: int
     """CLOCK_MONOTONIC of its host."""
     real_offset_ns: int
-    """What makes CLOCK_REALTIME of it."""
+    """Difference of CLOCK_REALTIME from it."""
     window_s: float
     mpi_s: float
     no_core_s: float
@@ -62,10 +62,10 @@ class RankProfile:
     end: str
     """finalize, abort, exit or killed."""
     inside: str
-    """The function in which it was killed; empty where it was in none."""
+    """The function in which it was killed, or empty."""
     init_s: float
     call_cost_s: float
-    """What counting one call takes, measured at the start."""
+    """Cost of counting one call, measured at the start."""
     rows: tuple[Row, ...]
     of_others: tuple[Row, ...]
     peers: npt.NDArray[np.int64]
@@ -91,7 +91,7 @@ class RankProfile:
 
 
 def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
-    """Read a profile. ``killed_ns``: when the program ended, by the clock of its host; for one that had no time to say it.
+    """Read a profile; ``killed_ns`` is the end of a killed program on its host's clock.
 
     Raises NotAProfile.
     """
@@ -135,7 +135,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
 
 
 def _parts(data: bytes) -> tuple[Any, npt.NDArray[np.void], npt.NDArray[np.int64]]:
-    """The page, the two slots, and messages and bytes per peer of both together."""
+    """Return the page, the two slots, and messages and bytes per peer."""
     least = layout.PAGE_TYPE.itemsize + 2 * layout.SLOT_TYPE.itemsize
     if len(data) < least:
         raise NotAProfile("the file is too short")
@@ -155,7 +155,6 @@ def _parts(data: bytes) -> tuple[Any, npt.NDArray[np.void], npt.NDArray[np.int64
 
 
 def _ticks_per_s(page: Any) -> float:
-    """Of the counter, by two readings of both clocks."""
     (tick, ns), (later_tick, later_ns) = page["clock"].reshape(2, 2).tolist()
     if later_ns <= ns or later_tick <= tick:
         raise NotAProfile("its clocks do not advance")
@@ -171,7 +170,6 @@ def _to_ns(page: Any, rate: float, tick: int) -> int:
 
 
 def _end(page: Any, rate: float, killed_ns: int | None) -> tuple[int, str]:
-    """The tick at which the window ends, and how."""
     if page["ended"]:
         return int(page["ended"]), layout.ENDS.get(int(page["how"]), "exit")
     _, _, at, ns = page["clock"].tolist()
@@ -180,7 +178,10 @@ def _end(page: Any, rate: float, killed_ns: int | None) -> tuple[int, str]:
 
 
 def _run_delay_s(page: Any, no_core_s: float, blocked_s: float) -> tuple[float, float] | None:
-    """Run delay outside and inside MPI, each a part of the time on no processor; that of short pieces in proportion to what is left."""
+    """Return the run delay outside and inside MPI.
+
+    That of short pieces is divided in proportion to the remaining time on no processor.
+    """
     *long_ns, short_ns = page["delay_ns"].tolist()
     if short_ns == layout.NOT_KNOWN:
         return None
@@ -188,7 +189,7 @@ def _run_delay_s(page: Any, no_core_s: float, blocked_s: float) -> tuple[float, 
     delay_s = [min(ns / 1e9, most) for ns, most in zip(long_ns, off_s, strict=True)]
     left_s = [most - delay for most, delay in zip(off_s, delay_s, strict=True)]
     part = min(1.0, short_ns / 1e9 / sum(left_s)) if sum(left_s) > 0 else 0.0
-    outside, inside = (delay + part * left for delay, left in zip(delay_s, left_s, strict=True))
+    outside, inside = (delay + part * remaining for delay, remaining in zip(delay_s, left_s, strict=True))
     return outside, inside
 
 

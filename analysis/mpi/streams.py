@@ -1,7 +1,7 @@
-"""What ranks sent each other on their connections: from packets to one stream of bytes for each pair of ranks and direction.
+"""Streams of bytes between ranks: one for each pair and direction, from captured packets.
 
-Which rank speaks at an end of a connection is what Open MPI says first on it (the handshake of its TCP transport). Of several
-connections of a pair the one with most bytes is followed.
+The handshake of Open MPI's TCP transport names the rank at each end of a connection. Of several connections of a pair the one
+with most bytes is followed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one rank sent another, packets with payload by time: all arrays (n,), ``start`` and ``end`` count bytes of the stream.
+    """Packets with payload from one rank to another, by time: arrays (n,); ``start`` and ``end`` count bytes of the stream.
 
     ``lost_ns`` (m, 2): when bytes were missing at the receiver that had been sent, from where that can be seen to where they came;
     one behind the other. ``opened_ns``: when the receiver's window let each packet pass; after the packet before it only
@@ -42,12 +42,12 @@ class Stream:
     ports: tuple[tuple[int, str], tuple[int, str]]
 
     def lost_until(self, time_ns: Int64) -> Int64:
-        """Nanoseconds before each time in which bytes were missing."""
+        """Return the nanoseconds with missing bytes before each time."""
         return spent_until(self.lost_ns, time_ns)
 
     @property
     def was_closed(self) -> bool:
-        """Whether the receiver's window kept any packet, as far as packets tell: nothing may have waited for it."""
+        """Return whether the receiver's window ever delayed a packet."""
         return bool((self.opened_ns[1:] > self.time_ns[:-1]).any())
 
 
@@ -59,7 +59,7 @@ class Port:
     bytes_before: Int64
 
     def between(self, after_ns: Int64, until_ns: Int64) -> Int64:
-        """Bytes on the wire with after < time <= until."""
+        """Return the bytes on the wire with after < time <= until."""
         first, behind = (np.searchsorted(self.time_ns, at, side="right") for at in (after_ns, until_ns))
         carried: Int64 = self.bytes_before[np.maximum(first, behind)] - self.bytes_before[first]
         return carried
@@ -75,7 +75,7 @@ class Wire:
 
 
 def spent_until(spans: Int64, time_ns: Int64) -> Int64:
-    """Return the nanoseconds before each time (n,) that lie in ``spans`` (m, 2), which come one behind the other."""
+    """Return the nanoseconds of the sequential ``spans`` (m, 2) before each time (n,)."""
     begins, ends = spans[:, 0], spans[:, 1]
     whole = np.concatenate([[0], np.cumsum(ends - begins)])
     place = np.searchsorted(begins, time_ns, side="right")
@@ -102,8 +102,8 @@ class StreamAccumulator:
             if table.flow[packet] != NO_FLOW:
                 self._ranks.setdefault(int(table.flow[packet]), {}).setdefault(direction, (jobid, rank))
         for row in np.flatnonzero(((table.kind & TCP) > 0) & ((table.tcp_flags & SYN) > 0) & (table.flow != NO_FLOW)):
-            said, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
-            said.add(side, int(table.wscale[row]), int(table.mss[row]))
+            handshake, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
+            handshake.add(side, int(table.wscale[row]), int(table.mss[row]))
         of_ranks = np.isin(table.flow, np.fromiter(self._ranks, np.uint32, len(self._ranks)))
         rows = np.flatnonzero(of_ranks & ((table.kind & TCP) > 0) & (table.time_ns != NO_TIME))
         if len(rows) > self._left:
@@ -114,7 +114,7 @@ class StreamAccumulator:
             self._pieces[name].append(getattr(table, name)[rows])
 
     def result(self) -> Wire:
-        """The streams of the MPI job with most handshakes."""
+        """Return the streams of the MPI job with most handshakes."""
         jobs = Counter(job for sides in self._ranks.values() for job, _ in sides.values())
         job = jobs.most_common(1)[0][0] if jobs else -1
         columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._pieces.items()}
@@ -138,16 +138,16 @@ class StreamAccumulator:
         rows = np.flatnonzero(columns["flow"] == flow)
         of_flow = {name: columns[name][rows].astype(np.int64) for name in _COLUMNS}
         from_b = (of_flow["kind"] & REVERSE) > 0
-        found = {}
+        streams = {}
         for side in (0, 1):
             mine = {name: column[from_b == bool(side)] for name, column in of_flow.items()}
             theirs = {name: column[from_b != bool(side)] for name, column in of_flow.items()}
             ports = ((hosts[side], "out"), (hosts[1 - side], "in"))
             if (mine["payload"] > 0).any():
-                said = self._said.get(flow, Handshake())
-                stream = _stream(mine, theirs, ports, said.segment_bytes, said.shift_of(1 - side))
-                found[sides[side][1], sides[1 - side][1]] = stream
-        return found
+                handshake = self._said.get(flow, Handshake())
+                stream = _stream(mine, theirs, ports, handshake.segment_bytes, handshake.shift_of(1 - side))
+                streams[sides[side][1], sides[1 - side][1]] = stream
+        return streams
 
     def _ports(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, str], Port]:
         hosts = self._endpoints["hosts"][columns["flow"].astype(np.int64)]
@@ -171,7 +171,7 @@ def _stream(
     segment_bytes: int,
     shift: int | None,
 ) -> Stream:
-    """``shift``: of the receiver's windows; None where it is not known."""
+    """Return the stream; ``shift`` is that of the receiver's windows, None if unknown."""
     data = mine["payload"] > 0
     seq, payload, time_ns = mine["seq"][data], mine["payload"][data], mine["time_ns"][data]
     start = _unwrapped(seq, int(seq[0]))
@@ -188,14 +188,14 @@ def _stream(
 
 
 def _unwrapped(numbers: Int64, base: int) -> Int64:
-    """Numbers of 32 bits as distances from ``base`` that go on beyond 32 bits."""
+    """Return 32-bit numbers as distances from ``base`` beyond 32 bits."""
     steps = np.diff(numbers, prepend=base).astype(np.uint32).astype(np.int32)
     return np.cumsum(steps, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What the receiver said of a stream, by time: the first byte that it lacked, and how long its headers were."""
+    """Acknowledgements of a stream, by time: the first missing byte, and the length of the headers."""
 
     time_ns: Int64
     lacking: Int64
@@ -203,20 +203,20 @@ class _Answers:
     shortest_header_bytes: int
 
     def missed(self, first: int, last: int, seen_ns: int, again_ns: int) -> bool:
-        """Whether bytes that were captured at ``seen_ns`` and again at ``again_ns`` were lost behind the capture point the first time.
+        """Return whether repeated bytes were lost behind the capture point the first time.
 
         Else their acknowledgement was lost. Of bytes that it had already a receiver says so, in an option of its next header
         (D-SACK, RFC 2883).
         """
         begin, end = np.searchsorted(self.time_ns, [seen_ns, again_ns])
-        told = self.lacking[begin:end]
-        if (told >= last).any() or (told == first).any():
-            return bool((told == first).any())
+        acknowledged = self.lacking[begin:end]
+        if (acknowledged >= last).any() or (acknowledged == first).any():
+            return bool((acknowledged == first).any())
         return bool(end < len(self.time_ns) and self.header_bytes[end] == self.shortest_header_bytes)
 
 
 def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """When bytes were missing (m, 2), none overlapping another; and which packets (n,) brought something.
+    """Return the spans (m, 2) with missing bytes, and which packets (n,) are new.
 
     Bytes that were lost before the capture point leave a gap that is filled later.
     """
@@ -233,15 +233,15 @@ def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[
             lost.append((min(opened for _, _, opened in filled), now))
             gaps = [gap for gap in gaps if gap not in filled] + _left(filled, first, last)
         else:
-            seen = int(time_ns[np.searchsorted(highest, first, side="right")])
-            new[row] = last > before[row] or answers.missed(first, last, seen, now)
+            first_seen = int(time_ns[np.searchsorted(highest, first, side="right")])
+            new[row] = last > before[row] or answers.missed(first, last, first_seen, now)
             if new[row]:
-                lost.append((seen, now))
+                lost.append((first_seen, now))
     return _united(lost), new
 
 
 def _left(gaps: Iterable[tuple[int, int, int]], first: int, last: int) -> list[tuple[int, int, int]]:
-    """What remains of gaps (from, to, when opened) where the bytes ``first`` to ``last`` have come."""
+    """Return the remaining gaps (from, to, opened) after bytes ``first`` to ``last``."""
     pieces = [piece for low, high, opened in gaps for piece in ((low, first, opened), (last, high, opened))]
     return [piece for piece in pieces if piece[0] < piece[1]]
 

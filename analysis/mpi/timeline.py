@@ -1,4 +1,4 @@
-"""What every rank of a traced run did over time, in as many steps as are asked for. Pure."""
+"""Timelines of the ranks of a traced run, in steps. Pure."""
 
 from __future__ import annotations
 
@@ -28,27 +28,30 @@ class Timeline:
 
 
 def span_of(calls: Calls) -> tuple[int, int]:
-    """Return when the first call began and the last one ended, ns since the epoch. Raises ValueError where there is no call."""
+    """Return the start of the first call and the end of the last one, ns since the epoch.
+
+    Raises ValueError without calls.
+    """
     return int(calls.rows["began_ns"].min()), int(calls.rows["ended_ns"].max())
 
 
 def timeline(calls: Calls, first_ns: int, until_ns: int, steps: int, most_ranks: int) -> Timeline:
-    """Return the first ``most_ranks`` ranks from ``first_ns`` to ``until_ns``, which is later, in ``steps`` steps."""
+    """Return the first ``most_ranks`` ranks over a span, in ``steps`` steps."""
     ranks = tuple(np.unique(calls.rows["rank"])[:most_ranks].tolist())
     edges_ns = first_ns + np.rint(np.linspace(0, until_ns - first_ns, steps + 1)).astype(np.int64)
     length_ns = np.maximum(np.diff(edges_ns), 1)
     inside, waiting = (np.zeros((len(ranks), steps)) for _ in range(2))
     for row, rank in enumerate(ranks):
-        own = calls.of(rank)
-        inside[row] = np.diff(_covered(own, edges_ns)) / length_ns
-        waiting[row] = np.diff(_covered(own[is_long_wait(own)], edges_ns)) / length_ns
-        unknown = (edges_ns[1:] <= own["began_ns"][0]) | (edges_ns[:-1] >= own["ended_ns"].max())
+        rank_calls = calls.of(rank)
+        inside[row] = np.diff(_covered(rank_calls, edges_ns)) / length_ns
+        waiting[row] = np.diff(_covered(rank_calls[is_long_wait(rank_calls)], edges_ns)) / length_ns
+        unknown = (edges_ns[1:] <= rank_calls["began_ns"][0]) | (edges_ns[:-1] >= rank_calls["ended_ns"].max())
         inside[row, unknown] = waiting[row, unknown] = np.nan
     return Timeline(ranks, edges_ns, inside, waiting)
 
 
 def _covered(calls: npt.NDArray[np.void], edges_ns: Int64) -> Int64:
-    """Nanoseconds before each edge in which a call was under way; calls of several threads count once."""
+    """Return the nanoseconds inside calls before each edge; threads count once."""
     if not len(calls):
         return np.zeros(len(edges_ns), np.int64)
     latest = np.maximum.accumulate(calls["ended_ns"])

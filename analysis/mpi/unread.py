@@ -1,4 +1,4 @@
-"""Waits of ranks that send: while the receiver's window was closed, for it did not read what it had been sent. Pure."""
+"""Waits of senders while the receiver's window was closed. Pure."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ def explain_unread(
     closed_ns: Mapping[int, Int64],
     long_ns: int,
 ) -> None:
-    """Add the ``waits`` of a rank in which nothing came, and of all its calls ``own`` the sends that were kept for ``long_ns`` at least.
+    """Add waits without a packet, and sends that a closed window delayed.
+
+    ``waits`` are those of one rank in which nothing came, ``own`` all of its calls; sends count from
+    ``long_ns`` on.
 
     ``closed_ns``: by receiver, when its window kept what the rank had handed over, (m, 2). Of a send only that counts as waiting.
     """
     for receiver, spans in closed_ns.items():
-        kept = _kept(spans, own[np.isin(own["function"], _SENDS) & (own["peer"] == receiver)])
-        kept = kept[kept >= long_ns]
-        if len(kept):
-            sums.add(receiver, sender, len(kept), of_causes(closed_window=float(kept.sum())))
+        delays = _kept(spans, own[np.isin(own["function"], _SENDS) & (own["peer"] == receiver)])
+        delays = delays[delays >= long_ns]
+        if len(delays):
+            sums.add(receiver, sender, len(delays), of_causes(closed_window=float(delays.sum())))
     by_receiver = np.stack([np.zeros(len(waits)), *(_kept(spans, waits) for spans in closed_ns.values())])
     longest = by_receiver.argmax(axis=0)
     sums.unexplained(NOBODY, sender, waits[longest == 0], NO_PEER)
@@ -46,7 +49,7 @@ def explain_unread(
 
 
 def _kept(spans: Int64, calls: npt.NDArray[np.void]) -> Int64:
-    """How much of each call lies in ``spans``; one that ended before a window opened did not wait for that."""
+    """Return the part of each call in ``spans``, except after its end."""
     if not len(spans):
         return np.zeros(len(calls), np.int64)
     last = np.maximum(np.searchsorted(spans[:, 0], calls["ended_ns"], side="right") - 1, 0)

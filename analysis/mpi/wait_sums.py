@@ -14,14 +14,14 @@ CAUSES: Final = (
 )
 LONG_WAIT_NS: Final = 50_000
 NOBODY: Final = -1
-"""The sender of a wait of which is not known for whom it was."""
+"""Sender of a wait for an unknown rank."""
 EVERYBODY: Final = -2
-"""The sender of what ranks that had all come carried in a collective."""
+"""Sender of the transfer of a collective after the last arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairWaits:
-    """How long ``receiver`` waited for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
+    """Waits of ``receiver`` for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
 
     sender: int
     receiver: int
@@ -35,18 +35,18 @@ class PairWaits:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """By pair, the longest first; ``unknown_s``: why seconds are not explained; ``no_core_told``: whether no core could be a cause."""
+    """By pair, the longest first; ``unknown_s``: reasons of unexplained seconds; ``run_delay_known``: the kernel counts it."""
 
     pairs: tuple[PairWaits, ...]
     unknown_s: Mapping[str, float]
-    no_core_told: bool = True
+    run_delay_known: bool = True
 
     @property
     def whole_s(self) -> float:
         return sum(pair.whole_s for pair in self.pairs)
 
     def share(self, cause: str) -> float:
-        """Of all waiting time; 0 where nobody waited."""
+        """Return the share of all waiting time; 0 without waits."""
         return sum(pair.seconds[CAUSES.index(cause)] for pair in self.pairs) / self.whole_s if self.pairs else 0.0
 
 
@@ -65,7 +65,7 @@ class Sums:
         self._waits[pair] = self._waits.get(pair, 0) + waits
 
     def why(self, reason: str, ns: float) -> None:
-        """Tell why nanoseconds that were added are not explained."""
+        """Add a reason of unexplained nanoseconds."""
         if ns > 0:
             self._unknown[reason] = self._unknown.get(reason, 0.0) + ns
 
@@ -77,7 +77,7 @@ class Sums:
             self.why(reason, unknown_ns)
 
     def result(self) -> Waits:
-        """All of it, in seconds."""
+        """Return the sums in seconds."""
         pairs = [PairWaits(*pair, self._waits[pair], tuple((ns / 1e9).tolist())) for pair, ns in self._pairs.items()]
         return Waits(
             tuple(sorted(pairs, key=lambda pair: -pair.whole_s)),
@@ -86,5 +86,5 @@ class Sums:
 
 
 def of_causes(**nanoseconds: float) -> npt.NDArray[np.float64]:
-    """Return nanoseconds in the order of CAUSES; what is not named is nothing."""
+    """Return nanoseconds in the order of CAUSES; missing causes are 0."""
     return np.array([nanoseconds.get(cause, 0.0) for cause in CAUSES])

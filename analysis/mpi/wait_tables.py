@@ -1,4 +1,4 @@
-"""Explained waits as metrics of the catalogue, and as the plain data that is kept with the trial. Pure."""
+"""Explained waits as metrics of the catalogue and as stored tables. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from analysis.mpi.wait_sums import CAUSES, LONG_WAIT_NS, Waits
 
 MOST_PAIRS: Final = 2_000
 """Pairs of ranks in the table, those that waited longest first."""
-NO_CORE_NOT_TOLD: Final = "the kernel of the hosts does not tell how long a thread waits for a processor"
+NO_RUN_DELAY: Final = "the kernel of the hosts does not count run delay"
 SHARE_METRICS: Final = {cause: f"mpi_wait_{cause}_share" for cause in CAUSES}
 OF_ONE_RANK: Final = ("mpi_waiting_rank", "mpi_waiting_rank_share", "mpi_waited_for_rank", "mpi_waited_for_share")
 METRICS: Final = ("mpi_wait_share", *SHARE_METRICS.values(), *OF_ONE_RANK)
@@ -22,33 +22,32 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
 
     ``windows_s``: of every rank, seconds from MPI_Init to MPI_Finalize.
     """
-    found = {"mpi_wait_share": waits.whole_s / sum(windows_s.values())}
+    values = {"mpi_wait_share": waits.whole_s / sum(windows_s.values())}
     if not waits.pairs:
-        return found, dict.fromkeys(METRICS[1:], NOBODY_WAITED)
-    found |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
+        return values, dict.fromkeys(METRICS[1:], NOBODY_WAITED)
+    values |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
     waited_s: dict[int, float] = defaultdict(float)
     for pair in waits.pairs:
         waited_s[pair.receiver] += pair.whole_s
     missing = {}
-    if not waits.no_core_told:
-        missing[SHARE_METRICS["no_core"]] = NO_CORE_NOT_TOLD
-        del found[SHARE_METRICS["no_core"]]
+    if not waits.run_delay_known:
+        missing[SHARE_METRICS["no_core"]] = NO_RUN_DELAY
+        del values[SHARE_METRICS["no_core"]]
     rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
     late = CAUSES.index("late_sender")
     latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
-    found |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
+    values |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
     if not latest.seconds[late]:
-        return found, missing | dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
-    found |= {
+        return values, missing | dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
+    values |= {
         "mpi_waited_for_rank": float(latest.sender),
         "mpi_waited_for_share": latest.seconds[late] / waited_s[rank],
     }
-    return found, missing
+    return values, missing
 
 
 def table(waits: Waits) -> dict[str, Any]:
-    """Return what is kept: pairs as [sender, receiver, waits, seconds of each cause], a sender of -1 is not known,
-    one of -2 are all ranks of a collective."""
+    """Return the stored pairs: [sender, receiver, waits, seconds of each cause]."""
     return {
         "causes": list(CAUSES),
         "long_wait_s": LONG_WAIT_NS / 1e9,

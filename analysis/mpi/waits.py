@@ -1,4 +1,4 @@
-"""Why ranks waited: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
+"""Causes of waits: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
 
 A wait is over when its last bytes have come. Who sent them is whom the call names, else the rank whose packet came last. Between
 two packets of that stream the wait is split at the moment at which the sender handed over the first bytes of the second: before it the
@@ -9,7 +9,7 @@ without a processor.
 Which bytes belong to which message follows from the order: a message begins behind all that was on the wire when its call began,
 and behind the message before it.
 
-Where no connection of two ranks is known, the order of their calls tells when the sender sent.
+If no connection of two ranks is known, the order of their calls gives the time of each send.
 """
 
 from __future__ import annotations
@@ -40,10 +40,8 @@ _WAITS: Final = (
 _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
 NO_STREAM: Final = "no connection between these ranks is in the capture"
-OUT_OF_ORDER: Final = (
-    "ranks of one host, and which of the sender's messages it was does not follow from the order of calls"
-)
-NOT_FOLLOWED: Final = "the capture has more packets than are followed"
+OUT_OF_ORDER: Final = "ranks of one host, and the order of calls does not identify the message"
+NOT_FOLLOWED: Final = "the capture exceeds the packets that are followed"
 
 
 def explained(
@@ -53,30 +51,28 @@ def explained(
     long_ns: int = LONG_WAIT_NS,
     hosts: Mapping[int, str] | None = None,
 ) -> Waits:
-    """Explain every wait of at least ``long_ns``, in receives and collectives, and of sends what a closed window kept.
+    """Explain every wait of at least ``long_ns``, and sends at a closed window.
 
     ``link_rate_bps``: of every host's link; without it nothing is at line rate. ``hosts``: of each rank, as far as they are known.
     """
     sums, cores = Sums(), Cores(calls)
-    known = _Known(calls, cores, wire, link_rate_bps, dict(hosts or {}))
+    trial = _Known(calls, cores, wire, link_rate_bps, dict(hosts or {}))
     for rank in np.unique(calls.rows["rank"]).tolist():
-        own = calls.of(rank)
-        waits = own[is_long_wait(own, long_ns)]
+        rank_calls = calls.of(rank)
+        waits = rank_calls[is_long_wait(rank_calls, long_ns)]
         unseen = [other for other in calls.left_out if other != rank and (other, rank) not in wire.streams]
         sent = Sent(calls, rank, unseen)
         senders = _senders(waits, rank, wire, sent)
         for sender in np.unique(senders[senders >= 0]).tolist():
-            _explain_pair(sums, known, (sender, rank), waits[senders == sender], sent)
-        closed = {to: known.pair(rank, to).closed_ns() for to in known.closed_to(rank)}
-        explain_unread(sums, rank, own, waits[senders < 0], closed, long_ns)
-    explain_collectives(sums, calls, cores, known.hosts, long_ns)
-    return replace(sums.result(), no_core_told=cores.are_told)
+            _explain_pair(sums, trial, (sender, rank), waits[senders == sender], sent)
+        closed = {to: trial.pair(rank, to).closed_ns() for to in trial.closed_to(rank)}
+        explain_unread(sums, rank, rank_calls, waits[senders < 0], closed, long_ns)
+    explain_collectives(sums, calls, cores, trial.hosts, long_ns)
+    return replace(sums.result(), run_delay_known=cores.is_known)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """All that is known of a trial."""
-
     calls: Calls
     cores: Cores
     wire: Wire
@@ -84,34 +80,33 @@ class _Known:
     hosts: Mapping[int, str]
 
     def pair(self, sender: int, receiver: int) -> Pair:
-        """What is known of a stream, which is there."""
+        """Return the pair of a stream that exists."""
         ranks = sender, receiver
         return Pair(self.calls, self.cores, self.wire, self.wire.streams[ranks], ranks, self.link_rate_bps)
 
     def closed_to(self, sender: int) -> list[int]:
-        """The ranks whose windows kept something of this one's."""
+        """Return the ranks whose windows delayed data of this one."""
         return [to for (rank, to), stream in self.wire.streams.items() if rank == sender and stream.was_closed]
 
 
-def _explain_pair(sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
-    """Add the waits of a receiver for one sender."""
-    if ranks not in known.wire.streams:
-        _explain_by_order(sums, known, ranks, waits, sent)
+def _explain_pair(sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
+    if ranks not in trial.wire.streams:
+        _explain_by_order(sums, trial, ranks, waits, sent)
         return
-    followed = waits["ended_ns"] <= known.wire.known_until_ns
+    followed = waits["ended_ns"] <= trial.wire.known_until_ns
     sums.unexplained(*ranks, waits[~followed], NOT_FOLLOWED)
-    _explain(sums, known.pair(*ranks), waits[followed])
+    _explain(sums, trial.pair(*ranks), waits[followed])
 
 
 def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt.NDArray[np.bool_]:
-    """Return which of these calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
+    """Return which calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
     long = rows["ended_ns"] - rows["began_ns"] >= long_ns
     which: npt.NDArray[np.bool_] = long & np.isin(rows["function"], [_NUMBERS[name] for name in _WAITS])
     return which
 
 
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
-    """Whom each wait waits for: named by the call, else the rank whose packet or unseen message came last; NOBODY where none came."""
+    """Return the awaited rank of each wait: named, or the last to send; else NOBODY."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
     senders, came_ns = np.full(len(waits), NOBODY, np.int64), np.full(len(waits), NEVER)
     if streams:
@@ -124,17 +119,20 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
         came_ns = np.where(within, times[order][last], NEVER)
     unseen, sent_ns = sent.last_within(waits)
     senders = np.where(sent_ns > came_ns, unseen, senders)
-    told = waits["source"] >= 0
-    named = told & np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
-    alone = told & np.isin(waits["function"], EXCHANGES) & (senders < 0)
+    has_source = waits["source"] >= 0
+    named = has_source & np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
+    alone = has_source & np.isin(waits["function"], EXCHANGES) & (senders < 0)
     return np.where(named | alone, waits["source"], senders).astype(np.int64)
 
 
 def _explain_by_order(
-    sums: Sums, known: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
+    sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
 ) -> None:
-    """Add waits for a rank of which no packet is known: late until it sent. The rest, on one host, is the way through memory."""
-    one_host = on_one_host(known.hosts, ranks)
+    """Add waits for a rank without packets, by the order of calls.
+
+    The sender is late until it sent; on one host the remainder is the way through memory.
+    """
+    one_host = on_one_host(trial.hosts, ranks)
     last, within_ns = sent.last_within(waits)
     taken_ns = sent.taken(waits, ranks[0])
     takes = np.isin(waits["function"], [n for n in (*TAKES, _NUMBERS["Probe"]) if n not in EXCHANGES])
@@ -146,7 +144,7 @@ def _explain_by_order(
         return
     began, ended = waits["began_ns"], waits["ended_ns"]
     came_ns = np.clip(sent_ns, began, ended)
-    no_core = known.cores.outside(ranks[0], began, came_ns)
+    no_core = trial.cores.outside(ranks[0], began, came_ns)
     at_end = at_its_end(waits["no_core_within_ns"], ended - came_ns) if one_host else np.zeros(len(waits))
     rest_ns = float((ended - came_ns - at_end).sum())
     by_cause = of_causes(
@@ -159,7 +157,7 @@ def _explain_by_order(
 
 
 def _explain(sums: Sums, pair: Pair, waits: npt.NDArray[np.void]) -> None:
-    """Add up a pair's waits: the first piece of each is cut where the wait began, the others are whole."""
+    """Add a pair's waits; the first piece of each begins with the wait."""
     if not len(waits):
         return
     times = pair.stream.time_ns
@@ -180,7 +178,7 @@ def _explain(sums: Sums, pair: Pair, waits: npt.NDArray[np.void]) -> None:
 
 
 def _between(values: npt.NDArray[np.float64], first: Int64, behind: Int64) -> npt.NDArray[np.float64]:
-    """The sum of the rows from ``first`` to before ``behind`` of each, shape (len(first), columns)."""
+    """Return the sums of rows from ``first`` to before ``behind``, (len(first), columns)."""
     before = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     summed: npt.NDArray[np.float64] = before[np.maximum(first, behind)] - before[first]
     return summed

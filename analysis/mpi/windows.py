@@ -1,4 +1,4 @@
-"""Until when a receiver's window kept data from being sent: what its answers let the sender send. Pure."""
+"""Receive windows: when they let each packet pass. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from analysis.packets import NO_SCALE
 Int64 = npt.NDArray[np.int64]
 NEVER_CLOSED: Final = np.iinfo(np.int64).min // 4
 LARGEST_SEGMENT: Final = 1460
-"""Where the ends of a connection do not tell theirs: that of Ethernet."""
+"""Maximum segment of Ethernet, for connections without a SYN."""
 _MOST_SHIFT: Final = 14
 """RFC 7323."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What the ends of a connection (0, 1) said in their SYNs: the shift of their windows (NO_SCALE: none), and their largest segment."""
+    """SYNs of both ends (0, 1) of a connection: shifts of their windows (NO_SCALE: none) and maximum segments."""
 
     shifts: dict[int, int] = field(default_factory=dict)
     segments: dict[int, int] = field(default_factory=dict)
@@ -32,24 +32,26 @@ class Handshake:
             self.segments[side] = segment_bytes
 
     def shift_of(self, side: int) -> int | None:
-        """By how much this side's windows are shifted; None where not both SYNs are in the capture."""
+        """Return the shift of this side's windows; None without both SYNs."""
         if len(self.shifts) < 2:
             return None
         return 0 if int(NO_SCALE) in self.shifts.values() else min(self.shifts[side], _MOST_SHIFT)
 
     @property
     def segment_bytes(self) -> int:
-        """What a segment of this connection holds at most."""
+        """Return the maximum segment size of this connection."""
         return min(self.segments.values(), default=LARGEST_SEGMENT)
 
 
 def opened_ns(
     time_ns: Int64, start: Int64, end: Int64, answered_ns: Int64, last_allowed: Int64, segment_bytes: int
 ) -> Int64:
-    """When the window let each packet (n,) pass: where that is after the packet before it, the window had been closed since that one.
+    """Return when the window let each packet (n,) pass.
+
+    If that is after the packet before it, the window was closed in between.
 
     ``start``, ``end``: of each packet in the stream; ``last_allowed`` (m,): where the window ended by each answer, at ``answered_ns``.
-    Closed is a window also that holds less than a segment and less than what then came. NEVER_CLOSED where nothing is known.
+    A window is also closed if it holds less than a segment and less than the next packet. NEVER_CLOSED if unknown.
     """
     if not len(answered_ns) or not len(time_ns):
         return np.full(len(time_ns), NEVER_CLOSED)

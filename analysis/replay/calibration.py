@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import scipy  # scipy.optimize is loaded when it is first used
 
-from analysis.sensitivity.links import Link
+from analysis.sensitivity import Link
 
 EAGER_BYTES: Final = 1 << 16
 """Larger messages use the rendezvous protocol (Open MPI's TCP)."""

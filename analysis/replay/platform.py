@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from analysis.sensitivity.links import Link
+from analysis.sensitivity import Link
 
 Topology = Literal["star", "two sites"]
 _CORES: Final = 256

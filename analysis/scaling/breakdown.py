@@ -1,15 +1,15 @@
-"""Where the time goes: computing, waiting, imbalance, and how much of the waiting the wire can explain.
+"""Division of time: computing, waiting, imbalance, and waiting that the network explains.
 
 POP's model (Performance Optimisation and Productivity, metrics of 2015): parallel efficiency = load balance x communication
-efficiency. It asks for useful computation, which is the time outside of MPI where every trial left a profile. Without one there is
+efficiency. It asks for useful computation, which is the time outside of MPI if every trial has a profile. Otherwise there is
 CPU time, and an MPI library that polls burns CPU while it waits: then every share of computing is an upper bound and every
 share of waiting a lower one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from analysis.scaling.study import Point, Study
@@ -20,7 +20,7 @@ SMALLEST_TIMEOUT_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
-    """Medians of one size, seconds. None where a part was not measured."""
+    """Medians of one size, seconds; None if a part was not measured."""
 
     size: float
     elapsed_s: float
@@ -40,21 +40,18 @@ class TimeRow:
     """CPU time of all ranks at the smallest size / here: below 1, more hosts made more work (strong scaling only)."""
     oversubscribed: bool
     """More ranks than cores."""
-    parts_s: Mapping[str, float]
+    parts_s: Mapping[str, float] = field(default_factory=dict)
     """The workload's own breakdown, by metric id."""
     profiled: bool = False
     """Measured inside every rank, not taken from CPU time."""
     no_core_share: float | None = None
     """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
     descheduled_share: float | None = None
-    """Of it, the run delay: the ranks were runnable and had no core."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    """Share of run delay: the ranks were runnable without a core."""
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:
-    """Median CPU time of a rank: measured, or the sum over the ranks divided by their number."""
+    """Return the median CPU time of a rank: measured, or the sum over the ranks divided."""
     direct = point.median("cpu_mean_rank_s")
     if direct is not None:
         return direct
@@ -63,15 +60,17 @@ def cpu_per_rank(study: Study, point: Point) -> float | None:
 
 
 def is_profiled(study: Study) -> bool:
-    """Whether every size with a time has a profile: rows of both kinds could not be compared."""
+    """Return whether every size with a time has a profile."""
     sized = study.sized(study.time_metric)
     return bool(sized) and all(len(point.array("mpi_parallel_efficiency")) for _, point in sized)
 
 
-def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
-    """Rows by size; sizes without elapsed or CPU time are left out. ``parts`` are metric ids of the workload's breakdown."""
+def time_breakdown(study: Study) -> list[TimeRow]:
+    """Return rows by size, without sizes that lack elapsed or CPU time."""
     if is_profiled(study):
-        return _profiled_breakdown(study, parts)
+        sized = study.sized(study.time_metric)
+        useful = sized[0][1].median("mpi_useful_s")
+        return [_profiled_row(study, size, point, useful) for size, point in sized]
     rows: list[TimeRow] = []
     reference: float | None = None
     for size, point in study.sized(study.time_metric):
@@ -81,17 +80,11 @@ def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
         total = cpu * point.ranks if point.ranks else None
         reference = total if not rows else reference
         scaling = reference / total if study.kind == "strong" and reference and total else None
-        rows.append(_row(study, size, point, elapsed, cpu, scaling, parts))
+        rows.append(_row(study, size, point, elapsed, cpu, scaling))
     return rows
 
 
-def _profiled_breakdown(study: Study, parts: Sequence[str]) -> list[TimeRow]:
-    sized = study.sized(study.time_metric)
-    reference = sized[0][1].median("mpi_useful_s")
-    return [_profiled_row(study, size, point, reference, parts) for size, point in sized]
-
-
-def _profiled_row(study: Study, size: float, point: Point, reference: float | None, parts: Sequence[str]) -> TimeRow:
+def _profiled_row(study: Study, size: float, point: Point, reference: float | None) -> TimeRow:
     elapsed, useful = point.median(study.time_metric) or 0.0, point.median("mpi_useful_s")
     computing = (point.median("mpi_useful_share") or 0.0) * (point.median("mpi_window_s") or 0.0)
     waiting = max(elapsed - computing, 0.0)
@@ -106,16 +99,13 @@ def _profiled_row(study: Study, size: float, point: Point, reference: float | No
         parallel_efficiency=point.median("mpi_parallel_efficiency") or 0.0,
         computation_scaling=reference / useful if study.kind == "strong" and reference and useful else None,
         oversubscribed=point.outnumbers(study.cores),
-        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
         profiled=True,
         no_core_share=point.median("mpi_no_core_share"),
         descheduled_share=point.median("mpi_descheduled_share"),
     )
 
 
-def _row(
-    study: Study, size: float, point: Point, elapsed: float, cpu: float, scaling: float | None, parts: Sequence[str]
-) -> TimeRow:
+def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, scaling: float | None) -> TimeRow:
     imbalance, largest = point.median("cpu_imbalance"), point.median("cpu_max_rank_s")
     if largest is None and imbalance is not None:
         largest = cpu * (1 + imbalance)
@@ -130,18 +120,17 @@ def _row(
         parallel_efficiency=cpu / elapsed,
         computation_scaling=scaling,
         oversubscribed=point.outnumbers(study.cores),
-        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """What the wire can explain of one size's time. None where the capture or the link does not tell."""
+    """Network figures of one size; None if the capture or the link does not provide them."""
 
     size: float
     mean_bps: float | None
     peak_bps: float | None
-    """Largest rate of one port in one direction in 10 ms: a capture of all hosts bears the sum of all links."""
+    """Largest rate of one port in one direction in 10 ms: a capture of all hosts holds the sum of all links."""
     bandwidth_bps: float | None
     link_busy_s: float | None
     """Time that the busiest link needs for its bytes at full rate. Without a host matrix: all bytes over one link, at most."""
@@ -151,31 +140,28 @@ class WireRow:
     """With ``volume_s`` and ``retransmission_s`` the parts of the longest chain of messages (analysis.traffic.chains): they
     follow one another. Latency is that of the unloaded path, and at most this: a host may have had no need to wait."""
     retransmission_s: tuple[float, float] | None
-    """What the chain waited for, twice. Without a chain, per connection: one round trip each at least, a time-out at most."""
+    """Bounds of the wait for retransmissions. Without a chain, per connection: a round trip to a time-out each."""
     retransmitted_share: float | None
     """Retransmitted / all payload bytes."""
     retransmission_rate_bound: float | None
-    """Where none was seen: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
+    """Without retransmissions: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
     small_packet_share: float | None
 
     @property
     def explained_s(self) -> float | None:
-        """Volume, latency and retransmissions together; None where one of the first two is not known."""
+        """Return volume, latency and retransmissions together; None if one is unknown."""
         if self.volume_s is None or self.latency_s is None:
             return None
         return self.volume_s + self.latency_s + (self.retransmission_s or (0.0, 0.0))[0]
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def wire_part(study: Study) -> list[WireRow]:
-    """Rows by size, medians of the captures."""
+    """Return rows by size, medians of the captures."""
     return [_wire(study, size, point) for size, point in study.sized(study.time_metric)]
 
 
 def mean_rate_bps(point: Point) -> float | None:
-    """Median bits per second in the capture, whichever unit was stored."""
+    """Return the median rate of the capture in bit/s, whichever unit was stored."""
     rate, bytes_per_s = point.median("throughput_bps"), point.median("throughput_Bps")
     return rate if rate is not None else None if bytes_per_s is None else 8 * bytes_per_s
 
@@ -205,15 +191,15 @@ def _wire(study: Study, size: float, point: Point) -> WireRow:
 
 
 def _round_trip_s(point: Point) -> float | None:
-    """Of the unloaded path: the median of all holds what queues added."""
+    """Return the round trip of the unloaded path, without queueing."""
     handshake = point.median("rtt_handshake_s")
     return handshake if handshake is not None else point.median("rtt_min_s")
 
 
 def _retransmission_s(point: Point) -> tuple[float, float] | None:
-    seen = point.median("chain_retransmission_s")
-    if seen is not None:
-        return seen, seen
+    measured = point.median("chain_retransmission_s")
+    if measured is not None:
+        return measured, measured
     segments, connections, round_trip = (
         point.median("retransmitted_segments"),
         point.median("connections"),
@@ -221,12 +207,12 @@ def _retransmission_s(point: Point) -> tuple[float, float] | None:
     )
     if segments is None or not connections or not round_trip:
         return None
-    each = segments / connections
-    return each * round_trip, each * max(SMALLEST_TIMEOUT_S, round_trip)
+    per_connection = segments / connections
+    return per_connection * round_trip, per_connection * max(SMALLEST_TIMEOUT_S, round_trip)
 
 
 def busiest_link_share(matrix: Mapping[str, Any] | None, *, quantity: str = "wire_bytes") -> float | None:
-    """Share of all bytes that the busiest host sends or receives: each host has one link, full duplex. None without a matrix."""
+    """Return the share of all bytes of the busiest host's link; None without a matrix."""
     table = (matrix or {}).get(quantity)
     if not table:
         return None

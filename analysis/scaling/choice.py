@@ -1,4 +1,4 @@
-"""Which model to show: all that apply are fitted, one that predicts is chosen, and the choice is explained."""
+"""Model selection: all that apply are fitted, one that predicts is chosen with a reason."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ _VARIES: Final = 0.05
 _PRINTED: Final = 1.05
 """Ratio of single values that counts as a difference."""
 _FLAT: Final = 0.1
-"""A constant that misses more than this tells of too few repetitions to see a change, not of a value that stays."""
+"""Largest error of a constant; a larger one means too few repetitions."""
 _WORTH_A_PARAMETER: Final = 0.8
 """A model, with a turn or without, must cut the leave-one-out error to this share of the constant's; without repetitions also of
 any simpler one's."""
 _TO_TEST: Final = 2
 """Sizes that a model needs beyond its parameters: one to be left out, one that its remaining fit can miss."""
 _ONLY: Final = "{} is the only one that predicts a left-out size: to {}."
-_NONE: Final = "No model predicts a size that it has not seen: "
+_NONE: Final = "No model predicts a left-out size: "
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """All fits of one metric, simplest first, and the one that predicts; None where none does."""
+    """All fits of one metric, simplest first, and the one that predicts, or None."""
 
     metric: str
     fits: tuple[Fit, ...]
     chosen: Fit | None
     criterion: str
-    """AICc, leave-one-out error, or equal means for a constant; empty where nothing is chosen."""
+    """AICc, leave-one-out error, or equal means for a constant; empty without a choice."""
     reason: str
-    """One or two sentences for a reader: why this one and where it misses, or why none."""
+    """One or two sentences: the reason of the choice and its misfit, or why none predicts."""
 
     @property
     def best_size(self) -> float | None:
-        """Predicted best size of the chosen model; infinite where it never stops falling; None for a constant or no model."""
+        """Return the predicted best size; infinite if it never stops falling, or None."""
         return None if self.chosen is None or self.chosen.best_size is None else self.chosen.best_size.value
 
     @property
     def extrapolated(self) -> bool:
-        """The predicted best lies outside of the measured sizes."""
+        """Return whether the predicted best is outside of the measured sizes."""
         low, high = self.fits[0].measured
         return self.best_size is not None and not low <= self.best_size <= high
 
@@ -60,7 +60,9 @@ class ModelChoice:
 
 
 def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESAMPLES) -> ModelChoice | None:
-    """Fit every model that applies to the metric (None: the study's time) and choose; None where none can be fitted.
+    """Fit every model of the metric (None: the study's time) and choose one.
+
+    None if none can be fitted.
 
     Times get the constant, Amdahl (Gustafson in weak scaling), USL and PMNF; every other metric, packets, bytes,
     retransmissions or round trips, the constant and PMNF. Chosen is only what predicts a left-out size. Repeated trials are
@@ -85,7 +87,7 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
     if not trial.varies:
         flat = eligible[0]
         reason = (
-            f"No change with the {study.axis} can be told; the mean of all predicts a left-out size to {_error(flat)}."
+            f"No measurable change with the {study.axis}; the mean of all predicts a left-out size to {_error(flat)}."
         )
         return ModelChoice(name, fits, flat, "equal means", reason)
     chosen, criterion, reason = _by_aicc(eligible) if trial.repeated else _by_cross_validation(eligible)
@@ -97,7 +99,7 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What the data contradict before any criterion: a constant where they vary, a slope where they turn, what cannot predict."""
+    """Models against the data before any criterion: they must vary, turn and predict like them."""
 
     fits: tuple[Fit, ...]
     groups: Sequence[Floats] = field(repr=False)
@@ -110,7 +112,7 @@ class _Trial:
 
     @property
     def change(self) -> float:
-        """How far the means of the sizes lie apart, in the measure of the leave-one-out error."""
+        """Return the relative range of the means, comparable with the leave-one-out error."""
         means = [float(g.mean()) for g in self.groups]
         return 2 * (max(means) - min(means)) / (max(means) + min(means))
 
@@ -118,7 +120,6 @@ class _Trial:
         return tuple(fit for fit in self._tested() if self._predicts(fit))
 
     def _tested(self) -> list[Fit]:
-        """The fits with sizes enough to be wrong."""
         return [f for f in self.fits if len(self.groups) >= len(f.coefficients) + _TO_TEST and f.cv_error is not None]
 
     def _predicts(self, fit: Fit) -> bool:
@@ -130,7 +131,7 @@ class _Trial:
 
     @property
     def varies(self) -> bool:
-        """Whether the sizes differ: by their pooled scatter, or single values by more than a rerun could hide."""
+        """Return whether the sizes differ by more than scatter, or 5 % without repetitions."""
         if self.turns:
             return True
         same = equal_means(self.groups)
@@ -140,29 +141,30 @@ class _Trial:
         return max(means) > _PRINTED * min(means)
 
     def why_none(self, axis: str) -> str:
-        """Why nothing predicts, as the rest of a sentence."""
+        """Return the reason why no model predicts, as the rest of a sentence."""
         sizes, growing = len(self.groups), [f for f in self._tested() if f.model != "constant"]
         if not growing and (self.varies or not self._tested()):
-            return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be put to the test"
+            return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be tested"
         if self.turns and not any(map(_has_turn, growing)):
-            return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test a model that does"
+            return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test such a model"
         closest = [f for f in growing if _has_turn(f)] if self.turns else growing if self.varies else self._tested()[:1]
         best = min(closest, key=lambda f: f.cv_error or 0.0)
         if not self.varies:
-            return f"no change with the {axis} can be told, and their mean misses a left-out one by {_error(best)}"
+            return (
+                f"there is no measurable change with the {axis}, and the mean misses a left-out one by {_error(best)}"
+            )
         mean = f", their mean by {_error(self.fits[0])}" if best is not self.fits[0] else ""
         change = amount(self.change, SHARE, 2)
-        return f"{best.title}, the closest, misses a left-out one by {_error(best)}{mean}, where all change by {change}"
+        return f"{best.title}, the closest, misses a left-out one by {_error(best)}{mean}, while all change by {change}"
 
 
 def _has_turn(fit: Fit) -> bool:
-    """Whether the fit has its optimum between the smallest and the largest size."""
     low, high = fit.measured
     return fit.best_size is not None and low < fit.best_size.value < high
 
 
 def _turns(study: Study) -> bool:
-    """Whether a size between the smallest and the largest is measurably faster than both."""
+    """Return whether a middle size is measurably faster than both ends."""
     sized = study.sized(study.time_metric)
     best = min(range(len(sized)), key=lambda i: sized[i][1].median(study.time_metric) or 0.0)
     if best in (0, len(sized) - 1):
@@ -171,7 +173,7 @@ def _turns(study: Study) -> bool:
 
 
 def is_slower(study: Study, point: Point, other: Point) -> bool:
-    """Whether ``point`` takes measurably longer: the ratio's interval excludes 1, or print says so by more than 5 %."""
+    """Return whether ``point`` takes measurably longer, or 5 % longer in print."""
     a, b = point.array(study.time_metric), other.array(study.time_metric)
     interval = ratio_interval(a, b)
     if interval is not None:

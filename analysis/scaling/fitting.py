@@ -36,18 +36,18 @@ class Sample:
     y: Floats
     counts: Floats
     scale: Floats
-    """What a residual is divided by, shape (m,): the mean at the size, or one number for absolute errors."""
+    """Divisor of residuals, shape (m,): the mean at the size, or one number for absolute errors."""
     within: Floats
     """Scaled residuals of all repetitions from their means, inflated for the mean taken out; shape (repetitions,)."""
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of the spread between repetitions; 0 without repetitions."""
+        """Return the degrees of freedom of the repetitions."""
         return int(self.counts.sum()) - len(self.x)
 
     @property
     def pure_error(self) -> float:
-        """Scaled variance of one repetition, pooled over the sizes; 0 without repetitions."""
+        """Return the pooled scaled variance of one repetition; 0 without repetitions."""
         return float(np.mean(self.within**2)) if self.freedom else 0.0
 
     def without(self, index: int) -> Sample:
@@ -56,7 +56,7 @@ class Sample:
 
 
 def values_by_size(study: Study, metric: str) -> dict[float, Floats]:
-    """The metric's values of all repetitions by size, smallest size first."""
+    """Return the metric's values of all repetitions by size, smallest first."""
     merged: dict[float, list[Floats]] = {}
     for size, point in study.sized(metric):
         merged.setdefault(size, []).append(point.array(metric))
@@ -64,7 +64,7 @@ def values_by_size(study: Study, metric: str) -> dict[float, Floats]:
 
 
 def sample(study: Study, metric: str, *, reciprocal: bool = False, errors: Errors = "relative") -> Sample | None:
-    """The metric's values for fitting; None with fewer than two sizes or a value that is not positive."""
+    """Return the values for fitting; None below two sizes, or unless all are positive."""
     by_size = values_by_size(study, metric)
     groups = list(by_size.values())
     if len(groups) < 2 or min(float(g.min()) for g in groups) <= 0:
@@ -97,7 +97,7 @@ class Solution:
 
 
 def solve(data: Sample, basis: Basis, *, nonnegative: bool) -> Solution:
-    """Weighted least squares over all repetitions; ``nonnegative`` keeps physical parts from cancelling each other."""
+    """Solve weighted least squares; ``nonnegative`` keeps parts from cancelling."""
     design = basis(data.x)
     scale = np.sqrt(data.counts) / data.scale
     a, b = design * scale[:, None], data.y * scale
@@ -110,7 +110,9 @@ def solve(data: Sample, basis: Basis, *, nonnegative: bool) -> Solution:
 
 
 def aicc(data: Sample, solution: Solution, parameters: int) -> float | None:
-    """Second-order Akaike criterion of scaled residuals (Hurvich and Tsai 1989); None with too few values for it.
+    """Return the second-order Akaike criterion (Hurvich and Tsai 1989), or None.
+
+    It is of scaled residuals; None with too few values.
 
     ``parameters`` counts coefficients and whatever else was chosen; the variance is added here.
     """
@@ -122,7 +124,7 @@ def aicc(data: Sample, solution: Solution, parameters: int) -> float | None:
 
 
 def cross_validation_error(data: Sample, basis: Basis, *, nonnegative: bool) -> float | None:
-    """Mean |error| / mean of truth and prediction (SMAPE / 100), each size predicted from the others.
+    """Return the leave-one-size-out error: mean |error| / mean of truth and prediction.
 
     None below three sizes.
     """
@@ -137,7 +139,7 @@ def cross_validation_error(data: Sample, basis: Basis, *, nonnegative: bool) -> 
 
 
 def lack_of_fit(data: Sample, solution: Solution) -> float | None:
-    """P-value of "the model misses by no more than the repetitions scatter" (F test); None without repetitions to tell."""
+    """Return the p-value of "the model misses by scatter alone" (F test), or None."""
     if not data.freedom or solution.freedom < 1 or data.pure_error == 0:
         return None
     between = solution.residual_sum - data.pure_error * data.freedom
@@ -148,7 +150,7 @@ def lack_of_fit(data: Sample, solution: Solution) -> float | None:
 def bootstrap(
     data: Sample, basis: Basis, solution: Solution, *, nonnegative: bool, resamples: int = RESAMPLES
 ) -> Floats:
-    """Coefficients of resampled data, shape (resamples, k).
+    """Return coefficients of resampled data, shape (resamples, k).
 
     Each size's mean is drawn around the fit from the pooled residuals of the repetitions and from the model's own misfit beyond
     them; without repetitions from the misfit alone. Each draw is scaled by its chance of having been estimated from few
@@ -173,7 +175,7 @@ def bootstrap(
 
 
 def misfit_variance(data: Sample, solution: Solution) -> float | None:
-    """Scaled variance of a size's mean about the model, beyond the spread of its repetitions."""
+    """Return the scaled variance of a size's mean about the model, beyond scatter."""
     if solution.freedom < 1:
         return 0.0 if data.freedom else None
     if not data.freedom:
@@ -196,7 +198,7 @@ def _solve_many(data: Sample, design: Floats, drawn: Floats, nonnegative: bool) 
 
 
 def nonnegative_solutions(a: Floats, right: Floats) -> Floats:
-    """Non-negative least squares of many right sides at once, shapes (m, k) and (n, m): (n, k).
+    """Solve many non-negative least squares, (m, k) and (n, m): return (n, k).
 
     The solution is the plain one of the columns that it uses, and the best of those that use no negative one: with the few parts
     of a law all choices of columns are tried at once, a hundred times faster than ``nnls`` row by row.
@@ -207,9 +209,9 @@ def nonnegative_solutions(a: Floats, right: Floats) -> Floats:
     for count in range(1, parts):  # that of all columns has a negative one
         for chosen in map(list, combinations(range(parts), count)):
             tried = right @ np.linalg.pinv(a[:, chosen]).T
-            left = ((right - tried @ a[:, chosen].T) ** 2).sum(axis=1)
-            better = (tried >= 0).all(axis=1) & (left < least)
-            least[better] = left[better]
+            residuals = ((right - tried @ a[:, chosen].T) ** 2).sum(axis=1)
+            better = (tried >= 0).all(axis=1) & (residuals < least)
+            least[better] = residuals[better]
             best[better] = 0.0
             best[np.ix_(better, chosen)] = tried[better]
     return best

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from analysis.numbers import significant
-from analysis.scaling.fitting import RESAMPLES, Basis, Sample, sample, solve
+from analysis.scaling.fitting import RESAMPLES, Basis, sample, solve
 from analysis.scaling.models import Fit, percentiles, quality
 from analysis.scaling.speedup import Estimate
 from analysis.scaling.study import Study
@@ -30,7 +29,7 @@ _Readings = Callable[[Floats], dict[str, Floats]]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How a law is fitted and read."""
+    """A law: its basis, parameters and formula."""
 
     model: str
     title: str
@@ -71,7 +70,7 @@ def _usl_parameters(c: Floats) -> dict[str, Floats]:
 
 
 def _usl_best(c: Floats) -> Floats:
-    """sqrt((1 - sigma)/kappa), at least 1; infinite where there is no crosstalk."""
+    """Return sqrt((1 - sigma)/kappa), at least 1; infinite without crosstalk."""
     with np.errstate(divide="ignore", invalid="ignore"):
         squared = np.maximum(c[:, 0] - c[:, 1], 0) / c[:, 2]
     return np.where(c[:, 2] > 0, np.maximum(np.sqrt(squared), 1.0), np.inf)
@@ -100,7 +99,7 @@ USL = Law(
 GUSTAFSON = Law(
     "gustafson",
     "Gustafson's law",
-    lambda x: np.column_stack([np.ones_like(x), 1 / x]),
+    _amdahl_basis,
     _gustafson_share,
     lambda p: f"{significant(p['t1'])} N / (N - {significant(p['serial_share'], 3)} (N - 1))",
     reciprocal=True,
@@ -108,7 +107,7 @@ GUSTAFSON = Law(
 
 
 def fit_law(law: Law, study: Study, metric: str, *, resamples: int = RESAMPLES) -> Fit | None:
-    """Fit one law; None with fewer sizes than coefficients, or where a value is not positive."""
+    """Fit one law; None with fewer sizes than coefficients, or unless values are positive."""
     data = sample(study, metric, reciprocal=law.reciprocal)
     if data is None or len(data.x) < law.basis(data.x).shape[1]:
         return None
@@ -144,21 +143,3 @@ def _best(law: Law, coefficients: Floats, draws: Floats) -> Estimate | None:
     if law.best is None:
         return None
     return percentiles(float(law.best(coefficients[None, :])[0]), law.best(draws))
-
-
-def usl(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Universal Scalability Law of a time; parameters t1 (metric's unit), sigma, kappa; ``best_size`` has its interval."""
-    return fit_law(USL, study, metric or study.time_metric, **options)
-
-
-def amdahl(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Amdahl's law of a time; parameters t1 (metric's unit), serial_share."""
-    return fit_law(AMDAHL, study, metric or study.time_metric, **options)
-
-
-def gustafson(study: Study, metric: str | None = None, **options: Any) -> Fit | None:
-    """Gustafson's law of a time whose work grows with the size; parameters t1 (metric's unit), serial_share."""
-    return fit_law(GUSTAFSON, study, metric or study.time_metric, **options)
-
-
-__all__ = ["AMDAHL", "CONSTANT", "GUSTAFSON", "USL", "Law", "Sample", "amdahl", "fit_law", "gustafson", "usl"]

@@ -1,8 +1,8 @@
-"""A fitted model as its readers see it: formula, parameters with intervals, predictions, and what it cannot do."""
+"""Fitted models: formula, parameters with intervals, predictions and misfit."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,14 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Where the model is farthest from the mean of the repetitions."""
+    """The largest deviation of the model from the mean of the repetitions."""
 
     size: float
     residual: float
     """Measured less fitted, in the metric's unit."""
     relative: float
     p_value: float | None
-    """Of "no worse than the scatter of the repetitions"; None without repetitions."""
+    """P-value of "no worse than the scatter of the repetitions"; None without repetitions."""
 
     @property
     def significant(self) -> bool:
@@ -52,8 +52,8 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """One model of one metric over the study's axis."""
+class FittedModel:
+    """One model of one metric over the study's axis, as plain values."""
 
     model: str
     """constant, amdahl, gustafson, usl or pmnf."""
@@ -70,6 +70,27 @@ class Fit:
     measured: tuple[float, float]
     values: int
     """Repetitions that were fitted."""
+
+    @classmethod
+    def of(cls, fit: FittedModel) -> FittedModel:
+        """Return a fit without the arrays behind it."""
+        return FittedModel(**{field.name: getattr(fit, field.name) for field in fields(FittedModel)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "values")
+        return {name: getattr(self, name) for name in names} | {
+            "measured": list(self.measured),
+            "parameters": {name: estimate_dict(e) for name, e in self.parameters.items()},
+            "best_size": estimate_dict(self.best_size),
+            "misfit": asdict(self.misfit),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(FittedModel):
+    """A fitted model that predicts: with its basis, its coefficients and their bootstrap."""
+
     basis: Basis = field(repr=False)
     coefficients: Floats = field(repr=False)
     draws: Floats = field(repr=False)
@@ -80,17 +101,17 @@ class Fit:
     """The model is linear in 1 / value."""
 
     def at(self, sizes: Floats | list[float]) -> Floats:
-        """Model values at the sizes, shape (s,), in the metric's unit."""
+        """Return model values at the sizes, shape (s,), in the metric's unit."""
         y: Floats = self.basis(np.asarray(sizes, dtype=np.float64)) @ self.coefficients
         return 1 / y if self.reciprocal else y
 
     def drawn(self, sizes: Floats | list[float]) -> Floats:
-        """Bootstrap values, shape (resamples, s)."""
+        """Return bootstrap values, shape (resamples, s)."""
         y: Floats = self.draws @ self.basis(np.asarray(sizes, dtype=np.float64)).T
         return 1 / y if self.reciprocal else y
 
     def predict(self, sizes: Floats | list[float]) -> list[Prediction]:
-        """Predictions with 95 % intervals, extrapolations marked; draws of a value that cannot occur, below zero, are left out."""
+        """Return predictions with 95 % intervals of positive draws."""
         x = np.asarray(sizes, dtype=np.float64)
         middle, drawn = self.at(x), self.drawn(x)
         first, last = self.measured
@@ -101,7 +122,7 @@ class Fit:
 
 
 def _positive_intervals(drawn: Floats) -> list[Interval | None]:
-    """95 % percentiles of the draws of every column that are positive; None without any."""
+    """Return the 95 % percentiles of the positive draws of each column, or None."""
     if drawn.size and (drawn > 0).all():  # nearly always: all columns at once, in a twentieth of the time
         ends = np.quantile(drawn, [0.025, 0.975], axis=0).T
     else:
@@ -111,7 +132,7 @@ def _positive_intervals(drawn: Floats) -> list[Interval | None]:
 
 
 def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
-    """JSON-ready estimate: value, low, high, method."""
+    """Return an estimate as plain data: value, low, high, method."""
     if estimate is None:
         return None
     interval = estimate.interval
@@ -124,7 +145,7 @@ def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
 
 
 def percentiles(value: float, draws: Floats) -> Estimate:
-    """Estimate with the 95 % percentiles of its draws; an infinite end or value becomes None: not bounded."""
+    """Return the estimate with 95 % percentiles; infinite ends become None."""
     draws = draws[~np.isnan(draws)]  # a wild draw may leave no time at all, and then no share of it
     if not len(draws):
         return Estimate(value)
@@ -143,7 +164,7 @@ def quality(
     resamples: int,
     reciprocal: bool = False,
 ) -> dict[str, Any]:
-    """The fields of a Fit that every model fills alike."""
+    """Return the fields of a Fit that all models share."""
     measured, fitted = (1 / data.y, 1 / solution.fitted) if reciprocal else (data.y, solution.fitted)
     worst = int(np.abs((measured - fitted) / measured).argmax())
     return {

@@ -1,4 +1,4 @@
-"""What recording packets costs a program: its time with capture against that of control runs without."""
+"""Capture overhead: the time of trials against that of control runs without capture."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from statistics import median
 from typing import Any
 
 from analysis.statistics import ratio_interval
-from analysis.statistics.spread import told
+from analysis.statistics.spread import if_bounded
 
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """Medians in seconds; ``relative`` is with / without - 1, its 95 % interval None where trials were not repeated or tell no number."""
+    """Medians in seconds; ``relative`` is with / without - 1, its 95 % interval None if it is not known."""
 
     with_s: float
     without_s: float
@@ -22,7 +22,7 @@ class ObserverEffect:
     low: float | None
     high: float | None
     within_scatter: bool
-    """The median without capture lies between the extremes with it."""
+    """The median without capture is between the extremes with it."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -30,7 +30,7 @@ class ObserverEffect:
 
 def observer_effect(captured: Sequence[float], control: Sequence[float]) -> ObserverEffect:
     """Compare times with capture with those without; both hold at least one."""
-    interval = told(ratio_interval(captured, control)) if min(len(captured), len(control)) > 1 else None
+    interval = if_bounded(ratio_interval(captured, control)) if min(len(captured), len(control)) > 1 else None
     return ObserverEffect(
         with_s=median(captured),
         without_s=median(control),

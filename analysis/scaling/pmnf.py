@@ -59,7 +59,7 @@ class Term:
 
 
 def terms() -> list[Term]:
-    """The exponents of the search: the small fractions of Extra-P's default space, and their negatives without logarithms.
+    """Return the search space: Extra-P's default exponents and their negatives.
 
     A falling power times a logarithm first rises and then falls; with six sizes such shapes fit noise.
     """
@@ -74,7 +74,7 @@ _TERMS: Final = terms()
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """The terms beside the constant, and the error of predicting each size from the others (SMAPE / 100)."""
+    """The terms after the constant, and the error of predicting each size from the others (SMAPE / 100)."""
 
     terms: tuple[Term, ...]
     cv_error: float
@@ -86,7 +86,7 @@ class Hypothesis:
 
 
 def search(data: Sample) -> tuple[Hypothesis, list[Hypothesis]]:
-    """Return the chosen hypothesis and the best of each number of terms (none, one, two).
+    """Return the chosen hypothesis and the best one of 0, 1 and 2 terms.
 
     At least four sizes are needed for a term and six for two; a size below 1 excludes logarithms.
     """
@@ -98,7 +98,7 @@ def search(data: Sample) -> tuple[Hypothesis, list[Hypothesis]]:
 
 @cache
 def _hypotheses(count: int, *, logs: bool) -> tuple[tuple[Term, ...], ...]:
-    """Every choice of so many terms.
+    """Return every choice of so many terms.
 
     Two of nearly the same shape only fit noise against each other: one must fall or be flat, or they differ by 1/2.
     """
@@ -111,7 +111,7 @@ def _hypotheses(count: int, *, logs: bool) -> tuple[tuple[Term, ...], ...]:
 
 
 def _best_of(data: Sample, count: int) -> Hypothesis | None:
-    """Smallest leave-one-out error of the hypotheses of so many terms, all solved at once."""
+    """Return the hypothesis of so many terms with the least leave-one-out error."""
     logs = bool(data.x.min() >= 1)
     hypotheses = _hypotheses(count, logs=logs)
     design = _designs(tuple(data.x.tolist()), count, logs=logs)
@@ -134,12 +134,11 @@ def _best_of(data: Sample, count: int) -> Hypothesis | None:
 
 @lru_cache(maxsize=16)  # all metrics and slices of an experiment have the same few sizes
 def _designs(sizes: tuple[float, ...], count: int, *, logs: bool) -> Floats:
-    """Shape (hypotheses, sizes, 1 + count)."""
     x = np.array(sizes)
     hypotheses = _hypotheses(count, logs=logs)
-    place = {term: i for i, term in enumerate(_TERMS)}
+    column = {term: i for i, term in enumerate(_TERMS)}
     columns = np.array([term(x) if logs or not term.logs else np.zeros_like(x) for term in _TERMS])
-    chosen = np.array([[place[term] for term in each] for each in hypotheses], dtype=np.intp)
+    chosen = np.array([[column[term] for term in terms_of] for terms_of in hypotheses], dtype=np.intp)
     design = np.ones((len(hypotheses), len(x), 1 + count))
     for k in range(count):
         design[:, :, 1 + k] = columns[chosen[:, k]]
@@ -147,7 +146,7 @@ def _designs(sizes: tuple[float, ...], count: int, *, logs: bool) -> Floats:
 
 
 def _sound(design: Floats, r: Floats, projected: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Hypotheses whose system is well posed, whose terms matter, and whose parts add up instead of cancelling.
+    """Return which hypotheses are well posed, with terms that matter and add up.
 
     One term alone may be subtracted (values that level off); two are both added to a constant that is not negative.
     """
@@ -196,7 +195,7 @@ def pmnf(study: Study, metric: str, *, resamples: int = RESAMPLES, errors: Error
 
 
 def fit_hypothesis(data: Sample, hypothesis: Hypothesis, *, resamples: int = RESAMPLES, optimum: bool = True) -> Fit:
-    """The Fit of one hypothesis; ``optimum`` looks for the size of the smallest value."""
+    """Return the Fit of one hypothesis; ``optimum`` looks for the smallest value."""
     solution = solve(data, hypothesis.basis, nonnegative=False)
     common = quality(
         data,
@@ -228,7 +227,7 @@ def _formula(coefficients: Floats, chosen: tuple[Term, ...]) -> str:
 
 
 def _best_size(data: Sample, hypothesis: Hypothesis, coefficients: Floats, draws: Floats) -> Estimate | None:
-    """Size of the smallest value between 1 and four times the largest measured; infinite where it still falls there."""
+    """Return the size of the smallest value up to 4 times the largest; else infinite."""
     if not hypothesis.terms:
         return None
     grid = np.geomspace(1.0, 4 * data.x.max(), _GRID)

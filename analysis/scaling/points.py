@@ -1,4 +1,4 @@
-"""Which configurations to measure next: those that most shrink the uncertainty of a prediction, within a budget of trials.
+"""Next points: configurations that most reduce the uncertainty of a prediction, within a budget.
 
 Every bootstrap draw of every plausible model is one belief about the truth: its value at each candidate size and the answer asked
 for. Measuring a candidate narrows the answer by what the two have in common (conditioning of a joint normal, as in Bayesian
@@ -8,8 +8,8 @@ experimental design, Chaloner and Verdinelli 1995); candidates are taken greedil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,17 +20,16 @@ from analysis.scaling.study import Study
 from analysis.statistics import MINIMUM_REPETITIONS
 from analysis.statistics.summary import Floats
 
-Goal = Literal["best_size", "model"]
 _MOST: Final = 5
 _WORTHWHILE: Final = 0.02
 """A suggestion must take away this share of the variance."""
 _GUESSED_SPREAD: Final = 0.05
-"""Relative spread of one trial, where there are no repetitions to tell."""
+"""Assumed relative spread of one trial without repetitions."""
 _LEAST_SPREAD: Final = 1e-6
 """Repetitions that are all equal were rounded: a spread of 0 would make every gain undefined."""
 
-_MISSES: Final = "next to the best measured size, where the models miss by more than trials scatter"
-_UNPREDICTED: Final = "next to the best measured size, where no model predicts"
+_MISSES: Final = "next to the best measured size, as the models miss by more than trials scatter"
+_UNPREDICTED: Final = "next to the best measured size, as no model predicts"
 _BEYOND: Final = "beyond the measured sizes, as the largest is the best and no model predicts"
 
 
@@ -38,16 +37,13 @@ _BEYOND: Final = "beyond the measured sizes, as the largest is the best and no m
 class Suggestion:
     """Repetitions of one configuration.
 
-    ``reduction`` is the share of the variance left by the ones before that it takes away; None where no model could say.
+    ``reduction`` is the share of the variance left by the ones before that it takes away; None without a model.
     """
 
     parameters: dict[str, Any]
     repetitions: int
     reduction: float | None
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class _Beliefs:
     values: Floats
     """Relative values, (draws, sizes)."""
     target: Floats
-    """(draws, t): what should become certain."""
+    """(draws, 1): logarithm of the best size, the target."""
     noise: float
     """Relative variance of one trial."""
     model_error: float
@@ -67,65 +63,63 @@ def suggest_points(
     study: Study,
     *,
     budget_trials: int,
-    sizes: Sequence[float] | None = None,
-    goal: Goal = "best_size",
-    most: int = _MOST,
+    sizes: Sequence[float],
     choice: ModelChoice | None = None,
 ) -> list[Suggestion]:
-    """Up to ``most`` configurations, best first, whose repetitions add up to at most ``budget_trials``.
+    """Return up to five configurations that narrow the predicted best size, best first.
 
-    ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. None takes
-    every whole number up to one and a half times the largest measured.
-    "best_size" narrows the predicted best size, "model" the model over the measured range. Where no model predicts, new sizes
-    next to the best measured one are suggested, and repetitions of those that have too few. ``choice`` is that of the study's
-    time where it has been made already.
+    Their repetitions add up to at most ``budget_trials``.
+
+    ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. Where no
+    model predicts, new sizes next to the best measured one are suggested, and repetitions of those that have too few. ``choice``
+    is that of the study's time, if it exists.
     """
     choice = choice or fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]
-    candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured) if measured else []
+    candidates = sorted(set(sizes))
     if not measured or not candidates or budget_trials < 1:
         return []
     if choice is not None and choice.chosen is None:
-        return _without_model(study, measured, candidates, budget_trials, most)
+        return _without_model(study, measured, candidates, budget_trials)
     chosen = None if choice is None else choice.chosen
-    beliefs = None if choice is None or chosen is None else _beliefs(study, choice, chosen, np.array(candidates), goal)
+    beliefs = None if choice is None or chosen is None else _beliefs(study, choice, chosen, np.array(candidates))
     if chosen is None or beliefs is None:
-        return _repeat_first(study, sizes, budget_trials, most)
+        return _repeat_first(study, candidates, budget_trials)
     suggestions: list[Suggestion] = []
-    if goal == "best_size" and chosen.model_error > beliefs.noise:
-        suggestions = _bracket(study, measured, candidates, budget_trials, most, _MISSES)
+    if chosen.model_error > beliefs.noise:
+        suggestions = _bracket(study, measured, candidates, budget_trials, _MOST, _MISSES)
         budget_trials -= sum(s.repetitions for s in suggestions)
-    return _merged(suggestions + _greedy(study, beliefs, budget_trials, most - len(suggestions), goal))
+    return _merged(suggestions + _greedy(study, beliefs, budget_trials, _MOST - len(suggestions)))
 
 
 def _without_model(
-    study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int
+    study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int
 ) -> list[Suggestion]:
-    """What can be suggested where no model predicts: missing repetitions, then sizes around the best measured one or beyond it.
+    """Suggest missing repetitions, then sizes next to the best measured one or beyond.
 
     What was printed is not repeated.
     """
-    repeated = [] if study.published else _repeat_first(study, candidates, budget, most)
+    repeated = [] if study.published else _repeat_first(study, candidates, budget)
     budget -= sum(s.repetitions for s in repeated)
-    suggestions = repeated + _bracket(study, measured, candidates, budget, most - len(repeated), _UNPREDICTED)
+    suggestions = repeated + _bracket(study, measured, candidates, budget, _MOST - len(repeated), _UNPREDICTED)
     budget -= sum(s.repetitions for s in suggestions[len(repeated) :])
     best = min(study.sized(study.time_metric), key=lambda sized: sized[1].median(study.time_metric) or 0.0)[0]
-    if best == measured[-1] < candidates[-1] and budget >= MINIMUM_REPETITIONS and len(suggestions) < most:
+    if best == measured[-1] < candidates[-1] and budget >= MINIMUM_REPETITIONS and len(suggestions) < _MOST:
         beyond = _at(study, candidates[-1])
-        suggestions.append(Suggestion(beyond, min(budget, max(MINIMUM_REPETITIONS, budget // most)), None, _BEYOND))
+        suggestions.append(Suggestion(beyond, min(budget, max(MINIMUM_REPETITIONS, budget // _MOST)), None, _BEYOND))
     return suggestions
 
 
 def _bracket(
     study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int, reason: str
 ) -> list[Suggestion]:
-    """Unmeasured sizes half-way from the best measured one to its neighbours: where no model fits, only measuring tells."""
+    """Suggest unmeasured sizes half-way from the best measured one to its neighbours."""
     if most < 1:
         return []
     medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
     best = medians.index(min(medians))
     suggestions: list[Suggestion] = []
-    each = max(MINIMUM_REPETITIONS, budget // most)
+    repetitions_each = max(MINIMUM_REPETITIONS, budget // most)
     for neighbour in (best - 1, best + 1):
         if not 0 <= neighbour < len(measured):
             continue
@@ -133,27 +127,23 @@ def _bracket(
         between = [c for c in candidates if ends[0] < c < ends[1]]
         if between and budget >= MINIMUM_REPETITIONS and len(suggestions) < most:
             size = min(between, key=lambda c: abs(c - sum(ends) / 2))
-            repetitions = min(each, budget)
+            repetitions = min(repetitions_each, budget)
             budget -= repetitions
             suggestions.append(Suggestion(_at(study, size), repetitions, None, reason))
     return suggestions
 
 
 def _at(study: Study, size: float) -> dict[str, Any]:
-    """Parameters of the measured configuration of that size, or of the smallest one with the size in its place."""
+    """Return the parameters of a configuration of that size."""
     sized = dict(study.sized(study.time_metric))
     template = sized.get(size) or next(iter(sized.values()))
     return dict(template.parameters) | {study.axis: int(size) if size == int(size) else size}
 
 
-def _whole_sizes(measured: Sequence[float]) -> list[float]:
-    return [float(n) for n in range(int(min(measured)), int(1.5 * max(measured)) + 1)]
-
-
-def _repeat_first(study: Study, sizes: Sequence[float] | None, budget: int, most: int) -> list[Suggestion]:
+def _repeat_first(study: Study, sizes: Sequence[float], budget: int) -> list[Suggestion]:
     suggestions = []
-    can_run = [point for size, point in study.sized(study.time_metric) if sizes is None or size in sizes]
-    for point in can_run[:most]:
+    can_run = [point for size, point in study.sized(study.time_metric) if size in sizes]
+    for point in can_run[:_MOST]:
         missing = min(MINIMUM_REPETITIONS - len(point.array(study.time_metric)), budget)
         if missing > 0:
             budget -= missing
@@ -161,27 +151,25 @@ def _repeat_first(study: Study, sizes: Sequence[float] | None, budget: int, most
     return suggestions
 
 
-def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats, goal: Goal) -> _Beliefs | None:
-    """Draws of the plausible models in proportion to their weights; None where no model has an error to draw from."""
+def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _Beliefs | None:
+    """Return draws of the plausible models in proportion to their weights, or None."""
     fits = [(f, w) for f, w in _weights(choice) if len(f.draws)]
     if not fits:
         return None
-    low, high = chosen.measured
-    span = np.linspace(low, high, 25)
     values, targets = [], []
     for fit, weight in fits:
         count = max(round(weight * len(fit.draws)), 2)
         drawn = fit.drawn(sizes)[:count]
         values.append(drawn / np.abs(chosen.at(sizes)))
-        if goal == "model":
-            targets.append(fit.drawn(span)[:count] / np.abs(chosen.at(span)))
-        else:
-            targets.append(np.log(sizes[drawn.argmin(axis=1)])[:, None])
+        targets.append(np.log(sizes[drawn.argmin(axis=1)])[:, None])
     return _Beliefs(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), chosen.model_error)
 
 
 def _weights(choice: ModelChoice) -> list[tuple[Fit, float]]:
-    """Akaike weights (Burnham and Anderson 2002, section 2.9), or inverse squared leave-one-out errors without them."""
+    """Return Akaike weights, else inverse squared leave-one-out errors.
+
+    Burnham and Anderson 2002, section 2.9.
+    """
     scored = [(f, f.aicc) for f in choice.fits if f.aicc is not None]
     if scored and choice.criterion != "leave-one-out error":
         best = min(a for _, a in scored)
@@ -201,7 +189,7 @@ def _spread(study: Study) -> float:
     return max(float(np.mean(spreads)), _LEAST_SPREAD**2) if spreads else _GUESSED_SPREAD**2
 
 
-def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal) -> list[Suggestion]:
+def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int) -> list[Suggestion]:
     values = beliefs.values - beliefs.values.mean(axis=0)
     target = beliefs.target - beliefs.target.mean(axis=0)
     joint = np.hstack([values, target])
@@ -209,18 +197,17 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal)
     m = len(beliefs.sizes)
     counts = _repetitions(study, beliefs.sizes)
     suggestions: list[Suggestion] = []
-    each = max(MINIMUM_REPETITIONS, budget // most)
+    repetitions_each = max(MINIMUM_REPETITIONS, budget // most)
     while budget >= 1 and len(suggestions) < most:
-        repetitions = min(each, budget)
+        repetitions = min(repetitions_each, budget)
         noise = _worth(beliefs, counts, repetitions)
         variance = float(np.trace(covariance[m:, m:]))
         gains = (covariance[m:, :m] ** 2).sum(axis=0) / (np.diag(covariance)[:m] + noise)
         best = int(gains.argmax())
         if variance <= 0 or gains[best] / variance < _WORTHWHILE:
             break
-        suggestions.append(
-            _suggestion(study, float(beliefs.sizes[best]), repetitions, float(gains[best] / variance), goal)
-        )
+        reduction = float(gains[best] / variance)
+        suggestions.append(_suggestion(study, float(beliefs.sizes[best]), repetitions, reduction))
         column = covariance[:, best]
         covariance = covariance - np.outer(column, column) / (column[best] + noise[best])
         counts[best] += repetitions
@@ -229,15 +216,14 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal)
 
 
 def _repetitions(study: Study, sizes: Floats) -> Floats:
-    """Repetitions that each candidate already has."""
     had = {size: len(point.array(study.time_metric)) for size, point in study.sized(study.time_metric)}
     return np.array([had.get(float(size), 0) for size in sizes], dtype=np.float64)
 
 
 def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
-    """Variance of an independent observation that tells as much as ``more`` repetitions on top of those there are.
+    """Return the variance of one observation worth ``more`` repetitions.
 
-    Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon tells nothing new.
+    Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon adds nothing new.
     """
     after = 1 / (beliefs.model_error + beliefs.noise / (counts + more))
     with np.errstate(divide="ignore"):
@@ -246,18 +232,17 @@ def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
     return worth
 
 
-def _suggestion(study: Study, size: float, repetitions: int, reduction: float, goal: Goal) -> Suggestion:
+def _suggestion(study: Study, size: float, repetitions: int, reduction: float) -> Suggestion:
     sized = dict(study.sized(study.time_metric))
     kind = "more repetitions" if size in sized else "between the measured sizes"
     if size not in sized and not min(sized) <= size <= max(sized):
         kind = "beyond the measured sizes"
-    answer = f"the best number of {study.axis}" if goal == "best_size" else "the model"
-    reason = f"{kind}; takes away {amount(reduction, SHARE, 2)} of what is uncertain about {answer}"
+    share = amount(reduction, SHARE, 2)
+    reason = f"{kind}; removes {share} of the uncertainty of the best number of {study.axis}"
     return Suggestion(_at(study, size), repetitions, reduction, reason)
 
 
 def _merged(suggestions: list[Suggestion]) -> list[Suggestion]:
-    """The same configuration chosen twice is one suggestion with more repetitions."""
     merged: dict[str, Suggestion] = {}
     for s in suggestions:
         key = repr(sorted(s.parameters.items(), key=lambda item: item[0]))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from analysis.scaling.study import Point, Study, Told
+from analysis.scaling.study import AnswerIntervals, Point, Study
 from analysis.statistics import Interval, PooledIntervals, SampleSummary, summarise
-from analysis.statistics.spread import told
+from analysis.statistics.spread import if_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Estimate:
         return None if self.interval is None else self.interval.high
 
     def through(self, change: Callable[[float], float]) -> Estimate:
-        """The estimate of a monotone function of this one: its ends are the function of the ends."""
+        """Return the estimate of a monotone function of this one."""
         if self.interval is None:
             return Estimate(change(self.value))
         ends = [None if e is None else change(e) for e in (self.interval.low, self.interval.high)]
@@ -58,26 +58,23 @@ class ScalingRow:
     """size x elapsed, or ranks x elapsed where the ranks are known: host- or core-seconds."""
     cost_unit: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def scaling_table(study: Study) -> list[ScalingRow]:
-    """Rows by size, smallest first; empty when no point has the time metric.
+    """Return rows by size, smallest first; empty without the time metric.
 
-    Intervals are those that the answer tells; else made on logarithms with the scatter of all sizes together, so that two
+    Intervals are those of the answer; else made on logarithms with the scatter of all sizes together, so that two
     repetitions each suffice for them.
     """
     sized = study.sized(study.time_metric)
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    intervals = study.told or _Own(study, [point for _, point in sized])
+    intervals = study.intervals or _Own(study, [point for _, point in sized])
     return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
 
 
 class _Own:
-    """Intervals of a study's time of which no answer tells any."""
+    """Intervals of a study's time without an answer about it."""
 
     def __init__(self, study: Study, points: Sequence[Point]) -> None:
         self._values = {id(point.parameters): point.array(study.time_metric) for point in points}
@@ -95,17 +92,17 @@ def _row(
     size: float,
     point: Point,
     reference: tuple[float, Point],
-    intervals: Told,
+    intervals: AnswerIntervals,
     per_rank: bool,
 ) -> ScalingRow:
     base_size, base = reference
     here, there = point.array(study.time_metric), base.array(study.time_metric)
     ideal = size / base_size
-    own = point is base
-    interval = None if own else told(intervals.ratio(base.parameters, point.parameters))
+    is_reference = point is base
+    interval = None if is_reference else if_bounded(intervals.ratio(base.parameters, point.parameters))
     ratio = Estimate(float(np.median(there) / np.median(here)), interval)
     speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
-    summary = replace(summarise(here.tolist()), interval=told(intervals.value(point.parameters)))
+    summary = replace(summarise(here.tolist()), interval=if_bounded(intervals.value(point.parameters)))
     units = float(point.ranks or 0) if per_rank else size
     return ScalingRow(
         size=size,
@@ -115,14 +112,14 @@ def _row(
         speedup=speedup,
         ideal=ideal,
         efficiency=speedup.through(lambda s: s / ideal),
-        serial_fraction=None if own or study.kind == "weak" else ratio.through(lambda s: karp_flatt(s, ideal)),
+        serial_fraction=None if is_reference or study.kind == "weak" else ratio.through(lambda s: karp_flatt(s, ideal)),
         cost=Estimate(summary.median, summary.interval).through(lambda t: units * t),
         cost_unit="core-seconds" if per_rank else f"{study.axis.removesuffix('s')}-seconds",
     )
 
 
 def karp_flatt(speedup: float, processors: float) -> float:
-    """Experimentally determined serial fraction (1/s - 1/p) / (1 - 1/p) of Karp and Flatt 1990.
+    """Return the serial fraction (1/s - 1/p) / (1 - 1/p) of Karp and Flatt 1990.
 
     ``processors`` is the size relative to the one that the speed-up is against. A fraction that grows with the size points to
     overhead that grows, a constant one to work that is not parallel.

@@ -1,4 +1,4 @@
-"""What the scaling library reads: metric values per configuration, every repetition raw, and the facts that qualify them."""
+"""Studies: metric values of every repetition by configuration, with their facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 
 
 DISTURBED: Final = "disturbed by other load"
-"""Why a trial is excluded where another of its point is clean."""
+"""Reason of an excluded trial if another one of its point is clean."""
 _NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network", DISTURBED)
 
 
@@ -35,39 +35,41 @@ class Point:
     values: Mapping[str, Sequence[float]]
     ranks: int | None = None
     threads: int = 1
-    """Of each rank."""
+    """Threads of each rank."""
     excluded: Mapping[str, int] = field(default_factory=dict)
     trust: Mapping[str, int] = field(default_factory=dict)
     """Captures by TrustLevel."""
     trust_reasons: Sequence[str] = ()
     disturbed: int = 0
-    """Counted trials that something else on their machines slowed: other programs, swapping, throttled processors.
+    """Counted trials that other load slowed: other programs, swapping, throttled processors.
 
-    All or none, as a rule: where one is clean, the disturbed ones are excluded."""
+    All or none, as a rule: if one is clean, the disturbed ones are excluded."""
     link_warnings: Sequence[str] = ()
-    """What the link's certificate found outside of its tolerance."""
+    """Properties of the link outside of its certificate's tolerance."""
     link: Mapping[str, float] = field(default_factory=dict)
     """Link parameter -> what the certificate measured, in its base unit."""
     flows: Sequence[Mapping[str, Any]] = ()
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None
     order: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Metric id -> place of each value's trial in the order in which the trials of the experiment ran; empty where that is not known."""
+    """Metric id -> place of each value's trial in the order in which the trials of the experiment ran; empty if unknown."""
     key: int = 0
-    """By which the caller finds the configuration again; 0 where it does not want to."""
+    """Key of the configuration for the caller, or 0."""
 
     @property
     def lost(self) -> int:
-        """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do, and
-        disturbed ones, which others of their point stand for."""
+        """Return the number of trials that should have counted.
+
+        Warm-ups, control runs and disturbed trials are excluded by design.
+        """
         return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
 
     def outnumbers(self, cores: int | None) -> bool:
-        """Whether the threads of all ranks are more than these cores; False where either is not known."""
+        """Return whether all ranks have more threads than these cores."""
         return bool(cores and self.ranks and self.ranks * self.threads > cores)
 
     def array(self, metric: str) -> Floats:
-        """Shape (repetitions,); empty where the metric is absent."""
+        """Return the values, shape (repetitions,); empty without the metric."""
         return np.asarray(self.values.get(metric, ()), dtype=np.float64)
 
     def median(self, metric: str) -> float | None:
@@ -75,8 +77,8 @@ class Point:
         return float(np.median(values)) if len(values) else None
 
 
-class Told(Protocol):
-    """Intervals of the typical value of a point, and of the ratio of two, by their parameters; None where there is none."""
+class AnswerIntervals(Protocol):
+    """Intervals of the typical value of a point, and of the ratio of two, by their parameters, or None."""
 
     def value(self, parameters: Mapping[str, Any]) -> Interval | None: ...
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None: ...
@@ -89,41 +91,41 @@ class Study:
     points: Sequence[Point]
     name: str = ""
     published: bool = False
-    """Values come from print: one per configuration, taken as they stand, without a spread of their own."""
+    """Values come from print: one per configuration, without a spread."""
     kind: Kind = "strong"
     axis: str = "hosts"
     time_metric: str = "elapsed_s"
     cores: int | None = None
-    """Processors that all hosts share, when the hosts are virtual ones of one machine; None when each has its own."""
+    """Processors that the virtual hosts of one machine share; None if each has its own."""
     most_hosts: int | None = None
-    """Hosts that the cluster has for one trial; None where that is not known."""
+    """Hosts that the cluster has for one trial; None if unknown."""
     link_bandwidth_bps: float | None = None
     link_certified: bool = False
     """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""
     link_made: bool = True
-    """The network was made as the points' `link.bandwidth` asks; of a real one ``link_bandwidth_bps`` alone tells, where it is known."""
+    """The network was built with the points' `link.bandwidth`; a real one has ``link_bandwidth_bps``, if known."""
     ranks_alike: bool = True
     """All ranks have the same work to do; False for a server and its clients, whose times and traffic differ by design."""
     capture_at: Literal["", "bridge", "host"] = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other swept parameters, in a slice of a larger sweep."""
     describe: Callable[[Point], str] | None = None
-    """A point in the words of what varies between the points, for sentences about a study whose sizes do not differ."""
-    told: Told | None = None
-    """What the experiment's answer tells of these points, where it is about ``time_metric``: nothing else is told of them."""
+    """Names a point by its varying parameters, for studies whose sizes do not differ."""
+    intervals: AnswerIntervals | None = None
+    """The intervals of the experiment's answer, if it is about ``time_metric``."""
 
     @property
     def cpu_metric(self) -> str | None:
-        """The CPU time that the points have; None when they have none."""
+        """Return the CPU time metric of the points, or None."""
         return next((m for m in CPU_METRICS if any(len(p.array(m)) for p in self.points)), None)
 
     def sized(self, metric: str) -> list[tuple[float, Point]]:
-        """(axis value, point) of the points that have the metric, smallest first."""
+        """Return (axis value, point) of the points with the metric, smallest first."""
         measured = [p for p in self.points if len(p.array(metric)) and _is_number(p.parameters.get(self.axis))]
         return sorted(((float(p.parameters[self.axis]), p) for p in measured), key=lambda pair: pair[0])
 
     def slices(self) -> list[Study]:
-        """One study per combination of the other parameters that vary, in order of appearance; itself when none does.
+        """Return one study per combination of the other varying parameters.
 
         A parameter that has one value at every size goes with the axis (molecules in weak scaling) and makes no slice.
         """
@@ -149,12 +151,12 @@ class Study:
         return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
 
     def bandwidth_of(self, point: Point) -> float | None:
-        """Return the rate of the link at one point, bit/s: where it is swept, the point's own; None where it is not known."""
-        asked = point.parameters.get("link.bandwidth") if self.link_made else None
-        return self.link_bandwidth_bps or asked
+        """Return the rate of the link at one point, bit/s; None if it is not known."""
+        specified = point.parameters.get("link.bandwidth") if self.link_made else None
+        return self.link_bandwidth_bps or specified
 
     def may_claim(self, *points: Point, metric: str) -> bool:
-        """Whether these points support a claim: print is taken as it is, own trials must be repeated."""
+        """Return whether these points have enough repetitions for a claim."""
         fewest = min((len(p.array(metric)) for p in points), default=0)
         return fewest >= (1 if self.published else MINIMUM_REPETITIONS)
 

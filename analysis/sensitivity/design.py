@@ -1,7 +1,7 @@
-"""Which links to measure: the few points over delay, rate and loss from which slopes and bends follow.
+"""Proposed links: the few points over delay, rate and loss from which slopes and bends follow.
 
 Both slopes need a point where their effect is about as large as the program's own time, and both bends points on the way there:
-the delays and inverse rates halve from the harshest one. One corner tells whether the two add up.
+the delays and inverse rates halve from the harshest one. One corner shows whether the two add up.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.numbers import rounded
-from analysis.sensitivity.links import Link
+from analysis.sensitivity.model import Link
 
 _HALVINGS: Final = (0.125, 0.25, 0.5, 1.0)
 _HARSHEST_DELAY_S: Final = 1e-3
 _MOST_DELAY_S: Final = 0.2
 _SHORTEST_S: Final = 50e-6
-"""A most delay below this would end in what the emulators add themselves."""
+"""Delays below this are dominated by the emulators' own delay."""
 _SLOWEST: Final = 0.1
-"""The slowest rate as a share of the one here, where nothing is known of the volume."""
+"""The slowest rate as a share of the one here, if the volume is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an earlier trial tells of the program at this size; None where it does not."""
+    """Facts of an earlier trial of the program at this size; None if unknown."""
 
     elapsed_s: float | None = None
     messages: float | None = None
@@ -34,21 +34,24 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """How far to go from the link here."""
+    """The harshest link to measure."""
 
     most_delay_s: float
     least_rate_bps: float
 
     @classmethod
-    def around(cls, here: Link, known: Known | None = None) -> Range:
-        """As far as the effects become about as large as the program's own time; without knowledge, a millisecond and a tenth."""
-        if known is None or not known.elapsed_s:
+    def around(cls, here: Link, earlier: Known | None = None) -> Range:
+        """Return a range in which the effects match the program's own time.
+
+        Without knowledge: a millisecond and a tenth of the rate.
+        """
+        if earlier is None or not earlier.elapsed_s:
             return cls(max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps)
         delay, rate = max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps
-        if known.messages:
-            delay = min(_MOST_DELAY_S, max(known.elapsed_s / known.messages, 2 * here.delay_s, _SHORTEST_S))
-        if known.bits:
-            rate = max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, known.bits / known.elapsed_s))
+        if earlier.messages:
+            delay = min(_MOST_DELAY_S, max(earlier.elapsed_s / earlier.messages, 2 * here.delay_s, _SHORTEST_S))
+        if earlier.bits:
+            rate = max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, earlier.bits / earlier.elapsed_s))
         return cls(delay, rate)
 
 
@@ -56,7 +59,7 @@ def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = 
     """Return the links to measure, ``here`` first.
 
     ``losses`` are shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and
-    round trips. ValueError where ``to`` lies on the near side of ``here``.
+    round trips. ValueError if ``to`` is not harsher than ``here``.
     """
     to = to or Range.around(here)
     if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:

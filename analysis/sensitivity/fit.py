@@ -3,7 +3,7 @@
 The bends make it a least-squares problem with corners, for which resampling few trials gives intervals that are too narrow. Given
 the bends it is linear. So the bends run over a grid, the linear parts are solved exactly, and parameter sets are drawn by how well
 they explain the trials: every cell of the grid by its marginal likelihood, the coefficients by their joint t distribution (Box and
-Tiao 1973, section 2.7), kept where no part is negative. Residuals are those of logarithms: 5 % of a long run is more seconds than
+Tiao 1973, section 2.7), kept if no part is negative. Residuals are those of logarithms: 5 % of a long run is more seconds than
 5 % of a short one.
 """
 
@@ -16,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special  # fdtrc is f.sf without its checks
 
-from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Runs
-from analysis.sensitivity.model import Draws, Quantity, quantity
+from analysis.sensitivity.model import DELAY_ERROR_S, RATE_ERROR, Draws, Quantity, Runs, quantity
 from analysis.statistics.summary import Floats
 
 DRAWS: Final = 2000
 FEWEST: Final = 3
-"""Levels of a factor from which on a bend can be told from a straight line."""
+"""Levels of a factor from which on a bend is identifiable."""
 _BENDS: Final = 24
 _ROUNDS: Final = 4
 """Linearisations of the logarithm, each about the fit of the one before."""
@@ -33,36 +32,35 @@ _POSSIBLE: Final = 1e-5
 _ATTEMPTS: Final = 20
 _STRAIGHT: Final = np.zeros(1)
 _LEAST_SCATTER: Final = 1e-3
-"""Of the logarithm of a trial, to compare the errors of certificates with."""
+"""Least scatter of the logarithm of a trial, relative to the errors of certificates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The model of one program at one size, and what of it the trials bear."""
+    """The model of one program at one size, and its significant parts."""
 
     draws: Draws
     runs: Runs
     delay_matters: bool
     rate_matters: bool
-    loss_matters: bool
     delay_bends: bool
-    """Whether a hidden part of the delay is told from none."""
+    """True if the hidden part of the delay is significant."""
     rate_bends: bool
     freedom: int
 
     @property
     def hidden_delay(self) -> Quantity:
-        """Seconds one way; where no bend is told, the interval begins at zero."""
-        return _from_zero(quantity(self.draws.hidden_delay), told=self.delay_bends)
+        """Return the hidden delay, seconds one way; from zero without a bend."""
+        return _from_zero(quantity(self.draws.hidden_delay), bends=self.delay_bends)
 
     @property
     def hidden_inverse_rate(self) -> Quantity:
-        """Seconds per bit; where no bend is told, the interval begins at zero."""
-        return _from_zero(quantity(self.draws.hidden_inverse_rate), told=self.rate_bends)
+        """Return the hidden inverse rate, seconds per bit; from zero without a bend."""
+        return _from_zero(quantity(self.draws.hidden_inverse_rate), bends=self.rate_bends)
 
 
-def _from_zero(drawn: Quantity, *, told: bool) -> Quantity:
-    return drawn if told else replace(drawn, interval=replace(drawn.interval, low=0.0))
+def _from_zero(drawn: Quantity, *, bends: bool) -> Quantity:
+    return drawn if bends else replace(drawn, interval=replace(drawn.interval, low=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class _Cells:
         return int(self.residual_sums.argmin())
 
     def chances(self, freedom: int, trials: int) -> Floats:
-        """How likely each pair of bends is: its marginal likelihood, shape (c,), summing to 1."""
+        """Return the marginal likelihood of each pair of bends, shape (c,), sum 1."""
         sums = np.maximum(self.residual_sums, 1e-18 * trials)  # an exact fit has no finite likelihood
         log_roots = np.log(np.abs(np.diagonal(self.roots, axis1=1, axis2=2))).sum(axis=1)
         weights = self.log_priors - freedom / 2 * np.log(sums) - log_roots
@@ -93,7 +91,7 @@ class _Cells:
 
 
 def fit(runs: Runs) -> Fit:
-    """Return the model; ValueError where there are not more trials than coefficients or only one link."""
+    """Return the model; ValueError for too few trials or a single link."""
     if not len(runs):
         raise ValueError("there are no trials")
     parts = _Parts.of(runs)
@@ -108,24 +106,22 @@ def fit(runs: Runs) -> Fit:
         centre = np.maximum(parts.design(runs, cells.bends[cells.best]) @ cells.coefficients[cells.best], 0.2 * centre)
         whitening = _whitening(parts, runs, centre, cells)
     cells = _cells(parts.closer(cells, runs), runs, centre, whitening)
-    return _told(parts, runs, centre, cells, whitening)
+    return _judged(parts, runs, centre, cells, whitening)
 
 
 def _members(runs: Runs) -> npt.NDArray[np.intp]:
-    """The number of each trial's link, shape (n,)."""
     links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
     return np.unique(links, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _typical(runs: Runs) -> Floats:
-    """The geometric mean of the trials on each trial's link, shape (n,)."""
     members = _members(runs)
     sums = np.bincount(members, weights=np.log(runs.elapsed))
     return np.asarray(np.exp(sums / np.bincount(members))[members])
 
 
 def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floats:
-    """Return the matrix, shape (n, n), that makes the errors of trials independent and equal.
+    """Return the (n, n) matrix that makes errors of trials independent and equal.
 
     Trials on one link share the error of its certificate: seconds of messages x error of the delay, and of bytes x error of the rate.
     """
@@ -151,7 +147,7 @@ def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floa
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Which parts of the model the levels of the trials can tell. Columns are scaled to their effect at the harshest level."""
+    """The identifiable parts of the model. Columns are scaled to their effect at the harshest level."""
 
     delay: bool
     rate: bool
@@ -181,7 +177,7 @@ class _Parts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the design."""
+        """Return the columns of the design."""
         there = (self.delay, self.rate, self.loss, self.loss_and_delay)
         names = ("delay", "rate", "loss", "loss and delay")
         return ("base", *(name for name, is_there in zip(names, there, strict=True) if is_there))
@@ -191,7 +187,10 @@ class _Parts:
         return len(self.names)
 
     def log_priors(self, bends: Floats) -> Floats:
-        """Return the logarithm of each cell's prior, shape (c,): no bend is as likely as all others together, and those alike."""
+        """Return the logarithm of each cell's prior, shape (c,).
+
+        No bend is as likely as all bends together.
+        """
         priors = np.zeros(len(bends))
         grids = ((self.delay_bends, self.delay_range), (self.rate_bends, self.rate_range))
         for place, (grid, reach) in enumerate(grids):
@@ -204,7 +203,7 @@ class _Parts:
         return (len(self.delay_bends) > 1) + (len(self.rate_bends) > 1)
 
     def design(self, runs: Runs, bends: Floats) -> Floats:
-        """Columns of every pair of bends, shape (..., n, p) for bends of shape (..., 2)."""
+        """Return the design of every pair of bends, shape (..., n, p)."""
         bends = np.asarray(bends)[..., None, :]
         shape = (*bends.shape[:-2], len(runs))
         columns = [np.ones(shape)]
@@ -220,7 +219,7 @@ class _Parts:
         return np.stack(columns, axis=-1)
 
     def closer(self, cells: _Cells, runs: Runs) -> _Parts:
-        """The same with a finer grid of bends, over those that the trials leave possible."""
+        """Return a finer grid over the possible bends."""
         possible = cells.bends[cells.chances(len(runs) - self.count, len(runs)) > _POSSIBLE]
         return replace(
             self,
@@ -228,25 +227,23 @@ class _Parts:
             rate_bends=_between(self.rate_bends, possible[:, 1]),
         )
 
-    def without(self, part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"]) -> _Parts:
+    def without(self, part: Literal["delay", "rate", "delay_bends", "rate_bends"]) -> _Parts:
         if part == "delay":
             return replace(self, delay=False, delay_bends=_STRAIGHT)
         if part == "rate":
             return replace(self, rate=False, rate_bends=_STRAIGHT)
-        if part == "loss":
-            return replace(self, loss=False, loss_and_delay=False)
         return replace(self, delay_bends=_STRAIGHT) if part == "delay_bends" else replace(self, rate_bends=_STRAIGHT)
 
 
 def _levels(column: Floats) -> Floats:
-    """Distinct values; certified links of one asked value differ by parts of a per cent and are one level."""
+    """Return distinct values; certified values within 3 % of the range are one level."""
     ordered = np.unique(column)
     span = float(ordered[-1] - ordered[0])
     return np.asarray(ordered[np.concatenate([[True], np.diff(ordered) > 0.03 * span])]) if span else ordered[:1]
 
 
 def _bends(levels: Floats) -> Floats:
-    """Where the curve may bend: up to the last level but one, so that two levels lie on the slope."""
+    """Return possible bends, up to the last level but one."""
     return np.linspace(0, levels[-2], _BENDS) if len(levels) >= FEWEST else _STRAIGHT
 
 
@@ -262,24 +259,24 @@ def _ramp(column: Floats, bend: Floats) -> Floats:
 
 
 def _cells(parts: _Parts, runs: Runs, centre: Floats, whitening: Floats) -> _Cells:
-    """The linear model at every pair of bends, with the logarithm linearised about ``centre``."""
+    """Return the linear models of all bends, linearised about ``centre``."""
     bends = np.stack(np.meshgrid(parts.delay_bends, parts.rate_bends, indexing="ij"), axis=-1).reshape(-1, 2)
     response = whitening @ (1 + np.log(runs.elapsed / centre))
     q, r = np.linalg.qr(whitening @ (parts.design(runs, bends) / centre[:, None]))
     diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
-    told = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
-    bends, q, r = bends[told], q[told], r[told]
+    well_posed = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
+    bends, q, r = bends[well_posed], q[well_posed], r[well_posed]
     along = np.einsum("cnp,n->cp", q, response)
     residuals = response - np.einsum("cnp,cp->cn", q, along)
     coefficients = np.linalg.solve(r, along[..., None])[..., 0]
     return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r, parts.log_priors(bends))
 
 
-def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
+def _judged(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
     best = float(cells.residual_sums.min())
     freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
 
-    def matters(part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"], spent: int) -> bool:
+    def matters(part: Literal["delay", "rate", "delay_bends", "rate_bends"], spent: int) -> bool:
         less = float(_cells(parts.without(part), runs, centre, whitening).residual_sums.min())
         gain = (less - best) / spent / max(best / freedom, 1e-18)
         return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
@@ -290,7 +287,6 @@ def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: F
         runs=runs,
         delay_matters=parts.delay and matters("delay", 1 + bent_delay),
         rate_matters=parts.rate and matters("rate", 1 + bent_rate),
-        loss_matters=parts.loss and matters("loss", 1 + parts.loss_and_delay),
         delay_bends=bent_delay and matters("delay_bends", 1),
         rate_bends=bent_rate and matters("rate_bends", 1),
         freedom=freedom,
@@ -298,21 +294,21 @@ def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: F
 
 
 def _draws(parts: _Parts, runs: Runs, cells: _Cells) -> Draws:
-    """Parameter sets by how well they explain the trials; those with a negative part are left out."""
+    """Draw parameter sets by their likelihood, without negative parts."""
     random = np.random.default_rng(_SEED)
     freedom = len(runs) - parts.count
     chances = cells.chances(freedom, len(runs))
-    kept: list[Floats] = []
+    accepted: list[Floats] = []
     for _ in range(_ATTEMPTS):
         chosen = random.choice(len(chances), size=DRAWS, p=chances)
         sigma = np.sqrt(cells.residual_sums[chosen] / random.chisquare(freedom, size=DRAWS))
         scattered = np.linalg.solve(cells.roots[chosen], random.standard_normal((DRAWS, parts.count, 1)))[..., 0]
         coefficients = cells.coefficients[chosen] + sigma[:, None] * scattered
         drawn = np.column_stack([coefficients, cells.bends[chosen], sigma])
-        kept.append(drawn[(coefficients >= 0).all(axis=1)])
-        if sum(map(len, kept)) >= DRAWS:
+        accepted.append(drawn[(coefficients >= 0).all(axis=1)])
+        if sum(map(len, accepted)) >= DRAWS:
             break
-    rows = np.concatenate(kept)[:DRAWS]
+    rows = np.concatenate(accepted)[:DRAWS]
     if len(rows) < DRAWS // 10:  # times fall where they should grow: that part has no effect then
         rows = np.column_stack([np.maximum(coefficients, 0), cells.bends[chosen], sigma])
     return _as_draws(parts, runs, rows)

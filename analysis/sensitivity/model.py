@@ -9,17 +9,84 @@ trips (b).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.sensitivity.links import Link
 from analysis.statistics import Interval
 from analysis.statistics.summary import Floats
 
 LEVEL: Final = 0.95
+DELAY_ERROR_S: Final = 5e-6
+RATE_ERROR: Final = 2e-3
+"""Standard deviations of a certificate's one-way delay in seconds, and of its rate as a share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A network between two hosts, with certified values if the link was measured."""
+
+    delay_s: float
+    """One way."""
+    rate_bps: float
+    loss: float = 0.0
+    """Share of packets, 0 to 1."""
+
+    @property
+    def inverse_rate(self) -> float:
+        """Return seconds per bit."""
+        return 1 / self.rate_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One trial of a program on one link."""
+
+    link: Link
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Trials as columns, shape (n,) each."""
+
+    delay: Floats
+    """Seconds, one way."""
+    inverse_rate: Floats
+    """Seconds per bit: the axis on which a volume is a slope."""
+    loss: Floats
+    elapsed: Floats
+    """Seconds, all positive."""
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Runs:
+        """Return the columns; ValueError for values out of range.
+
+        Times and rates are positive, delays not negative, loss is from 0 to below 1.
+        """
+        columns = [
+            np.array(values, dtype=np.float64)
+            for values in (
+                [r.link.delay_s for r in runs],
+                [r.link.rate_bps for r in runs],
+                [r.link.loss for r in runs],
+                [r.elapsed_s for r in runs],
+            )
+        ]
+        delay, rate, loss, elapsed = columns
+        if not all(np.isfinite(column).all() for column in columns):
+            raise ValueError("links and times must be finite numbers")
+        if len(runs) and ((elapsed <= 0).any() or (rate <= 0).any() or (delay < 0).any()):
+            raise ValueError("times and rates must be positive, delays not negative")
+        if ((loss < 0) | (loss >= 1)).any():
+            raise ValueError("loss must be at least 0 and below 1")
+        return cls(delay, 1 / rate, loss, elapsed)
+
+    def __len__(self) -> int:
+        return len(self.elapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +112,7 @@ class Draws:
         return len(self.base)
 
     def elapsed(self, link: Link) -> Floats:
-        """Seconds on ``link`` by every draw, shape (draws,)."""
+        """Return seconds on ``link`` by every draw, shape (draws,)."""
         return np.asarray(
             self.base
             + self.messages * np.maximum(0, link.delay_s - self.hidden_delay)
@@ -54,34 +121,34 @@ class Draws:
         )
 
     def trial(self, link: Link) -> Floats:
-        """Seconds of one more trial on ``link``: the model's value with a trial's scatter, shape (draws,)."""
+        """Return seconds of one more trial on ``link`` by every draw, shape (draws,)."""
         return np.asarray(self.elapsed(link) * self.of_a_trial)
 
     @property
     def of_a_trial(self) -> Floats:
-        """One trial / the model's value, drawn once for every parameter set, shape (draws,)."""
+        """Return one trial / the model's value for every draw, shape (draws,)."""
         deviation = np.random.default_rng(len(self)).standard_normal(len(self))
         return np.asarray(np.exp(self.scatter * deviation))
 
     def first(self, count: int) -> Draws:
-        """So many of the sets: as they are independent, any of them stand for all, with wider steps between the quantiles."""
+        """Return so many of the independent draws."""
         return Draws(*(getattr(self, field.name)[:count] for field in fields(self)))
 
 
 CARRIED: Final = 400
-"""Parameter sets that a page carries; every face tells the time on a link from as many."""
+"""Parameter sets that a page carries; all views use as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with the interval that the data leave to it; ends beyond what can be told are None."""
+    """A number with the interval that the data leave to it; unbounded ends are None."""
 
     value: float
     interval: Interval
 
 
 def quantity(values: npt.ArrayLike, *, level: float = LEVEL) -> Quantity:
-    """The median of the draws and the central interval of ``level``; an infinite end is one that the data do not bound."""
+    """Return the median of the draws and its central interval; unbounded ends are None."""
     drawn = np.asarray(values, dtype=np.float64)
     tail = (1 - level) / 2
     low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], method="nearest")

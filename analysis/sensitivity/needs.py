@@ -1,4 +1,4 @@
-"""What a program needs from its network, and what another one would give: derived from the fitted model, each with its interval."""
+"""Needs, gains and predictions from the fitted model, each with its interval."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from analysis.sensitivity.fit import Fit
-from analysis.sensitivity.links import DELAY_ERROR_S, RATE_ERROR, Link
-from analysis.sensitivity.model import CARRIED, Draws, Quantity, quantity
+from analysis.sensitivity.fit import fit as fit_runs
+from analysis.sensitivity.model import CARRIED, DELAY_ERROR_S, RATE_ERROR, Draws, Link, Quantity, Runs, quantity
 from analysis.statistics.summary import Floats
 
 TOLERATED: Final = 0.1
@@ -23,7 +23,7 @@ _REACH: Final = 1.03
 class Needs:
     """The harshest link on which the program stays within ``tolerated`` of its time on ``here``; each bound with the other left as here.
 
-    None where the factor was not swept or has no effect that the trials tell: nothing is needed then as far as was measured.
+    None if the factor was not swept or has no measurable effect.
     """
 
     here: Link
@@ -40,19 +40,19 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """What leaves a link ahead of its rate after a pause, by its certificate."""
+    """Bytes that leave a link ahead of its rate after a pause, by its certificate."""
 
     here_bytes: float
     slowest_bytes: float
 
 
 NO_BURSTS: Final = Bursts(0.0, 0.0)
-"""Of links whose certificates are from before bursts were measured."""
+"""Bursts of links whose certificates did not measure them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What changing the link from ``here`` to ``link`` does to the elapsed time."""
+    """The change of the elapsed time from ``here`` to ``link``."""
 
     link: Link
     elapsed: Quantity
@@ -60,11 +60,11 @@ class Gain:
     speedup: Quantity
     """Elapsed time here / there: above 1 is faster."""
     measured: bool
-    """Whether the link lies within the range that was measured; elsewhere the model is extended."""
+    """True if the link is within the measured range."""
 
 
 def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
-    """Return the bounds on delay and rate; ``here`` is the link that the program runs on today."""
+    """Return the bounds on delay and rate; ``here`` is the current link."""
     draws = fit.draws
     allowed = tolerated * draws.elapsed(here)
     both = fit.delay_matters and fit.rate_matters
@@ -75,7 +75,7 @@ def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
 
 
 def _most_delay(draws: Draws, here: Link, allowed: Floats) -> Quantity:
-    """Return the one-way delay, in seconds, at which delay adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    """Return the one-way delay (s) that adds ``allowed`` seconds, shape (draws,)."""
     delays = np.maximum(0, here.delay_s + DELAY_ERROR_S * _errors(draws, 1))
     per_delay = draws.messages + here.loss * draws.loss_round_trips
     paid = draws.messages * np.maximum(0, delays - draws.hidden_delay)
@@ -83,7 +83,7 @@ def _most_delay(draws: Draws, here: Link, allowed: Floats) -> Quantity:
 
 
 def _least_rate(draws: Draws, here: Link, allowed: Floats) -> Quantity:
-    """Return the rate, in bit/s, at which the rate adds ``allowed`` seconds, shape (draws,), to the time on ``here``."""
+    """Return the rate (bit/s) that adds ``allowed`` seconds, shape (draws,)."""
     slower = here.inverse_rate * (1 + RATE_ERROR * _errors(draws, 2))
     paid = draws.bits * np.maximum(0, slower - draws.hidden_inverse_rate)
     slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
@@ -91,17 +91,15 @@ def _least_rate(draws: Draws, here: Link, allowed: Floats) -> Quantity:
 
 
 def _errors(draws: Draws, seed: int) -> Floats:
-    """Return an error of a certificate for each draw, in standard deviations."""
     return np.random.default_rng(seed).standard_normal(len(draws))
 
 
 def _quotient(effect: Floats, slope: Floats) -> Floats:
-    """Infinite where nothing grows: no level is too harsh then."""
+    """Return effect / slope, infinite without a slope."""
     return np.divide(effect, slope, out=np.full_like(effect, np.inf), where=slope > 0)
 
 
 def _inverse(drawn: Quantity) -> Quantity:
-    """Seconds per bit as bit/s; the ends change places."""
     low, high = drawn.interval.low, drawn.interval.high
     interval = type(drawn.interval)(
         None if high is None else 1 / high, None if not low else 1 / low, drawn.interval.level, drawn.interval.method
@@ -131,7 +129,7 @@ def gain(fit: Fit, here: Link, link: Link) -> Gain:
 
 
 def within(fit: Fit, link: Link) -> bool:
-    """Return whether ``link`` lies in the range of links that the fit rests on."""
+    """Return whether ``link`` is within the range of measured links."""
     runs = fit.runs
     return all(
         column.min() / _REACH <= value <= column.max() * _REACH
@@ -144,7 +142,7 @@ def within(fit: Fit, link: Link) -> bool:
 
 
 def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: Sequence[float]) -> Floats:
-    """Elapsed time / that on ``here``, medians, shape (rates, delays): what the map draws its contours from."""
+    """Return median times relative to ``here``, shape (rates, delays)."""
     on_here = fit.draws.elapsed(here)
     return np.array(
         [
@@ -156,7 +154,7 @@ def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: S
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One trial on a link that need not have been measured, foretold."""
+    """The prediction of one trial on any link."""
 
     link: Link
     elapsed: Quantity
@@ -165,9 +163,83 @@ class Prediction:
 
 
 def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
-    """Return the prediction of one more trial on ``link``, with the interval that holds it in ``level`` of all cases.
+    """Return the prediction of one more trial on ``link``, with its interval.
 
     Its value is that of ``gain`` and ``needs``: the median of the program's time, without the scatter of a trial.
     """
     of_a_trial = quantity(fit.draws.trial(link), level=level)
     return Prediction(link, replace(of_a_trial, value=quantity(fit.draws.elapsed(link)).value), within(fit, link))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One link: its prediction from the others, and its measured times."""
+
+    prediction: Prediction
+    seconds: tuple[float, ...]
+
+    @property
+    def error(self) -> float:
+        """Return predicted / measured - 1, with the geometric mean of the trials."""
+        return float(self.prediction.elapsed.value / np.exp(np.mean(np.log(self.seconds))) - 1)
+
+    @property
+    def inside(self) -> int:
+        """Return the number of trials within the interval."""
+        ends = self.prediction.elapsed.interval
+        return sum((ends.low or 0.0) <= value <= (ends.high or np.inf) for value in self.seconds)
+
+
+def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
+    """Return the outcome of every link, predicted from the others."""
+    columns = np.stack([runs.delay, runs.inverse_rate, runs.loss])
+    links, members = np.unique(columns, axis=1, return_inverse=True)
+    members = members.reshape(-1)
+    outcomes = []
+    if links.shape[1] < 2:
+        return []
+    for number, (delay, inverse_rate, loss) in enumerate(links.T):
+        is_held_out = members == number
+        try:
+            fitted = fit_runs(
+                Runs(*(column[~is_held_out] for column in (runs.delay, runs.inverse_rate, runs.loss, runs.elapsed)))
+            )
+        except ValueError:  # the others are too few, or all one link
+            continue
+        link = Link(float(delay), float(1 / inverse_rate), float(loss))
+        outcomes.append(Outcome(predict(fitted, link, level=level), tuple(map(float, runs.elapsed[is_held_out]))))
+    return outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One program at several sizes on one link."""
+
+    link: Link
+    elapsed: tuple[Quantity, ...]
+    """Seconds at each size, as a median of trials."""
+    best: int
+    """Place of the size that is the fastest in most draws."""
+    share: float
+    """Share of the draws in which it is."""
+    measured: bool
+    """True if the link is within the measured range of every fit."""
+
+
+def stop(fits: Sequence[Fit], link: Link) -> Stop:
+    """Return the best size on ``link``; ``fits`` are by ascending size.
+
+    ValueError for fewer than two sizes.
+    """
+    if len(fits) < 2:
+        raise ValueError("scaling takes at least two sizes")
+    draws = min(len(fit.draws) for fit in fits)
+    elapsed = np.stack([fit.draws.first(draws).elapsed(link) for fit in fits])
+    wins = np.bincount(elapsed.argmin(axis=0), minlength=len(fits))
+    return Stop(
+        link,
+        tuple(quantity(row) for row in elapsed),
+        int(wins.argmax()),
+        float(wins.max() / draws),
+        all(within(fit, link) for fit in fits),
+    )

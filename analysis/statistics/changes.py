@@ -1,4 +1,4 @@
-"""The same configuration over time: steps in its level, the baseline it should be judged by, and what changed with them."""
+"""Histories of one configuration: steps in its level, the baseline, and recorded changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HistoryPoint:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Facts that may explain a step: kernel, MPI version, workload version, definition hash ..."""
     label: str = ""
-    """What a page calls the trial: its date or key."""
+    """Label of the trial on pages: its date or key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Change:
     before: SampleSummary
     after: SampleSummary
     ratio: float | None
-    """Median after / median before; None where that is zero."""
+    """Median after / median before; None if that is zero."""
     ratio_interval: Interval | None
     p_value: float
     environment: dict[str, tuple[str, str]]
@@ -58,7 +58,7 @@ class Change:
 
     @property
     def explanation(self) -> str:
-        """One sentence for a reader: what changed together with the level; that is no proof of the cause."""
+        """Return the recorded changes at the step, which do not prove the cause."""
         if not self.environment:
             return "Nothing that was recorded of the environment changed here."
         parts = [f"{name} ({old} to {new})" for name, (old, new) in sorted(self.environment.items())]
@@ -74,19 +74,19 @@ class Baseline:
     summary: SampleSummary
     low: float | None
     high: float | None
-    """Where 95 % of further trials of the same level would fall (t prediction interval); None with fewer than three."""
+    """95 % prediction interval (t) of further trials of the same level; None with fewer than three."""
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Steps found, the baseline, and where the newest trial stands against the trials of its level before it."""
+    """Steps, the baseline, and the newest trial against the earlier trials of its level."""
 
     changes: tuple[Change, ...]
     baseline: Baseline | None
     latest: Standing
     flagged: bool
-    """A step that nobody marked as expected, or a newest trial outside of the baseline."""
+    """A step that is not marked as expected, or a newest trial outside of the baseline."""
 
     def to_dict(self) -> dict[str, Any]:
         data = asdict(self)
@@ -102,7 +102,7 @@ def detect_changes(
     alpha: float = 0.01,
     smallest_ratio: float = 1.02,
 ) -> History:
-    """Find steps by binary segmentation of the ranks; each split is tested against shuffled histories.
+    """Find steps by binary segmentation of the ranks, tested by permutation.
 
     ``expected`` holds first trials of steps that a person has marked; they split the history without a test and are not
     flagged. Steps of the medians below ``smallest_ratio`` are not reported: true, but too small to matter.
@@ -115,8 +115,8 @@ def detect_changes(
     p_values = dict.fromkeys(marked, 0.0)
     for start, stop in pairwise(borders):
         p_values |= _split(x, start, stop, alpha)
-    kept = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
-    steps = [0, *kept, len(x)]
+    steps_found = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
+    steps = [0, *steps_found, len(x)]
     changes = tuple(
         _change(points, x, steps[k - 1], steps[k], steps[k + 1], p_values[steps[k]], steps[k] in marked)
         for k in range(1, len(steps) - 1)
@@ -128,7 +128,7 @@ def detect_changes(
 
 
 def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
-    """Steps strictly inside [start, stop), with their p-values."""
+    """Return steps strictly inside [start, stop), with their p-values."""
     if stop - start < 2 * SHORTEST:
         return {}
     ranks = scipy.stats.rankdata(x[start:stop])
@@ -143,14 +143,17 @@ def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
 
 @lru_cache(maxsize=256)
 def _strongest_by_chance(ranks: bytes) -> Floats:
-    """Strongest splits of shuffled histories with these ranks. Without ties they depend on the length alone, so they are kept."""
+    """Return the strongest splits of shuffled histories with these ranks.
+
+    Without ties they depend on the length alone, so they are cached.
+    """
     values = np.frombuffer(ranks, dtype=np.float64)
     shuffled = np.random.default_rng(_SEED).permuted(np.broadcast_to(values, (_PERMUTATIONS, len(values))), axis=1)
     return _strongest(shuffled)[0]
 
 
 def _placed(x: Floats, at: int) -> int:
-    """Where exactly, near ``at``: ranks tell that there is a step, distances from the two medians tell which trial began it."""
+    """Return the exact first trial of a step near ``at``, by distances from the medians."""
 
     def distance(split: int) -> float:
         return float(sum(np.abs(part - np.median(part)).sum() for part in (x[:split], x[split:])))
@@ -160,34 +163,34 @@ def _placed(x: Floats, at: int) -> int:
 
 
 def _strongest(ranks: Floats) -> tuple[Floats, Any]:
-    """Largest standardised rank-sum over all splits of each row, and the split (Pettitt 1979, weighted for position)."""
+    """Return the largest standardised rank-sum of each row and its split (Pettitt 1979)."""
     n = ranks.shape[1]
     sizes = np.arange(SHORTEST, n - SHORTEST + 1)
     error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)
     score = np.cumsum(ranks, axis=1)[:, SHORTEST - 1 : n - SHORTEST] - sizes * ranks[0].mean()
     np.abs(score, out=score)
-    # where all values are equal there is no error, and no step either
+    # equal values have no error and no step
     score /= np.where(error > 0, error, 1.0)
     best = score.argmax(axis=1)
     return score[np.arange(len(score)), best], sizes[best]
 
 
 def _large_enough(x: Floats, steps: list[int], marked: set[int], smallest_ratio: float) -> list[int]:
-    """Drop, smallest first, steps whose medians differ by less than the ratio: their neighbours' levels then merge."""
-    kept = list(steps)
+    """Drop steps below the smallest ratio, the smallest first; their levels merge."""
+    remaining = list(steps)
     while True:
-        edges = [0, *kept, len(x)]
+        edges = [0, *remaining, len(x)]
         sizes = {
-            kept[k]: _ratio(
+            remaining[k]: _ratio(
                 float(np.median(x[edges[k] : edges[k + 1]])), float(np.median(x[edges[k + 1] : edges[k + 2]]))
             )
-            for k in range(len(kept))
-            if kept[k] not in marked
+            for k in range(len(remaining))
+            if remaining[k] not in marked
         }
         small = [step for step, ratio in sizes.items() if ratio < smallest_ratio]
         if not small:
-            return kept
-        kept.remove(min(small, key=lambda step: sizes[step]))
+            return remaining
+        remaining.remove(min(small, key=lambda step: sizes[step]))
 
 
 def _ratio(a: float, b: float) -> float:
@@ -234,7 +237,6 @@ def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) 
 
 
 def _standing(x: Floats, first: int) -> Standing:
-    """The newest trial against the prediction interval of the trials of its level before it."""
     low, high = _limits(x[first:-1])
     if low is None or high is None:
         return "no baseline"

@@ -18,18 +18,12 @@ from scipy import special  # stdtr is t.cdf, without its checks
 from analysis.catalogue import METRICS
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval, welch
 
-Correction = Literal["holm", "bh"]
 Outcome = Literal["higher", "lower", "no clear change", "too few repetitions"]
 Groups = Mapping[str, Mapping[str, Sequence[float]]]
 """label -> metric id -> one value per counted trial."""
 
 WELCH: Final = "Welch's t test on logarithms"
 _EXACT_UP_TO: Final = 20_000
-_PERMUTATIONS: Final = 9_999
-_PIECE: Final = 2_000_000
-"""Values of permutations that are made and summed at a time: what the memory has to hold."""
-_EXACT_IN_SINGLE: Final = 8_192
-_SEED: Final = 2007
 _EFFECTS: Final = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| of Romano et al. 2006; "large" above."""
 
@@ -46,9 +40,9 @@ class Comparison:
     median: float
     baseline_median: float
     difference: float
-    """Of the medians, in the metric's unit."""
+    """Difference of the medians, in the metric's unit."""
     ratio: float | None
-    """Of the medians; None where the baseline's is zero."""
+    """Ratio of the medians; None if the baseline's is zero."""
     ratio_interval: Interval | None
     p_value: float | None
     test: str
@@ -56,7 +50,7 @@ class Comparison:
     cliffs_delta: float | None
     """P(group > baseline) - P(group < baseline), -1 to 1."""
     effect: str
-    """negligible, small, medium, large; empty where there is none."""
+    """negligible, small, medium, large; empty if not tested."""
     hedges_g: float | None
     verdict: Outcome
 
@@ -65,10 +59,13 @@ class Comparison:
 
 
 def family(metric: str) -> str:
-    """Return the family that a metric is corrected in: the six headline metrics, a section of the catalogue, a workload's figures."""
-    known = METRICS.get(metric)
-    if known is not None:
-        return "headline" if known.headline else known.section
+    """Return the family of a metric that is corrected together.
+
+    The headline metrics, a section of the catalogue, or a workload's figures.
+    """
+    metric_of = METRICS.get(metric)
+    if metric_of is not None:
+        return "headline" if metric_of.headline else metric_of.section
     prefix, dot, _ = metric.partition(".")
     return prefix if dot else ""
 
@@ -77,45 +74,40 @@ def compare_groups(
     groups: Groups,
     *,
     baseline: str,
-    correction: Correction = "bh",
     level: float = 0.95,
     families: Callable[[str], str] = family,
 ) -> list[Comparison]:
-    """Compare every other group with ``baseline`` in every metric that both have; in the order of the groups.
+    """Compare every other group with ``baseline`` in every metric that both have.
 
     Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
-    exactly, by a permutation test of ranks. The correction runs over all comparisons of a family of metrics: "bh" (Benjamini and
-    Hochberg 1995) bounds the share of false differences, "holm" (Holm 1979) the chance of any. Over all sixty metrics at once no
-    test of five trials against five could ever find that one of them changed. KeyError for an unknown baseline.
+    exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons of a family of
+    metrics: over all sixty at once no test of five trials against five could find that one of them changed. KeyError for an
+    unknown baseline.
     """
     reference = groups[baseline]
-    pairs = [
-        (metric, label, checked(values), checked(reference[metric]))
+    comparisons = [
+        _compare(metric, label, checked(values), baseline, checked(reference[metric]), level)
         for label, metrics in groups.items()
         if label != baseline
         for metric, values in metrics.items()
         if len(values) and len(reference.get(metric, ()))
     ]
-    tests = _tests([(a, b) for *_, a, b in pairs])
-    comparisons = [
-        _compare(metric, label, a, baseline, b, level, tested)
-        for (metric, label, a, b), tested in zip(pairs, tests, strict=True)
-    ]
     tested: dict[str, list[int]] = defaultdict(list)
     for i, comparison in enumerate(comparisons):
         if comparison.p_value is not None:
             tested[families(comparison.metric)].append(i)
-    for own in tested.values():
-        adjusted = adjust([comparisons[i].p_value or 0.0 for i in own], correction)
-        for i, p in zip(own, adjusted, strict=True):
-            comparisons[i] = replace(comparisons[i], p_adjusted=p, verdict=_verdict(comparisons[i], p, 1 - level))
+    for members in tested.values():
+        adjusted = scipy.stats.false_discovery_control([comparisons[i].p_value or 0.0 for i in members])
+        for i, p in zip(members, adjusted, strict=True):
+            comparisons[i] = replace(
+                comparisons[i], p_adjusted=float(p), verdict=_verdict(comparisons[i], p, 1 - level)
+            )
     return comparisons
 
 
-def _compare(
-    metric: str, group: str, a: Floats, baseline: str, b: Floats, level: float, tested: tuple[float, str] | None
-) -> Comparison:
+def _compare(metric: str, group: str, a: Floats, baseline: str, b: Floats, level: float) -> Comparison:
     median, base = float(np.median(a)), float(np.median(b))
+    tested = _test(a, b)
     p, test = tested or (None, "")
     delta = cliffs_delta(a, b) if tested else None
     return Comparison(
@@ -139,23 +131,18 @@ def _compare(
     )
 
 
-def _tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str] | None]:
-    """P-value and name of the test of every pair; None below three values on a side."""
-    tests: list[tuple[float, str] | None] = [
-        welch_test(a, b) if min(len(a), len(b)) >= MINIMUM_REPETITIONS else None for a, b in pairs
-    ]
-    by_rank = [
-        place
-        for place, (a, b) in enumerate(pairs)
-        if tests[place] is None and min(len(a), len(b)) >= MINIMUM_REPETITIONS
-    ]
-    for place, tested in zip(by_rank, permutation_tests([pairs[place] for place in by_rank]), strict=True):
-        tests[place] = tested
-    return tests
+def _test(a: Floats, b: Floats) -> tuple[float, str] | None:
+    """Return p-value and name of the test of a pair; None below three values each."""
+    if min(len(a), len(b)) < MINIMUM_REPETITIONS:
+        return None
+    return welch_test(a, b) or rank_test(a, b)
 
 
 def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
-    """P-value of Welch's t on logarithms and its name; None for values that are not positive, or that all repeat exactly."""
+    """Return the p-value of Welch's t on logarithms and its name, or None.
+
+    None for values that are not positive, or that all repeat exactly.
+    """
     if min(a.min(), b.min()) <= 0:
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
@@ -173,54 +160,22 @@ def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
     smallest = 2 / comb(comparison.n + comparison.n_baseline, comparison.n)
     # Ranks of three against three can never reach 5 %, nor can five against five among many metrics when no two values
     # overlap: that is a lack of trials, not a lack of difference.
-    apart = comparison.cliffs_delta is not None and abs(comparison.cliffs_delta) == 1
-    return "too few repetitions" if smallest > alpha or apart else "no clear change"
+    is_separate = comparison.cliffs_delta is not None and abs(comparison.cliffs_delta) == 1
+    return "too few repetitions" if smallest > alpha or is_separate else "no clear change"
 
 
-def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
-    """Two-sided permutation test of the difference of mean ranks; exact up to 20 000 arrangements, else sampled.
+def rank_test(a: Floats, b: Floats) -> tuple[float, str]:
+    """Return p-value and name of a permutation test of ranks (Mann and Whitney 1947).
 
-    Ranks make it deaf to how far an outlier lies. Returns the p-value and the test's name for readers.
+    Exact up to 20 000 arrangements, else by the normal approximation.
     """
-    return permutation_tests([(a, b)])[0]
-
-
-def permutation_tests(pairs: Sequence[tuple[Floats, Floats]]) -> list[tuple[float, str]]:
-    """`permutation_test` of every pair; pairs of the same sizes share their permutations, as the metrics of two groups do."""
-    tested: list[tuple[float, str]] = [(1.0, "")] * len(pairs)
-    places: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, (a, b) in enumerate(pairs):
-        places[len(a), len(b)].append(place)
-    for (n, rest), own in places.items():
-        scores = np.array([_scores(np.concatenate(pairs[place])) for place in own])
-        for place, result in zip(own, _tested(scores, n, n + rest), strict=True):
-            tested[place] = result
-    return tested
-
-
-def _scores(x: Floats) -> Floats:
-    """Average ranks, doubled and from their middle: whole numbers, whose sums are exact whatever the order."""
-    ordered = np.sort(x)
-    doubled = np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right") + 1
-    return (doubled - (len(x) + 1)).astype(np.float64)
-
-
-def _tested(scores: Floats, n: int, total: int) -> list[tuple[float, str]]:
-    """Test the first ``n`` of ``total`` scores, of every row."""
-    observed = np.abs(scores[:, :n].sum(axis=1))
-    if comb(total, n) <= _EXACT_UP_TO:
-        every = _arrangements(total, n)
-        shares = [np.mean(np.abs(own[every].sum(axis=1)) >= seen) for own, seen in zip(scores, observed, strict=True)]
-        return [(float(share), "exact permutation test of ranks") for share in shares]
-    # A sum is below a quarter of the squared total: so far single precision holds whole numbers exactly, at half the time.
-    kind: Any = np.float32 if total <= _EXACT_IN_SINGLE else np.float64
-    columns, beyond = scores.T.astype(kind), np.zeros(len(scores), np.int64)
-    for chosen in _shuffles(total, n):
-        sums = np.unpackbits(chosen, axis=1, count=total).astype(kind) @ columns
-        beyond += (np.abs(sums) >= observed).sum(axis=0)
-    # the arrangement at hand counts as one of them, or p could be 0 (Phipson and Smyth 2010)
-    test = f"permutation test of ranks, {_PERMUTATIONS} permutations"
-    return [((int(count) + 1) / (_PERMUTATIONS + 1), test) for count in beyond]
+    n, total = len(a), len(a) + len(b)
+    if comb(total, n) > _EXACT_UP_TO:
+        p = float(scipy.stats.mannwhitneyu(a, b, method="asymptotic").pvalue)
+        return p, "permutation test of ranks, normal approximation"
+    ranks = scipy.stats.rankdata(np.concatenate([a, b]))
+    sums = ranks[_arrangements(total, n)].sum(axis=1) - n * ranks.mean()
+    return float(np.mean(np.abs(sums) >= abs(sums[0]) - 1e-9)), "exact permutation test of ranks"
 
 
 @lru_cache(maxsize=8)
@@ -228,49 +183,20 @@ def _arrangements(total: int, n: int) -> npt.NDArray[np.int64]:
     return np.array(list(combinations(range(total), n)))  # kept for the next page: trials come in few numbers
 
 
-@lru_cache(maxsize=8)
-def _shuffles(total: int, n: int) -> list[npt.NDArray[np.uint8]]:
-    """Which ``n`` of ``total`` each permutation brings to the front, in pieces: a row of bits each, 2.5 MB for 2000 values."""
-    rng = np.random.default_rng(_SEED)
-    pieces, most = [], max(1, _PIECE // total)
-    for first in range(0, _PERMUTATIONS, most):
-        rows = min(most, _PERMUTATIONS - first)
-        shuffled = rng.permuted(np.broadcast_to(np.arange(total), (rows, total)), axis=1)
-        chosen = np.zeros((rows, total), np.uint8)
-        np.put_along_axis(chosen, shuffled[:, :n], 1, axis=1)
-        pieces.append(np.packbits(chosen, axis=1))
-    return pieces
-
-
-def adjust(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
-    """Adjusted p-values in the given order: Holm's step-down or Benjamini and Hochberg's step-up."""
-    p = np.asarray(p_values, dtype=np.float64)
-    if not len(p):
-        return []
-    order, m = np.argsort(p, kind="stable"), len(p)
-    if correction == "holm":
-        stepped = np.maximum.accumulate(p[order] * (m - np.arange(m)))
-    else:
-        stepped = np.minimum.accumulate((p[order] * m / (np.arange(m) + 1))[::-1])[::-1]
-    adjusted = np.empty(m)
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return [float(v) for v in adjusted]
-
-
 def cliffs_delta(a: Floats, b: Floats) -> float:
-    """P(a > b) - P(a < b) over all pairs (Cliff 1993)."""
+    """Return P(a > b) - P(a < b) over all pairs (Cliff 1993)."""
     ordered = np.sort(b)
     below, not_above = np.searchsorted(ordered, a, "left").sum(), np.searchsorted(ordered, a, "right").sum()
     return float(below + not_above - len(a) * len(b)) / (len(a) * len(b))
 
 
 def effect_word(delta: float) -> str:
-    """Word for the size of a Cliff's delta (Romano et al. 2006)."""
+    """Return the word for a Cliff's delta (Romano et al. 2006)."""
     return next((word for bound, word in _EFFECTS if abs(delta) < bound), "large")
 
 
 def hedges_g(a: Floats, b: Floats) -> float | None:
-    """Difference of the means in pooled standard deviations, corrected for small samples (Hedges 1981); None without spread."""
+    """Return Hedges' g, corrected for small samples (Hedges 1981); None without spread."""
     freedom = len(a) + len(b) - 2
     if freedom < 1:
         return None
@@ -281,7 +207,9 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 
 
 def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
-    """P-value of "all these configurations have the same mean": the larger of an F test on logarithms and Kruskal-Wallis.
+    """Return the p-value of "all configurations have the same mean".
+
+    It is the larger one of an F test on logarithms and Kruskal-Wallis.
 
     The F test sees small effects with few repetitions; the rank test keeps one far outlier from making a finding. Values that
     are not positive are compared as they are. 1.0 where fewer than two configurations have two values each.

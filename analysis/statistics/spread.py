@@ -1,6 +1,6 @@
 """Scatter of repetitions over several configurations together, on logarithms of positive values: pooled, compared, and tested by.
 
-Three configurations of two repetitions give three degrees of freedom, where each alone gives one.
+Three configurations of two repetitions give three degrees of freedom; each alone gives one.
 """
 
 from __future__ import annotations
@@ -15,28 +15,33 @@ from analysis.statistics.summary import Floats, Interval, checked, ratio_interva
 
 SMALLEST_SPREAD: Final = 1e-4
 """Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
-UNLIKE: Final = 0.01
+UNEQUAL: Final = 0.01
 """P-value of the test of equal scatters below which they are not pooled."""
 _KNOWN: Final = 10.0
-"""An interval whose ends differ by more than this factor tells no number."""
+"""Largest ratio of the ends of an interval that is shown."""
 
 
 def log_variances(groups: Sequence[Sequence[float] | Floats]) -> tuple[Floats, Floats]:
-    """Return variance and degrees of freedom of the logarithms of every group that was repeated; values are positive."""
+    """Return variance and freedom of the logarithms of every repeated group.
+
+    Values are positive.
+    """
     logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) > 1]
     variances = np.array([max(float(g.var(ddof=1)), SMALLEST_SPREAD**2) for g in logs])
     return variances, np.array([len(g) - 1 for g in logs], dtype=np.float64)
 
 
 def pooled(variances: Floats, freedom: Floats) -> tuple[float, float]:
-    """Return standard deviation and degrees of freedom of all groups together; at least one group is needed."""
+    """Return the pooled standard deviation and freedom of at least one group."""
     return float(np.sqrt(freedom @ variances / freedom.sum())), float(freedom.sum())
 
 
 def equal_variances(variances: Floats, freedom: Floats) -> float:
-    """P-value of "all groups scatter alike" (Bartlett 1937); 1.0 for fewer than two groups.
+    """Return the p-value of "all groups scatter equally" (Bartlett 1937).
 
-    Levene's test tells apart three repetitions of 1 % and of 20 % in no case of a hundred, and a false claim about the noisy point
+    1.0 for fewer than two groups.
+
+    Levene's test never separates three repetitions of 1 % and of 20 %, and a false claim about the noisy point
     is worse than a wide interval of it. Pairs often repeat exactly, by rounding: none counts as steadier than a tenth of all.
     """
     k, total = len(variances), freedom.sum()
@@ -50,9 +55,11 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
 
 
 def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
-    """P-value of "all groups have the same geometric mean"; None for fewer than two groups, or where none was repeated.
+    """Return the p-value of "all groups have the same geometric mean", or None.
 
-    The F test with the scatter of all groups pooled, which has power with two repetitions each; where scatters are not alike, the
+    None for fewer than two groups, or without repetitions.
+
+    The F test with the scatter of all groups pooled, which has power with two repetitions each; if scatters differ, the
     larger of its p-value and that of Welch's (1951), which alone is too sure of pairs of values. Values are positive.
     """
     variances, freedom = log_variances(groups)
@@ -60,10 +67,10 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
         return None
     means = np.array([np.log(checked(g)).mean() for g in groups])
     counts = np.array([len(g) for g in groups], dtype=np.float64)
-    sd, known = pooled(variances, freedom)
+    sd, pooled_freedom = pooled(variances, freedom)
     between = float(counts @ (means - np.average(means, weights=counts)) ** 2) / (len(means) - 1)
-    same = float(special.fdtrc(len(means) - 1, known, between / sd**2))
-    if len(variances) == len(groups) and equal_variances(variances, freedom) < UNLIKE:
+    same = float(special.fdtrc(len(means) - 1, pooled_freedom, between / sd**2))
+    if len(variances) == len(groups) and equal_variances(variances, freedom) < UNEQUAL:
         return max(same, _welch(means, variances, counts))
     return same
 
@@ -76,7 +83,7 @@ def _welch(means: Floats, variances: Floats, counts: Floats) -> float:
 
 
 class PooledIntervals:
-    """Intervals of several configurations' values and ratios, by the scatter of all of them where it is alike, else by their own.
+    """Intervals of several configurations' values and ratios, by the pooled scatter if it is equal, else by their own.
 
     An interval whose ends differ by more than ten times is none. Values are positive; others have no interval.
     """
@@ -85,11 +92,11 @@ class PooledIntervals:
         self._level = level
         positive = all(len(g) and np.min(g) > 0 for g in groups)
         variances, freedom = log_variances(groups) if positive else (np.zeros(0), np.zeros(0))
-        alike = len(variances) > 0 and equal_variances(variances, freedom) >= UNLIKE
-        self._pooled = pooled(variances, freedom) if alike else None
+        is_equal = len(variances) > 0 and equal_variances(variances, freedom) >= UNEQUAL
+        self._pooled = pooled(variances, freedom) if is_equal else None
 
     def value(self, values: Sequence[float] | Floats) -> Interval | None:
-        """Interval of one configuration's geometric mean."""
+        """Return the interval of one configuration's geometric mean."""
         x = checked(values)
         if x.min() <= 0:
             return None
@@ -103,12 +110,12 @@ class PooledIntervals:
         return self._around(float(logs.mean()), sd / len(x) ** 0.5, freedom, f"t interval of the geometric mean, {how}")
 
     def ratio(self, over: Sequence[float] | Floats, under: Sequence[float] | Floats) -> Interval | None:
-        """Interval of the ratio of two geometric means."""
+        """Return the interval of the ratio of two geometric means."""
         a, b = checked(over), checked(under)
         if min(a.min(), b.min()) <= 0:
             return None
         if self._pooled is None:
-            return told(ratio_interval(a, b, level=self._level))
+            return if_bounded(ratio_interval(a, b, level=self._level))
         sd, freedom = self._pooled
         middle = float(np.log(a).mean() - np.log(b).mean())
         how = "t interval of the ratio of geometric means, scatter of all sizes together"
@@ -116,11 +123,11 @@ class PooledIntervals:
 
     def _around(self, middle: float, error: float, freedom: float, how: str) -> Interval | None:
         half = float(special.stdtrit(freedom, (1 + self._level) / 2)) * error
-        return told(Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), self._level, how))
+        return if_bounded(Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), self._level, how))
 
 
-def told(interval: Interval | None) -> Interval | None:
-    """Return the interval of a positive quantity, or None where it is so wide that it tells no number."""
+def if_bounded(interval: Interval | None) -> Interval | None:
+    """Return the interval of a positive quantity; None if its ends differ 10 times."""
     if interval is None or interval.low is None or interval.high is None:
         return interval
     return interval if interval.high <= _KNOWN * interval.low else None

@@ -1,4 +1,4 @@
-"""What a handful of repetitions says about one quantity: centre, spread, interval, outliers, and how many more are needed."""
+"""Summaries of repetitions: centre, spread, interval, outliers, and repetitions needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Method = Literal["t", "bootstrap"]
 MINIMUM_REPETITIONS: Final = 3
 """Below this no difference between two configurations is claimed: two values give a spread with one degree of freedom."""
 _BOOTSTRAP_FROM: Final = 10
-"""Below 10 values the percentiles of a bootstrap lie too close together (Hesterberg 2015, section 4.1); t is used."""
+"""Below 10 values the percentiles of a bootstrap are too close together (Hesterberg 2015, section 4.1); t is used."""
 _RESAMPLES: Final = 4000
 _SEED: Final = 2007
 """Resampling is repeatable: the same values always give the same interval on every page."""
@@ -47,17 +47,13 @@ class SampleSummary:
     maximum: float
     interval: Interval | None
     outliers: tuple[int, ...]
-    """Positions in the values; they are counted in every figure above, only shown apart."""
+    """Positions in the values; they count in every figure above."""
     enough: bool
     """At least MINIMUM_REPETITIONS."""
 
-    @property
-    def relative_sd(self) -> float | None:
-        return None if self.sd is None or self.mean == 0 else self.sd / abs(self.mean)
-
 
 def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> SampleSummary:
-    """Summarise repetitions; ``method`` None takes t below 10 values and the bootstrap of the median from there on.
+    """Summarise repetitions; ``method`` None is t below 10 values, else bootstrap.
 
     ValueError for no values or for values that are not finite.
     """
@@ -77,7 +73,7 @@ def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | 
 
 
 def checked(values: Sequence[float] | Floats) -> Floats:
-    """Return the values as a float array of shape (n,); ValueError when empty or not finite."""
+    """Return the values, shape (n,); ValueError if they are empty or not finite."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or not len(x):
         raise ValueError("at least one value is needed")
@@ -87,7 +83,7 @@ def checked(values: Sequence[float] | Floats) -> Floats:
 
 
 def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Student's t interval of the mean; None for fewer than two values.
+    """Return Student's t interval of the mean; None below two values.
 
     Of positive values it is made on logarithms, for the geometric mean: a time of -11 to 18 s cannot occur. Of values that are
     not negative but may be zero (counts), it ends at zero.
@@ -103,10 +99,10 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
 def moments_interval(
     mean: float, sd: float, n: int, *, smallest: float, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Student's t interval of a mean of which only the moments are at hand, as a database gives them; None below two values.
+    """Return Student's t interval of a mean from its moments; None below two values.
 
     Where the ``smallest`` value is positive it is made on logarithms, whose standard deviation is about that of the values over
-    their mean; where it is zero, the interval ends there.
+    their mean; if it is zero, the interval ends there.
     """
     if n < 2:
         return None
@@ -117,7 +113,7 @@ def moments_interval(
 
 
 def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Limits that one further value keeps to, on the scale of ``mean_interval``; None for fewer than two values."""
+    """Return the limits of one further value; None below two values."""
     x = checked(values)
     if len(x) < 2:
         return None
@@ -125,7 +121,7 @@ def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95
 
 
 def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
-    """The mean, less and more so many standard deviations; on logarithms where all values are positive."""
+    """Return the mean -/+ so many standard deviations; on logarithms if positive."""
     y = np.log(x) if x.min() > 0 else x
     half = deviations * float(y.std(ddof=1))
     low, high = float(y.mean()) - half, float(y.mean()) + half
@@ -135,7 +131,9 @@ def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
 
 
 def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Percentile bootstrap interval of the median (Efron and Tibshirani 1993, chapter 13); None for fewer than three values.
+    """Return the percentile bootstrap interval of the median; None below three values.
+
+    Efron and Tibshirani 1993, chapter 13.
 
     The middle one of n uniform draws is Beta distributed (David and Nagaraja 2003, section 2.3), so it is drawn itself: the same
     distribution as resampling all n values, at a hundredth of the cost for a long history.
@@ -148,21 +146,23 @@ def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) ->
 
 
 def _resampled_medians(x: Floats) -> Floats:
-    """Medians of resamples of the sorted values ``x``."""
     middle, following = _middle_places(len(x))
     return x[middle] if following is None else (x[middle] + x[following]) / 2
 
 
 @lru_cache(maxsize=256)
 def _middle_places(n: int) -> tuple[Places, Places | None]:
-    """Which of ``n`` sorted values is the middle one of each resample, and for an even ``n`` the next: the same for all samples."""
+    """Return the middle places of each resample of ``n`` sorted values.
+
+    For an even ``n`` also the next place; they are the same for all samples.
+    """
     rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
     place = rng.beta(middle, n - middle + 1, _RESAMPLES)
     first = (n * place).astype(np.int32)
     if n % 2:
         return first, None
-    # given the middle one, the next is the least of the n - middle draws that lie above it
+    # given the middle one, the next is the least of the n - middle draws above it
     following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
     return first, np.minimum(n * following, n - 1).astype(np.int32)
 
@@ -170,9 +170,9 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
 def ratio_interval(
     numerator: Sequence[float] | Floats, denominator: Sequence[float] | Floats, *, level: float = 0.95
 ) -> Interval | None:
-    """Interval of the ratio of two geometric means: Welch's t on logarithms, so both spreads are propagated.
+    """Return the interval of the ratio of two geometric means: Welch's t on logarithms.
 
-    None where a value is not positive or a side has fewer than two values.
+    None if a value is not positive or a side has fewer than two values.
     """
     a, b = checked(numerator), checked(denominator)
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
@@ -188,7 +188,7 @@ def ratio_interval(
 
 
 def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
-    """Return the difference of the means, its standard error and the Welch-Satterthwaite degrees of freedom."""
+    """Return the difference of the means, its error and Welch-Satterthwaite freedom."""
     va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
     total = float(va + vb)
     if total == 0:
@@ -198,11 +198,11 @@ def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
 
 
 def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
-    """Positions that stand apart; none below four values.
+    """Return the positions of outliers; none below four values.
 
     Below ten values by Grubbs' test at 1 % (Grubbs 1969), which is exact for few normal values; from ten on by a modified z-score
     above 3.5 (Iglewicz and Hoaglin 1993), which several outliers cannot hide from. Where more than half of the values are
-    equal, the mean absolute deviation stands in for the median one, as there.
+    equal, the mean absolute deviation replaces the median one, as there.
     """
     x = checked(values)
     if len(x) < 10:
@@ -215,7 +215,6 @@ def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
 
 
 def _grubbs(x: Floats) -> tuple[int, ...]:
-    """The value farthest from the mean, when farther than Grubbs' critical value."""
     n = len(x)
     if n < 4 or np.ptp(x) == 0:
         return ()
@@ -229,7 +228,7 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
 def repetitions_needed(
     values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
 ) -> int | None:
-    """How many repetitions in all would bring the t interval of the mean to this half-width; None below two values.
+    """Return the repetitions for a t interval of this half-width; None below two values.
 
     The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
     """
@@ -243,17 +242,3 @@ def repetitions_needed(
     while n < 10_000 and special.stdtrit(n - 1, (1 + level) / 2) * relative / np.sqrt(n) > relative_half_width:
         n += 1
     return n
-
-
-def detectable_difference(
-    relative_sd: float, repetitions: int, *, level: float = 0.95, power: float = 0.8
-) -> float | None:
-    """Smallest relative difference between two configurations that so many repetitions each would show.
-
-    Two-sample t on logarithms with that power; None below two repetitions. 0.06 means 6 %.
-    """
-    if repetitions < 2:
-        return None
-    freedom = 2 * repetitions - 2
-    quantiles = special.stdtrit(freedom, (1 + level) / 2) + special.stdtrit(freedom, power)
-    return float(np.expm1(quantiles * relative_sd * np.sqrt(2 / repetitions)))

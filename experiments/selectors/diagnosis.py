@@ -201,7 +201,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     asked = asked_of(experiment, study)
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
     simultaneous = intervals if intervals.metric == study.time_metric else None
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=simultaneous)
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), intervals=simultaneous)
     diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
     made = KeptDiagnosis(

@@ -50,7 +50,7 @@ def test_it_runs_an_experiment_to_its_end_and_leaves_nothing_running(
     assert [trial["parameters"]["hosts"] for trial in trials] == [1, 2]
     assert set(trials[1]["metrics"]) >= HEADLINE
     assert "Elapsed time" in run.output
-    assert "What this cannot tell:" in run.output  # the end of the findings
+    assert "Limitations:" in run.output  # the findings close it
 
 
 def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(

@@ -1,1 +1,1 @@
-"""Numbers with intervals that conclusions rest on, and what single kinds of experiment come to. Pure."""
+"""Observations: numbers with intervals, and analyses of single kinds of experiments. Pure."""

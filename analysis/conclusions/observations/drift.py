@@ -1,7 +1,7 @@
 """Drift over the order in which the trials ran.
 
 In the model log(value) = point + slope * place + scatter the slope is estimated within the points: if points ran one after another, the
-order of their means is also the order of what was varied.
+order of their means is also the order of the varied factor.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Drift:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether every point ran early and late, so that the drift can be separated from what was varied."""
+        """Return whether every point ran early and late, which separates drift and effects."""
         return self.balance >= _BALANCED
 
     @property
-    def is_taken_out(self) -> bool:
+    def is_removed(self) -> bool:
         """Return whether the answer compares the values without the drift."""
         return self.is_found and self.is_balanced
 
@@ -58,9 +58,9 @@ class Drift:
         return self.slope - half, self.slope + half
 
     def without(self, asked: Asked, slope: float) -> Asked:
-        """Return the experiment as it would be at the mean place, if the points' means drifted by ``slope``.
+        """Return the experiment at the mean place, for means that drift by ``slope``.
 
-        Within each point the estimated drift is taken out, and what is left is widened by the degree of freedom that the estimate takes.
+        The estimated drift is removed within each point; the residuals are widened by its degree of freedom.
         """
         wider = float(np.sqrt((self.freedom + 1) / self.freedom))
 
@@ -75,7 +75,7 @@ class Drift:
 
 
 def drift_of(asked: Asked) -> Drift | None:
-    """Return the drift over the order of the trials; None without the order, or if too few trials were repeated to estimate it."""
+    """Return the drift over the order of the trials; None if it cannot be estimated."""
     points = asked.measured()
     if asked.published or any(len(_places(asked, p)) != len(asked.values(p)) for p in points):
         return None
@@ -106,17 +106,16 @@ def _places(asked: Asked, point: Point) -> Sequence[int]:
 
 
 def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of a point's values, and the places of their trials in the order."""
     return np.log(asked.values(point)), np.asarray(_places(asked, point), dtype=np.float64)
 
 
 def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
-    """Return the scatter of each point, pooled as the answer pools it; None if nothing was repeated."""
+    """Return each point's scatter, pooled as in the answer; None without repetitions."""
     groups = [asked.values(p) for p in points]
     everything = pooled(groups)
     if everything is None:
         return None
     levels = [[repr(p.parameters.get(factor.name)) for p in points] for factor in asked.factors]
     names = ScatterGroups.found(groups, levels).of
-    known = {name: pooled(own) or everything for name, own in by_name(groups, names).items()}
-    return [known[name].sd for name in names]
+    scatters = {name: pooled(values) or everything for name, values in by_name(groups, names).items()}
+    return [scatters[name].sd for name in names]

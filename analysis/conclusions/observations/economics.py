@@ -1,4 +1,4 @@
-"""What a result costs: money per GFLOP/s, MFLOP/s per watt, and what waiting throws away.
+"""Economics: price per GFLOP/s, MFLOP/s per watt, and the cost of contention.
 
 Amounts are in the currency of the facts that are given; nothing is converted. Formulas are those of the published studies
 ``eadline-2006-hpl`` and ``york-staging`` (docs/studies.md, Peak, price and power).
@@ -15,7 +15,7 @@ HOURS_PER_YEAR: Final = 8766.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """What is known of the machine that ran; None where it is not. ``hosts`` and ``cores_per_host`` count the whole cluster."""
+    """Facts of the whole cluster; None if unknown."""
 
     hosts: int | None = None
     cores_per_host: int = 1
@@ -23,11 +23,11 @@ class ClusterFacts:
     flops_per_cycle: float | None = None
     """Floating-point operations of one core in one clock cycle."""
     price: float | None = None
-    """Of the whole cluster."""
+    """Price of the whole cluster."""
     watts: float | None = None
-    """Of the whole cluster under load."""
+    """Power of the whole cluster under load."""
     price_per_host_hour: float | None = None
-    """Rent; None takes the price over the years of use, when both are known."""
+    """Rent; None takes the price over the years of use."""
     years_of_use: float | None = None
     price_per_kwh: float | None = None
 
@@ -37,25 +37,25 @@ class ClusterFacts:
 
     @property
     def peak_flops(self) -> float | None:
-        """Theoretical peak in FLOP/s: clock x cores x operations per cycle."""
+        """Return the theoretical peak in FLOP/s: clock x cores x operations per cycle."""
         if self.clock_hz is None or self.flops_per_cycle is None or self.cores is None:
             return None
         return self.clock_hz * self.cores * self.flops_per_cycle
 
     @property
     def host_hour(self) -> float | None:
-        """Return what one host costs per hour: rent, or price spread evenly over the years of use; power comes on top where known."""
-        held = self.price_per_host_hour
-        if held is None and self.price is not None and self.hosts and self.years_of_use:
-            held = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
-        if held is None or self.watts is None or not self.hosts or self.price_per_kwh is None:
-            return held
-        return held + self.watts / self.hosts / 1000 * self.price_per_kwh
+        """Return the cost of one host per hour: rent, or price over the years of use, plus power."""
+        rent = self.price_per_host_hour
+        if rent is None and self.price is not None and self.hosts and self.years_of_use:
+            rent = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
+        if rent is None or self.watts is None or not self.hosts or self.price_per_kwh is None:
+            return rent
+        return rent + self.watts / self.hosts / 1000 * self.price_per_kwh
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A rate of floating-point work against the cluster's facts; None where a fact is missing."""
+    """A rate of floating-point work against the cluster's facts; None without the facts."""
 
     gflops: float
     peak_share: float | None
@@ -77,7 +77,7 @@ def rate(gflops: float, facts: ClusterFacts) -> Rating:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What contention takes from a cluster, against the same work without it."""
+    """The cost of contention, against the same work without it."""
 
     utilisation_lost: float
     """Share of the run in which hosts are held for the contention alone."""
@@ -85,7 +85,7 @@ class Contention:
 
 
 def contention(elapsed_s: float, uncontended_s: float, hosts: float, facts: ClusterFacts | None = None) -> Contention:
-    """Cost of the difference between a run and the same run without contention (study E: pull against broadcast).
+    """Return the cost of contention: a run against the same run without it.
 
     ValueError unless both times and the hosts are positive. A run that is faster than the uncontended one loses nothing.
     """

@@ -1,4 +1,4 @@
-"""Effects of single properties of the network: how many times worse the costliest level is, and the time per second of delay."""
+"""Effects of single network factors: ratios of levels, and time per second of delay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Effect:
     interval: Interval | None
     clear: bool
     harshest: Effect | None = None
-    """The same where the other network factors cost most, if that is another place: loss may matter only with delay."""
+    """The effect at the costliest levels of the others: loss may matter only with delay."""
 
     @property
     def matters(self) -> bool:
@@ -35,14 +35,14 @@ class Effect:
 
 
 def effects_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Effect]:
-    """Return the effect of every factor alone, where the other network factors cost least, and most; the largest effect first."""
-    found = []
+    """Return the effect of each factor at the mildest and harshest others, largest first."""
+    effects = []
     for factor in network:
         rows = sorted(grid.along(factor, part), key=lambda row: min(grid.cost(p) for p in row))
         if rows:
             mildest, harshest = _effect(grid, factor, rows[0]), _effect(grid, factor, rows[-1])
-            found.append(replace(mildest, harshest=harshest) if len(rows) > 1 else mildest)
-    return sorted(found, key=lambda effect: -effect.ratio)
+            effects.append(replace(mildest, harshest=harshest) if len(rows) > 1 else mildest)
+    return sorted(effects, key=lambda effect: -effect.ratio)
 
 
 def _effect(grid: Grid, factor: Factor, row: Sequence[Point]) -> Effect:
@@ -51,7 +51,10 @@ def _effect(grid: Grid, factor: Factor, row: Sequence[Point]) -> Effect:
 
 
 def first_matters(grid: Grid, effects: Sequence[Effect]) -> bool:
-    """Return whether the first effect is measurably larger than every other one: of effects from one point, their ends are compared."""
+    """Return whether the first effect is measurably larger than every other one.
+
+    Effects from one point are compared by their ends.
+    """
     if len(effects) < 2:
         return False
     first = effects[0]
@@ -76,7 +79,7 @@ class Slope:
 
     @property
     def clear(self) -> bool:
-        """Return whether time grows with delay as far as the interval tells."""
+        """Return whether time measurably grows with delay."""
         return self.per_unit > 0 and (self.interval is None or (self.interval.low or 0) > 0)
 
 
@@ -85,19 +88,21 @@ def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> l
     delay = next((f for f in network if f.name == DELAY), None)
     if delay is None or grid.asked.deciding.unit != "s" or grid.asked.deciding.higher_is_better:
         return []
-    found = []
+    slopes = []
     for row in grid.along(delay, part):
         if len({p.parameters[DELAY] for p in row}) > 1:
             where = {f.name: row[0].parameters.get(f.name) for f in grid.asked.factors if f.name != DELAY}
-            found.append(Slope(*_secant(grid, row), where))
-    return found
+            slopes.append(Slope(*_secant(grid, row), where))
+    return slopes
 
 
 def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
-    """Return time per unit of delay over the whole measured range; the interval from the intervals of both ends (Zou and Donner 2008).
+    """Return the time per unit of delay over the whole range, with its interval.
+
+    The interval follows from those of both ends (Zou and Donner 2008).
 
     A program may hide the first milliseconds behind its computing, or be bound by its windows only beyond some: the range as
-    measured is what the number holds for. Where the times differ measurably, the interval stays on their side of zero.
+    measured is what the number holds for. If the times differ measurably, the interval stays on one side of zero.
     """
     first, last = row[0], row[-1]
     span = float(last.parameters[DELAY]) - float(first.parameters[DELAY])
@@ -115,7 +120,7 @@ def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
 
 
 def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
-    """Return the slope along the row of this effect, if its ends are the row's and time grows with delay."""
+    """Return the positive slope along the row of this effect, if it spans the row."""
     costliest = effect.costliest.parameters
     if effect.factor.name != DELAY or ordinal(costliest[DELAY]) <= ordinal(effect.cheapest.parameters[DELAY]):
         return None
@@ -124,7 +129,7 @@ def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
 
 
 def together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
-    """Return how many times worse the worst point is than the best, if they differ in more than one factor."""
+    """Return the ratio of the worst to the best point if several factors differ."""
     best, worst = min(part, key=grid.cost), max(part, key=grid.cost)
     differing = [f for f in grid.asked.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
     ratio, interval, clear = grid.compare(worst, best)

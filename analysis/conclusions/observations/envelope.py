@@ -1,4 +1,4 @@
-"""Operating envelope of a service under load: how many jobs it bears, and what gives out first.
+"""Operating envelope of a service under load: acceptable jobs and the first bottleneck.
 
 A running condition is acceptable while the wall time of a job is below ``factor`` times that of a single job (MONARC collaboration,
 about 1999: 10 times). Pure.
@@ -52,13 +52,13 @@ class EnvelopeRow:
     single_s: float | None
     ratios: tuple[tuple[float, float], ...]
     largest_acceptable: float | None
-    """Most jobs that were measured and accepted; None where one job was not measured."""
+    """Most jobs that were measured and accepted; None if one job was not measured."""
     first_refused: float | None
     """Fewest jobs that were measured and refused; None: all were accepted."""
     limit: float | None
     """Jobs at which the ratio reaches the factor: between measured ones, or beyond them on the line through the last two."""
     extrapolated: bool
-    """The limit lies beyond the measured jobs."""
+    """The limit is beyond the measured jobs."""
     saturation: Saturation | None
     uses: tuple[tuple[str, float, float], ...]
     """The evidence: (resource, jobs, largest use)."""
@@ -72,7 +72,7 @@ class Envelope:
     rows: tuple[EnvelopeRow, ...]
 
     def smallest_acceptable(self, jobs: float) -> float | None:
-        """Return the smallest capacity that was measured to bear ``jobs``; None when none did."""
+        """Return the smallest capacity that was measured to bear ``jobs``, or None."""
         return next((r.capacity for r in self.rows if any(j == jobs and q < self.factor for j, q in r.ratios)), None)
 
     def measured_jobs(self) -> list[float]:
@@ -123,7 +123,7 @@ def _row(capacity: float, loads: Sequence[Load], factor: float, shared: Sequence
 
 
 def _crossing(ratios: Sequence[tuple[float, float]], factor: float) -> float | None:
-    """Return where straight lines between the points reach the factor, or the last one going on; None where it never does."""
+    """Return the jobs at which the ratio reaches the factor, extrapolated if needed."""
     for (jobs, ratio), (more, larger) in pairwise(ratios):
         if ratio < factor <= larger:
             return jobs + (more - jobs) * (factor - ratio) / (larger - ratio)
@@ -134,7 +134,7 @@ def _crossing(ratios: Sequence[tuple[float, float]], factor: float) -> float | N
 
 
 def _saturation(loads: Sequence[Load], shared: Sequence[str], shared_name: str) -> Saturation | None:
-    seen: list[Saturation] = []
+    candidates: list[Saturation] = []
     for load in loads:
         uses = dict(load.uses)
         parts = {name: uses[name] for name in shared if name in uses}
@@ -143,14 +143,14 @@ def _saturation(loads: Sequence[Load], shared: Sequence[str], shared_name: str) 
             uses[f"{shared_name}, most of it {larger}"] = sum(parts.values())
             for name in parts:
                 del uses[name]
-        seen += [
+        candidates += [
             Saturation(name, load.jobs, use, use >= (LINK_FULL if name == LINK else BUSY)) for name, use in uses.items()
         ]
-    full = [each for each in seen if each.saturated]
+    full = [candidate for candidate in candidates if candidate.saturated]
     if full:
         # Of several that are full with equally few jobs, the fullest.
-        return min(full, key=lambda each: (each.jobs, -each.use))
-    return max(seen, key=lambda each: each.use, default=None)
+        return min(full, key=lambda candidate: (candidate.jobs, -candidate.use))
+    return max(candidates, key=lambda candidate: candidate.use, default=None)
 
 
 def _largest_uses(loads: Sequence[Load]) -> tuple[tuple[str, float, float], ...]:

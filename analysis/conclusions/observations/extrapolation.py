@@ -21,7 +21,7 @@ from analysis.statistics.summary import Floats
 
 _CANDIDATES: Final = ((), (Term(Fraction(1), 0),), (Term(Fraction(0), 1),))
 """Constant (multicast), proportional to the nodes (one link shared by all), logarithmic (a tree). Nothing that bends further is
-offered: from a handful of sizes it would not be told apart, and it would run away outside of them."""
+offered: a few sizes cannot identify it, and it would diverge outside of them."""
 _WORTH_A_TERM: Final = 0.8
 """A term must cut the leave-one-out error to this share."""
 _EXACT: Final = 0.001
@@ -29,7 +29,7 @@ _EXACT: Final = 0.001
 
 
 def fit_phase(study: Study, metric: str) -> Fit | None:
-    """Return the equation of one phase over the study's axis; None below three sizes, or for a value that is not positive."""
+    """Return the equation of one phase over the axis; None below three sizes."""
     data = sample(study, metric)
     if data is None or len(data.x) < 3:
         return None
@@ -63,15 +63,17 @@ class Extrapolation:
     beyond_nodes: bool
     """More or fewer nodes than were measured."""
     beyond_searches: bool
-    """More searches than were run: the later ones are taken to go on alike."""
+    """More searches than were run: the later ones are assumed to be constant."""
     draws: Floats
-    """Totals of the bootstrap, shape (resamples,); empty where the data leave no error to estimate."""
+    """Totals of the bootstrap, shape (resamples,); empty without an error estimate."""
 
 
 def extrapolate(
     first: Fit, later: Fit, *, nodes: float, searches: int, measured_searches: int, stream: int = 0
 ) -> Extrapolation:
-    """Add the phases up: first(N) + (S - 1) later(N). ValueError for fewer than one node or search.
+    """Add the phases up: first(N) + (S - 1) later(N).
+
+    ValueError for fewer than one node or search.
 
     Give methods that are compared a ``stream`` each: their first searches err independently, while the later ones, which are the same for
     all of them, err together.

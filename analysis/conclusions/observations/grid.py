@@ -1,4 +1,4 @@
-"""The measured points of an experiment by their parameters, with what may be claimed of them together."""
+"""Measured points by their parameters, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Grid:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self.points = asked.measured()
-        self.claims = asked.claims(self.points, asked.apart())
-        # By what they are: points of ten thousand compared value by value took longer than all claims.
+        self.claims = asked.claims(self.points, asked.separating())
+        # By identity: comparing ten thousand points by value took longer than all claims.
         self._places = {id(point): place for place, point in enumerate(self.points)}
 
     def index(self, point: Point) -> int:
         """Return the place of one of ``points``, or of one that equals it."""
-        place = self._places.get(id(point))
-        return self.points.index(point) if place is None else place
+        position = self._places.get(id(point))
+        return self.points.index(point) if position is None else position
 
     def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
-        """(how many times worse i is than j, its interval, whether measurably so)."""
+        """Return the ratio of i to j (above 1 is worse), its interval, and if i is worse."""
         a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
         return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
 
     def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
-        """Return how much worse one point is than another, as ``worse`` does for two positions."""
+        """Return ``worse`` of two points."""
         return self.worse(self.index(worse), self.index(better))
 
     def clearly(self, worse: Point, better: Point) -> bool:
@@ -59,21 +59,21 @@ class Grid:
         return self.claims.value(self.index(point))
 
     def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
-        """Return the median of a point with its interval, as a figure of the answer; ``where`` None takes all factors."""
+        """Return the median of a point as a figure; ``where`` None takes all factors."""
         if where is None:
             where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
         deciding = self.asked.deciding
         return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
 
     def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
-        """Return groups of points that differ in this factor alone, each by its level; groups of one are left out."""
+        """Return the groups of points that differ in this factor alone, by its level."""
         names = [f.name for f in self.asked.factors if f.name != factor.name]
 
         def key(point: Point) -> str:
             return repr([point.parameters.get(name) for name in names])
 
         chosen = sorted(points or self.points, key=lambda p: (key(p), ordinal(p.parameters.get(factor.name))))
-        return [members for _, each in groupby(chosen, key=key) if len(members := list(each)) > 1]
+        return [members for _, group in groupby(chosen, key=key) if len(members := list(group)) > 1]
 
 
 class SizeGrid(Grid):
@@ -103,21 +103,22 @@ class SizeGrid(Grid):
 
     @property
     def most_gained(self) -> float | None:
-        """Return how many times better than the smallest sufficient size another one may be, at most; None without intervals."""
+        """Return the upper bound of a gain over the smallest sufficient size."""
         good = self.as_good
         others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
         return max((interval.high for interval in others if interval.high is not None), default=None)
 
     @property
     def is_equal(self) -> bool:
-        """Return whether no other size may be more than ``EQUAL`` times better than the smallest sufficient one."""
+        """Return whether no other size may be ``EQUAL`` times better than the sufficient one."""
         return self.claims.printed or (self.most_gained or 1.0) < EQUAL
 
 
 class Together:
-    """What may be claimed of every point of an experiment, and of every two that its answer compares: every face that shows the
-    same quantity takes its interval from here. ``parts`` are answered beside each other.
-    ``as_measured`` are the same parts, if a drift is taken out of the comparison: tables show what was measured.
+    """The intervals of all points, and of all pairs that the answer compares.
+
+    All views take their intervals from here. ``parts`` are the slices; ``as_measured`` are the same with the drift that
+    ``parts`` exclude, for tables of measured values.
     """
 
     def __init__(self, metric: str, parts: Sequence[Grid], as_measured: Sequence[Grid] = ()) -> None:
@@ -134,16 +135,16 @@ class Together:
         return None if i is None else self._values[part].value(i)
 
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
-        """Return the interval of (typical value of one point) / (that of another); None if the answer does not compare them."""
+        """Return the interval of the ratio of two points; None if they are not compared."""
         (first, i), (second, j) = (self._places.get(key(p), (0, None)) for p in (over, under))
         return None if i is None or j is None or first != second else self._claims[first].ratio(i, j)
 
 
 def key(parameters: Mapping[str, Any]) -> str:
-    """Return what a point is found by: its parameters in any order."""
+    """Return the key of a point: its parameters in any order."""
     return repr(sorted(parameters.items()))
 
 
 def ordinal(value: Any) -> float:
-    """A level as a number to sort by; words are equal."""
+    """Return a level as a number to sort by; words are equal."""
     return float(value) if isinstance(value, int | float) else 0.0

@@ -1,4 +1,4 @@
-"""What each of several changes gave: the ladder of ordered steps, and effects alone and together.
+"""Effects of several changes: the tuning ladder, and effects alone and together.
 
 The study of Eadline and Layton (2006) changed one thing after another and wrote down every step; it also warns that parameters depend on
 each other. The ladder is the first, the effects are the second. Pure.
@@ -13,6 +13,9 @@ from math import exp, fsum, log
 from statistics import median
 from typing import Any, Final
 
+from analysis.conclusions.context import Asked
+from analysis.conclusions.observations.grid import Grid
+from analysis.scaling import Point
 from analysis.statistics import Interval, ratio_interval
 
 DEPENDENT: Final = 1.05
@@ -33,7 +36,7 @@ class Trialled:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many times better: above 1 is better whatever the metric's direction. The interval is None for single values."""
+    """A gain: above 1 is better in both directions of a metric; the interval is None for single values."""
 
     factor: float
     interval: Interval | None = None
@@ -62,35 +65,35 @@ def _alone(over: Trialled, under: Trialled) -> Interval | None:
 
 
 def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> list[Step]:
-    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change.
+    """Return the steps in their order; a parameter that counts them is no change.
 
-    Intervals are those of each pair alone where ``ratio_of`` does not tell them otherwise.
+    Intervals are those of each pair alone without ``ratio_of``.
     """
 
     def gained(step: Trialled, over: Trialled | None) -> Gain | None:
         return None if over is None else gain(step, over, higher_is_better=higher_is_better, ratio_of=ratio_of)
 
     counter = _counters(steps)
-    found: list[Step] = []
+    rows: list[Step] = []
     for index, step in enumerate(steps):
         previous = steps[index - 1] if index else None
-        best = (max if higher_is_better else min)(each.value for each in steps[: index + 1])
-        found.append(
+        best = (max if higher_is_better else min)(earlier.value for earlier in steps[: index + 1])
+        rows.append(
             Step(
                 number=index + 1,
                 value=step.value,
                 changed={} if previous is None else _changes(previous, step, counter),
                 against_previous=gained(step, previous),
                 against_first=gained(step, previous and steps[0]),
-                is_best_so_far=not found or best != found[-1].best_so_far,
+                is_best_so_far=not rows or best != rows[-1].best_so_far,
                 best_so_far=best,
             )
         )
-    return found
+    return rows
 
 
 def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
-    """Return how many times better ``of`` is; ValueError for values that are not positive."""
+    """Return how many times better ``of`` is; ValueError unless values are positive."""
     better, worse = (of, over) if higher_is_better else (over, of)
     if min(*of.values, *over.values) <= 0:
         raise ValueError("a gain needs positive values")
@@ -122,7 +125,7 @@ class Effect:
 
     @property
     def depends(self) -> bool:
-        """Return whether it helps beside some values of the others and harms beside others."""
+        """Return whether it helps at some values of the others and harms at others."""
         return self.smallest < 1 < self.largest
 
 
@@ -136,11 +139,11 @@ class JointEffect:
     together: float
     product: float
     squares: int
-    """How often all four configurations were measured."""
+    """Number of complete squares of four configurations."""
 
     @property
     def interaction(self) -> float:
-        """Together / product: 1 when the effects are independent."""
+        """Return together / product: 1 if the effects are independent."""
         return self.together / self.product
 
     @property
@@ -149,24 +152,24 @@ class JointEffect:
 
 
 def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
-    """Return the effect of every change of one parameter alone, in order of appearance; empty if no two points differ in one."""
-    found: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
+    """Return the effect of every change of one parameter alone, in order of appearance."""
+    by_change: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
         if len(changed) == 1:
             ((name, (before, after)),) = changed.items()
-            _, gains = found.setdefault(repr((name, before, after)), ((name, before, after), []))
+            _, gains = by_change.setdefault(repr((name, before, after)), ((name, before, after), []))
             gains.append(gain(b, a, higher_is_better=higher_is_better).factor)
     return [
         Effect(*change, gain=_geometric_mean(gains), smallest=min(gains), largest=max(gains), pairs=len(gains))
-        for change, gains in found.values()
+        for change, gains in by_change.values()
     ]
 
 
 def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
-    """Return two changes together against both alone, wherever all four configurations of such a square are there."""
+    """Return two changes together against both alone, from all complete squares."""
     by_parameters = {_key(p.parameters): p for p in points}
-    found: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
+    by_change: dict[str, tuple[tuple[Any, Any, Any], list[tuple[float, float]]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
         if len(changed) != 2:
@@ -181,7 +184,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
             gain(point, a, higher_is_better=higher_is_better).factor for point in (b, only_x, only_y)
         )
         change = ((x, y), (x1, y1), (x2, y2))
-        found.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
+        by_change.setdefault(repr(change), (change, []))[1].append((together, alone_x * alone_y))
     return [
         JointEffect(
             *change,
@@ -189,7 +192,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
             product=_geometric_mean([p for _, p in squares]),
             squares=len(squares),
         )
-        for change, squares in found.values()
+        for change, squares in by_change.values()
     ]
 
 
@@ -199,3 +202,33 @@ def _key(parameters: Mapping[str, Any]) -> str:
 
 def _geometric_mean(values: Sequence[float]) -> float:
     return exp(fsum(map(log, values)) / len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A step of an experiment against the best one before it; ``step`` counts from 1 as in the design, finished or not."""
+
+    gain: float
+    step: int
+    over: int
+    point: Point
+    before: Point
+    interval: Interval | None
+    clear: bool
+    lost: bool
+    """True if the step is measurably worse."""
+
+
+def advances(grid: Grid) -> list[Advance]:
+    """Return every step against the best one before it."""
+    rows = []
+    for i, point in enumerate(grid.points[1:], 1):
+        before = min(grid.points[:i], key=grid.cost)
+        gain, interval, clear = grid.compare(before, point)
+        step, over = step_of(grid.asked, point), step_of(grid.asked, before)
+        rows.append(Advance(gain, step, over, point, before, interval, clear, grid.clearly(point, before)))
+    return rows
+
+
+def step_of(asked: Asked, point: Point) -> int:
+    return next(i for i, p in enumerate(asked.points, 1) if p is point)

@@ -1,4 +1,4 @@
-"""What a program needs from its network, where enough links were measured for slopes and bends (analysis.sensitivity)."""
+"""Network needs of a program, from enough links for slopes and bends (analysis.sensitivity)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = tuple[str, Quantity, str]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What one combination of the other factors needs, and the numbers that the trials show of it."""
+    """The network needs of one combination of the other factors."""
 
     fit: Fit
     here: Link
@@ -66,7 +66,7 @@ class Fitted:
     """The model of one combination of the other factors."""
 
     at: str
-    """The combination in words; empty where there is only one."""
+    """The combination in words; empty for a single one."""
     where: dict[str, object]
     fit: Fit
     here: Link
@@ -75,7 +75,7 @@ class Fitted:
 
 
 def fits_of(asked: Asked) -> list[Fitted]:
-    """Return the models that the trials bear, by ascending levels of the other factors."""
+    """Return the models of all combinations, by ascending levels of the other factors."""
     others = [f for f in asked.factors if f.role != "network"]
     parts: dict[tuple[object, ...], list[Point]] = {}
     for point in asked.measured():
@@ -94,7 +94,7 @@ def fits_of(asked: Asked) -> list[Fitted]:
 
 
 def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
-    """Return the model of these points and the mildest link among them; None where the design or the trials do not bear one."""
+    """Return the model of these points and their mildest link; None if they do not suffice."""
     if asked.published or asked.deciding.unit != "s" or asked.deciding.higher_is_better:
         return None
     network = {f.name for f in asked.of_role("network")}
@@ -112,7 +112,10 @@ def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
 
 
 def _mildest(links: Sequence[Link]) -> Link:
-    """Return the link with the least loss, delay and inverse rate, each as a share of its range: certificates of one rate scatter."""
+    """Return the link with the least loss, delay and inverse rate.
+
+    Each counts as a share of its range: certificates of one rate scatter.
+    """
     delay, inverse_rate = (
         max(column) or 1.0 for column in zip(*((e.delay_s, e.inverse_rate) for e in links), strict=True)
     )
@@ -120,18 +123,18 @@ def _mildest(links: Sequence[Link]) -> Link:
 
 
 def link_of(point: Point) -> Link | None:
-    """Return the link of a point as it was measured, and where it was not, as it was asked for; None without a rate."""
-    asked = {name: point.parameters.get(name) for name in _MODELLED}
-    rate = point.link.get(RATE) or asked[RATE]
+    """Return the measured link of a point, else the specified one; None without a rate."""
+    specified = {name: point.parameters.get(name) for name in _MODELLED}
+    rate = point.link.get(RATE) or specified[RATE]
     if not rate:
         return None
-    delay = point.link.get(DELAY, asked[DELAY] or 0.0)
-    # Few packets tell little of a loss: what was asked for is nearer to the truth than what they lost.
-    return Link(max(0.0, float(delay)), float(rate), float(asked[LOSS] or 0.0))
+    delay = point.link.get(DELAY, specified[DELAY] or 0.0)
+    # Few packets do not measure a loss: the specified one is closer to the truth.
+    return Link(max(0.0, float(delay)), float(rate), float(specified[LOSS] or 0.0))
 
 
 def needed_of(asked: Asked, points: Sequence[Point]) -> Needed | None:
-    """Return the bounds of these points and what they come from; None if the trials show no effect of the network."""
+    """Return the bounds of these points; None if the network has no measurable effect."""
     fitted = fit_of(asked, points)
     if fitted is None:
         return None
@@ -153,12 +156,12 @@ def needed_of(asked: Asked, points: Sequence[Point]) -> Needed | None:
 
 
 def bursts_of(points: Sequence[Point]) -> Bursts:
-    """Return the bursts of the fastest and of the slowest link, as their certificates measured them."""
+    """Return the certified bursts of the fastest and the slowest link."""
     measured = [(point.link[RATE], point.link[_BURST]) for point in points if {RATE, _BURST} <= point.link.keys()]
     return Bursts(max(measured)[1], min(measured)[1]) if measured else NO_BURSTS
 
 
 def is_clear(interval: Interval) -> bool:
-    """Return whether the ends of an interval are near enough to each other to be shown as numbers."""
+    """Return whether the ends of an interval are close enough to be shown."""
     low, high = interval.low, interval.high
     return bool(low and low > 0 and high and high <= _VAGUE * low)

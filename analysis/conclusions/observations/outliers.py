@@ -1,4 +1,4 @@
-"""Trials that lie far outside of the scatter of all trials of an experiment: one in 20 happens on machines that other load shares.
+"""Outlying trials, far outside of the scatter of all trials: one in 20 on shared machines.
 
 Rosner's generalised test of many outliers (1983), on the residuals of a linear model with one mean per point: the value that adds most
 to the pooled scatter is removed, again and again, and the last removal that is significant decides. A single step would miss two
@@ -28,7 +28,7 @@ _STEADIEST: Final = 0.01
 
 
 def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
-    """Return which values of each group are outliers on the logarithm, judged by the scatter of all groups; values are positive.
+    """Return the outliers of each group on the logarithm; values are positive.
 
     Of two values one is marked and says that the two disagree: which of them is the outlier is not known.
     """
@@ -39,15 +39,15 @@ def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
         return masks
     logs = np.concatenate([np.log(np.asarray(groups[i], dtype=np.float64)) for i in repeated])
     owner = np.repeat(np.arange(len(repeated)), sizes[repeated])
-    found = np.zeros(len(logs), dtype=bool)
-    found[_farthest(logs, owner)] = True
-    for i, mask in zip(repeated, np.split(found, np.cumsum(sizes[repeated])[:-1]), strict=True):
+    is_outlier = np.zeros(len(logs), dtype=bool)
+    is_outlier[_farthest(logs, owner)] = True
+    for i, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes[repeated])[:-1]), strict=True):
         masks[i] = mask
     return masks
 
 
 def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
-    """Places of the outliers among the logarithms, of which ``owner`` names the point."""
+    """Return the positions of the outliers; ``owner`` is the point of each logarithm."""
     n = np.bincount(owner).astype(np.float64)
     mean = np.bincount(owner, logs) / n
     total, freedom = float(((logs - mean[owner]) ** 2).sum()), len(logs) - len(n)
@@ -58,19 +58,19 @@ def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
     while len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
         size = n[owner]
         shares = np.where(is_in & (size > 1), (logs - mean[owner]) ** 2 * size / np.maximum(size - 1, 1), 0.0)
-        place = int(shares.argmax())
-        if shares[place] == 0:  # values that repeat exactly have no outlier
+        worst = int(shares.argmax())
+        if shares[worst] == 0:  # values that repeat exactly have no outlier
             break
-        rest = max(total - float(shares[place]), (freedom - 1) * least)
-        t = float(np.sqrt(shares[place] / (rest / (freedom - 1))))
+        rest = max(total - float(shares[worst]), (freedom - 1) * least)
+        t = float(np.sqrt(shares[worst] / (rest / (freedom - 1))))
         # both values of a pair have one residual: they are one candidate
         candidates = float(np.where(size == 2, 0.5, 1.0)[is_in & (size > 1)].sum())
-        point = owner[place]
-        removed.append(place)
+        point = owner[worst]
+        removed.append(worst)
         if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
             outliers = len(removed)
-        is_in[place] = False
-        mean[point] = (mean[point] * n[point] - logs[place]) / (n[point] - 1)
+        is_in[worst] = False
+        mean[point] = (mean[point] * n[point] - logs[worst]) / (n[point] - 1)
         n[point] -= 1
         total, freedom = rest, freedom - 1
     return removed[:outliers]

@@ -1,11 +1,11 @@
-"""How the time of a point's ranks divides: by the MPI profile if every trial left one, else into on and off the CPU. Pure.
+"""Division of the ranks' time: by the MPI profile, else into on and off the CPU. Pure.
 
 With U_i the time of rank i outside MPI, W the window from MPI_Init to MPI_Finalize and b the busiest rank (largest U_i),
 
     W = mean computing + (computing of b - mean) + descheduled of b + blocked of b + (W - U_b).
 
 The second term is the imbalance: all other ranks wait for it in MPI. The last one is communication (POP: 1 - communication efficiency).
-A rank that waits in MPI for a rank without a core waits for a core too: run delay inside MPI counts as descheduled, up to the
+A rank that waits in MPI for a descheduled rank waits for a core too: run delay inside MPI counts as descheduled, up to the
 run delay outside MPI of all other ranks.
 """
 
@@ -28,13 +28,13 @@ from analysis.statistics.summary import Floats, welch
 LAUNCH: Final = "launch"
 UNEXPLAINED: Final = "unexplained"
 LEAST_SHARE: Final = 0.1
-"""A part below this share of the whole is not worth a sentence."""
+"""Smallest share of the whole that a cause needs."""
 _SAME_WORK: Final = 0.5
 """A figure in seconds that is a smaller share of the window times something else (one message, the last step)."""
 _DIVIDING: Final = (
     *("mpi_busiest_computing_s", "mpi_busiest_descheduled_s", "mpi_descheduled_share", "mpi_descheduled_inside_share"),
 )
-"""What divides the time outside MPI on no processor; all but the first need a kernel that counts run delay."""
+"""Metrics that divide the time outside MPI; all but the first need a kernel that counts run delay."""
 _LEVEL: Final = 0.95
 _WINDOW: Final = "mpi_window_s"
 _ELAPSED: Final = "elapsed_s"
@@ -42,13 +42,13 @@ _ELAPSED: Final = "elapsed_s"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of every trial of a point. The parts add up to ``whole``, the launch overhead is beside them unless it is one of them."""
+    """Seconds of every trial of a point. The parts add up to ``whole``; ``launch`` may be one of them."""
 
     parts: Mapping[str, Floats]
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Of the time in MPI: on CPU, blocked, and with a trace the causes of waits."""
+    """Division of the time in MPI: on CPU, blocked, and causes of waits of a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Division:
     whole: ChangePart
     """Named by its metric."""
     parts: tuple[ChangePart, ...]
-    """Add up to the whole; the last one is what the others do not explain."""
+    """Add up to the whole; the last one is the unexplained remainder."""
     launch: ChangePart | None
     """Launch overhead; one of the parts only if the elapsed time is divided."""
     launch_change_s: float
@@ -74,37 +74,38 @@ class Division:
 
     @property
     def is_explained(self) -> bool:
-        """Return whether the parts are those of the change: what they miss or exceed is less than half of it."""
+        """Return whether the parts explain more than half of the change."""
         missed = self.part(UNEXPLAINED)
         return missed is None or abs(missed.change_s) < abs(self.change_s) / 2
 
     @property
     def grown(self) -> list[ChangePart]:
-        """Return the parts that grew by enough to matter, the largest first, without the launch overhead.
+        """Return the parts that measurably grew, the largest first, without launch.
 
         They end at the first that may be scatter: a smaller one that surely grew is not the cause.
         """
-        found = [part for part in self.parts if self._matters(part) and part.change_s > 0]
-        surely = takewhile(lambda part: part.has_grown, sorted(found, key=lambda part: -part.change_s))
+        candidates = [part for part in self.parts if self._matters(part) and part.change_s > 0]
+        surely = takewhile(lambda part: part.has_grown, sorted(candidates, key=lambda part: -part.change_s))
         return [part for part in surely if part.name != LAUNCH]
 
     @property
     def fallen(self) -> list[ChangePart]:
         """Return the parts that fell by enough to matter, the largest first."""
-        found = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
-        return sorted((part for part in found if part.change_s < 0), key=lambda part: part.change_s)
+        candidates = [part for part in self.parts if part.name not in (LAUNCH, UNEXPLAINED) and self._matters(part)]
+        return sorted((part for part in candidates if part.change_s < 0), key=lambda part: part.change_s)
 
     def _matters(self, part: ChangePart) -> bool:
         return abs(part.change_s) >= LEAST_SHARE * abs(self.change_s)
 
 
 def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
-    """Divide what ``bad`` takes longer than ``ideal`` times ``good``; None if neither a profile nor CPU time was measured."""
+    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(asked, good, bad, profiled=profiled)
-    known = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
+    dividing = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
     before, after = (
-        _by_profile(point, metric, known) if profiled else _by_cpu_time(asked, point, metric) for point in (good, bad)
+        _by_profile(point, metric, dividing) if profiled else _by_cpu_time(asked, point, metric)
+        for point in (good, bad)
     )
     if before is None or after is None or before.parts.keys() != after.parts.keys():
         return None
@@ -120,7 +121,7 @@ def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Divis
 
 
 def _divided_metric(asked: Asked, good: Point, bad: Point, *, profiled: bool) -> str:
-    """Return the time that is divided: the deciding one, else the program's own, else the ranks' window or the launch."""
+    """Return the divided time: the deciding one, the program's own, or the window."""
     deciding = asked.deciding
     if deciding.metric == _ELAPSED:
         return _ELAPSED
@@ -139,28 +140,27 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
 
 
 def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
-    """On and off the CPU: what ranks do there is not known without a profile."""
     used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
-    own = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
-    found = _aligned(point, _ELAPSED, own, used_metric or "cpu_mean_rank_s")
-    if found is None:
+    own_metric = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
+    arrays = _aligned(point, _ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")
+    if arrays is None:
         return None
-    elapsed, within, cpu = found
+    elapsed, within, cpu = arrays
     within = np.minimum(within, elapsed)
     on_cpu = np.minimum(within * cpu / 100 if used_metric else cpu, within)
     parts = {"on_cpu": on_cpu, "off_cpu": within - on_cpu}
-    launch = elapsed - within if own != _ELAPSED else None
+    launch = elapsed - within if own_metric != _ELAPSED else None
     if metric == _ELAPSED and launch is not None:
         return Times({**parts, LAUNCH: launch}, elapsed, launch, {})
     return Times(parts, within, launch, {})
 
 
-def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None:
+def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | None:
     shares = _aligned(point, _WINDOW, "mpi_useful_share", "mpi_no_core_share", "mpi_useful_max_rank_s", metric)
     if shares is None:
         return None
     window, useful, off, most, whole = shares
-    parts = _of_window(point, known, window, window * useful, window * off, np.minimum(most, window))
+    parts = _of_window(point, dividing, window, window * useful, window * off, np.minimum(most, window))
     elapsed = _aligned(point, _WINDOW, _ELAPSED)
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
@@ -169,15 +169,18 @@ def _by_profile(point: Point, metric: str, known: Sequence[str]) -> Times | None
 
 
 def _of_window(
-    point: Point, known: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
+    point: Point, dividing: Sequence[str], window: Floats, computing: Floats, off: Floats, most: Floats
 ) -> dict[str, Floats]:
-    """Return the terms of the equation at the top, seconds. ``known``: what of _DIVIDING both points have."""
+    """Return the terms of the equation at the top, seconds.
+
+    ``dividing`` are the metrics of _DIVIDING that both points have.
+    """
     rest = window - most
-    measured = _aligned(point, _WINDOW, *known) or []
-    if not known:  # a profile of an older version
+    measured = _aligned(point, _WINDOW, *dividing) or []
+    if not dividing:  # a profile of an older version
         return {"computing": computing, "off": off, "imbalance": most - computing - off, "communication": rest}
     imbalance, off_most = measured[1] - computing, most - measured[1]
-    if len(known) < len(_DIVIDING):
+    if len(dividing) < len(_DIVIDING):
         return {"computing": computing, "off": off_most, "imbalance": imbalance, "communication": rest}
     descheduled, outside, inside = measured[2], window * measured[3], window * measured[4]
     of_others = np.minimum(np.minimum(inside, (max(point.ranks or 1, 1) - 1) * outside), np.maximum(rest, 0.0))
@@ -191,20 +194,23 @@ def _of_window(
 
 
 def _details(point: Point) -> dict[str, Floats]:
-    """Return how the time in MPI divides: on CPU and blocked, and the causes of the long waits of a trace."""
-    found = {}
+    """Return the division of the time in MPI: on CPU, blocked, and causes of waits."""
+    details = {}
     for name, metric in (("mpi_on_cpu", "mpi_on_cpu_share"), ("mpi_blocked", "mpi_blocked_share")):
         if (of_window := _aligned(point, _WINDOW, metric)) is not None:
-            found[name] = of_window[0] * of_window[1]
+            details[name] = of_window[0] * of_window[1]
     waits = _aligned(point, _WINDOW, "mpi_wait_share")
     for cause in CAUSES if waits is not None else ():
         if (of_waits := _aligned(point, _WINDOW, "mpi_wait_share", f"mpi_wait_{cause}_share")) is not None:
-            found[cause] = of_waits[0] * of_waits[1] * of_waits[2]
-    return found
+            details[cause] = of_waits[0] * of_waits[1] * of_waits[2]
+    return details
 
 
 def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
-    """Return one array per metric with one value per trial; the medians if not all trials have all; None if a metric is absent."""
+    """Return one array per metric, one value per trial; None if a metric is absent.
+
+    Arrays of different lengths are replaced by their medians.
+    """
     arrays = [point.array(metric) for metric in metrics]
     if not all(len(array) for array in arrays):
         return None
@@ -214,12 +220,11 @@ def _aligned(point: Point, *metrics: str) -> list[Floats] | None:
 
 
 def _changed(name: str, before: Floats, after: Floats, ideal: float) -> ChangePart:
-    """Return the change of the medians of the trials' values."""
     return _within(name, ideal * float(np.median(before)), float(np.median(after)), ideal * before, after)
 
 
 def _within(name: str, first: float, last: float, before: Floats, after: Floats) -> ChangePart:
-    """Return the change from first to last, within Welch's interval of the means, which is widened to hold it."""
+    """Return the change from first to last with Welch's interval, widened to hold it."""
     change = last - first
     if min(len(before), len(after)) < 2:
         return ChangePart(name, first, last, change)
@@ -232,7 +237,7 @@ def _within(name: str, first: float, last: float, before: Floats, after: Floats)
 def _unexplained(
     whole: ChangePart, parts: Sequence[ChangePart], before: Times, after: Times, ideal: float
 ) -> ChangePart:
-    """Return what makes the parts add up to the whole: set-up outside the program's own figure, and what medians do not add."""
+    """Return the remainder between the whole and the sum of its parts."""
     values = [times.whole - sum(times.parts.values()) for times in (before, after)]
     first = whole.before_s - sum(part.before_s for part in parts)
     last = whole.after_s - sum(part.after_s for part in parts)

@@ -1,4 +1,4 @@
-"""A study read once for all rules: medians by size, which metrics move at all, which differences are measurable."""
+"""Readings of a study for all rules: medians by size, and measurable differences."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from analysis.scaling.breakdown import cpu_per_rank
 from analysis.statistics import Interval, differs_anywhere, ratio_interval
 
 ChoiceOf = Callable[[Study], ModelChoice | None]
-"""The models of a study's time: whoever needs them elsewhere too keeps them, as they take most of the time of a diagnosis."""
+"""Returns the models of a study's time; cached by the caller, as they dominate a diagnosis."""
 _ALPHA: Final = 0.005
 """Per metric, so that the four that scaling rules look at make at most 2 false studies in 100 (Bonferroni)."""
 _LEVEL: Final = 0.99
-"""Of the intervals behind a claim about two sizes: several pairs are looked at."""
+"""Level of intervals of two sizes: several pairs are compared."""
 _PRINTED_DIFFERENCE: Final = 1.05
 """Ratio of two printed values that counts: rounding and a rerun could hide in less."""
 
@@ -42,7 +42,7 @@ class Observation:
     metric: str = ""
     """Catalogue id; empty for a number computed from several."""
     size: float | None = None
-    """Where on the axis; None for a number of the whole study."""
+    """Place on the axis; None for a number of the whole study."""
     interval: Interval | None = None
 
 
@@ -61,7 +61,7 @@ class Place:
 
 
 class Reading:
-    """What rules ask of a study; everything costly is computed once, when first asked for."""
+    """A study as rules read it; costly values are cached."""
 
     def __init__(self, study: Study, choice_of: ChoiceOf = fit_models) -> None:
         self.study = study
@@ -78,7 +78,7 @@ class Reading:
 
     @cached_property
     def points(self) -> list[tuple[float, Point]]:
-        """Return all points with a number on the axis, by size, also those without a single counted trial."""
+        """Return all points with a number on the axis, by size, with or without trials."""
         sized = [p for p in self.study.points if isinstance(p.parameters.get(self.axis), int | float)]
         return sorted(((float(p.parameters[self.axis]), p) for p in sized), key=lambda pair: pair[0])
 
@@ -127,13 +127,11 @@ class Reading:
 
     @property
     def sizes_differ(self) -> bool:
-        """Return whether the axis tells the points apart at all."""
+        """Return whether the points differ on the axis."""
         return len({size for size, _ in self.points}) > 1
 
     def at(self, *points: Point) -> str:
-        """ " at 4 hosts", " at 4 and 8 hosts", " at 64 KiB, 2 ms delay", " at 3 of 12 points"; "" where there is nothing to tell
-        apart.
-        """
+        """Return the place in words: " at 4 and 8 hosts", " at 3 of 12 points", or ""."""
         if self.sizes_differ:
             sizes = sorted({float(p.parameters[self.axis]) for p in points})
             return f" at {size_range(sizes, self.axis)}"
@@ -143,7 +141,7 @@ class Reading:
         return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
 
     def moves(self, metric: str) -> bool:
-        """Return whether the metric differs between sizes at all: no claim about sizes is made before this holds."""
+        """Return whether the metric differs between sizes at all."""
         if metric not in self._moves:
             self._moves[metric] = self._differs(metric)
         return self._moves[metric]
@@ -159,9 +157,9 @@ class Reading:
         return differs_anywhere([p.point.values[metric] for p in places]) < _ALPHA
 
     def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
-        """Return the interval of (metric at ``over``) / (that at ``under``): the answer's, where it is about this metric."""
-        if self.study.told is not None and metric == self.study.time_metric:
-            return self.study.told.ratio(over.point.parameters, under.point.parameters)
+        """Return the interval of a ratio of two sizes; that of the answer if it has one."""
+        if self.study.intervals is not None and metric == self.study.time_metric:
+            return self.study.intervals.ratio(over.point.parameters, under.point.parameters)
         return (
             ratio_interval(over.point.values[metric], under.point.values[metric], level=_LEVEL)
             if (metric in over.point.values and metric in under.point.values)
@@ -169,7 +167,7 @@ class Reading:
         )
 
     def larger(self, metric: str, over: Place, under: Place) -> bool:
-        """Return whether the metric is measurably larger at ``over``: the interval of the ratio is above 1, or printed values differ."""
+        """Return whether the metric is measurably larger at ``over``."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
             return interval.low is not None and interval.low > 1
@@ -180,7 +178,7 @@ class Reading:
         return "printed" if self.printed else "moderate" if doubtful else "strong"
 
     def strength_at(self, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
-        """Return strength of a claim about one size; doubtful with too few repetitions of the metric there."""
+        """Return the strength of a claim about one size: moderate with few repetitions."""
         return self.strength(doubtful=not self.study.may_claim(place.point, metric=metric))
 
 

@@ -1,7 +1,7 @@
 """Scatter of an experiment without repetitions, from the effects that are too small to matter (after Lenth 1989).
 
-Of several factors, what is left when each acts alone; of one that counts, what is left of a smooth curve. Where factors do act together or
-the curve has corners, that is more than the trials scatter: claims become fewer, not wrong.
+The residuals of additive factors, or of a smooth curve over one number. If factors interact or the curve has corners, the
+residuals exceed the scatter of the trials: claims become fewer, not wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BEND: Final = {"load": 1, "scale": 2}
 
 
 def scatter_of_residuals(asked: Asked) -> Scatter | None:
-    """Return the scatter of points that were measured once; None where some were repeated, or too few are left to tell."""
+    """Return the scatter of points that were measured once; None if it is not known."""
     points = asked.measured()
     if asked.published or asked.steps or not asked.factors or any(len(asked.values(p)) > 1 for p in points):
         return None
@@ -41,12 +41,11 @@ def scatter_of_residuals(asked: Asked) -> Scatter | None:
     freedom = len(points) - int(rank)
     if freedom < _FEWEST:
         return None
-    left = logs - design @ coefficients
-    return Scatter(max(float(np.sqrt(left @ left / freedom)), SMALLEST), freedom, "small effects")
+    residuals = logs - design @ coefficients
+    return Scatter(max(float(np.sqrt(residuals @ residuals / freedom)), SMALLEST), freedom, "small effects")
 
 
 def _transfer(factor: Factor, points: list[Point], times: list[float]) -> Scatter | None:
-    """Return what is left of the line of transfer times."""
     try:
         fit = fit_transfer([ordinal(p.parameters.get(factor.name)) for p in points], times)
     except ValueError:
@@ -65,6 +64,5 @@ def _curve(factor: Factor, points: list[Point]) -> list[np.ndarray]:
 
 
 def _levels(factor: Factor, points: list[Point]) -> list[np.ndarray]:
-    """Return one column per level of a factor."""
     names = [repr(p.parameters.get(factor.name)) for p in points]
     return [np.array([float(name == one) for name in names]) for one in sorted(set(names))]

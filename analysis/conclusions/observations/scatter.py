@@ -1,8 +1,8 @@
-"""How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
+"""Scatter of trials, pooled over all points of an experiment, on the logarithm of a positive quantity.
 
-Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
+Twelve points of two repetitions give twelve degrees of freedom; each alone gives one. Claims about pairs of points hold together:
 pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
-form for unequal numbers; where scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
+form for unequal numbers; if scatters differ, all pairs at once by Games and Howell's (1976), with the scatter pooled within the
 levels of the factor that it follows. Outliers are part of neither means nor scatter. Every interval holds the median or the ratio of
 medians, which is what charts, tables and answers show; a claim needs both to say the same.
 """
@@ -11,26 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 import numpy as np
+import scipy  # scipy.optimize is loaded when it is first used
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.observations.outliers import Mask
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups, by_name
-from analysis.conclusions.observations.studentised import studentised_range
 from analysis.statistics import Interval
 from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
 
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.965
-"""Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
+"""Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
 _VALUE: Final = 0.98
-"""Of the quantile of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
+"""Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
-"""P-value below which own repetitions scatter more than is known from elsewhere."""
+"""P-value below which repetitions scatter more than the known scatter."""
 _POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
 _REACH: Final = 2.0
@@ -59,22 +59,24 @@ class Cell:
     n: int
     below: float = 0.0
     above: float = 0.0
-    """How far its interval is extended because of outliers."""
+    """Extensions of its interval because of outliers."""
 
     @classmethod
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
         is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
-        middle, kept = float(np.log(np.median(values))), logs[~is_out]
+        middle, clean = float(np.log(np.median(values))), logs[~is_out]
         far = logs[is_out] - middle
         low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
         toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
         below, above = (toward * max(near, other / 2) for near, other in ((low, high), (high, low)))
-        return cls(float(kept.mean()), len(kept), middle, len(logs), below, above)
+        return cls(float(clean.mean()), len(clean), middle, len(logs), below, above)
 
 
 def weight_of_median(n: int) -> float:
-    """Return how many normal values have a mean with the variance of the median of ``n``: 2 of 2, 2.2 of 3, 3.3 of 4, 3.5 of 5.
+    """Return how many normal values have a mean as precise as the median of ``n``.
+
+    2 of 2, 2.2 of 3, 3.3 of 4, 3.5 of 5.
 
     After the variances of order statistics (Sarhan and Greenberg 1962), within 2.5 % of them.
     """
@@ -84,20 +86,20 @@ def weight_of_median(n: int) -> float:
 
 
 def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
-    """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
+    """Return the scatter of all groups about their means; None without repetitions."""
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
 
-def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
-    """Return the scatter to judge by: few repetitions are joined by what is known from elsewhere, unless they scatter more than that."""
-    if own is None or prior is None:
-        return own or prior
-    more = float(special.fdtrc(own.freedom, prior.freedom, (own.sd / prior.sd) ** 2)) < _MORE
-    if more or own.freedom >= prior.freedom / 4:
-        return own
-    freedom = own.freedom + prior.freedom
-    squares = own.freedom * own.sd**2 + prior.freedom * prior.sd**2
+def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | None:
+    """Return the own scatter, joined with known scatter if there are few repetitions."""
+    if measured is None or prior is None:
+        return measured or prior
+    more = float(special.fdtrc(measured.freedom, prior.freedom, (measured.sd / prior.sd) ** 2)) < _MORE
+    if more or measured.freedom >= prior.freedom / 4:
+        return measured
+    freedom = measured.freedom + prior.freedom
+    squares = measured.freedom * measured.sd**2 + prior.freedom * prior.sd**2
     return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source)
 
 
@@ -114,10 +116,10 @@ class SimultaneousIntervals:
     """Simultaneous claims about the points of one experiment: ratios of their medians with intervals.
 
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
-    are where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
+    are if they differ by more than rounding and a rerun could hide. ``other_groups`` are the points of the experiment's other
     ``slices - 1`` slices: they add to the scatter, and the slices' claims hold together (Bonferroni).
-    ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters differ, they are
-    pooled within the levels of one factor, and only where that does not make them equal is each point's its own.
+    ``levels`` holds, for each factor, the level of every point and other point: if scatters differ, they are
+    pooled within the levels of one factor; if that does not make them equal, each point has its own.
     Other load slows a trial, so values that are far better (``higher_is_better``) than the others of their point are no outliers.
     ``families`` names for each point those that it is compared with: choices of one size, loads of one link. Fewer pairs have to
     hold together then; others get Tukey's interval.
@@ -131,14 +133,14 @@ class SimultaneousIntervals:
         *,
         printed: bool = False,
         prior: Scatter | None = None,
-        beside: Sequence[Sequence[float]] = (),
+        other_groups: Sequence[Sequence[float]] = (),
         slices: int = 1,
         levels: Sequence[Sequence[str]] = (),
         families: Sequence[str] = (),
         higher_is_better: bool = False,
     ) -> None:
         self.printed = printed
-        everything = [*groups, *beside]
+        everything = [*groups, *other_groups]
         division = (
             ScatterGroups.of_one(everything)
             if printed
@@ -150,23 +152,23 @@ class SimultaneousIntervals:
         """Number of each point's trials that are no part of the shared scatter."""
         clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
         shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
-        self.scatter = known(None if printed else pooled(shared) or pooled(clean), prior)
-        scatters = {name: pooled(own) for name, own in by_name(clean, division.of).items()}
+        self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
+        scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
         self._own = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) / slices
-        """Of all claims of this slice together."""
+        """Simultaneous level of this slice."""
         self._families = list(families) or [""] * len(groups)
 
     def ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (median of i) / (median of j); None without any knowledge of scatter.
+        """Return the interval of (median of i) / (median of j); None without scatter.
 
         Where the points are found to differ in a later step, the interval leaves 1 by that step's width.
         """
-        found = self._error(i, j)
-        if found is None:
+        estimate = self._error(i, j)
+        if estimate is None:
             return None
-        error, freedom = found
+        error, freedom = estimate
         a, b = self.cells[i], self.cells[j]
         middle = a.mean - b.mean
         width = self._width(i, j, freedom) * error
@@ -180,17 +182,17 @@ class SimultaneousIntervals:
         return self.cells[i].middle - self.cells[j].middle
 
     def _width(self, i: int, j: int, freedom: float) -> float:
-        """Return half of the interval of a pair in standard errors: with all points, or with those of its family."""
+        """Return the half-width of a pair's interval in standard errors."""
         if self._families[i] == self._families[j] and self._common[i] and self._common[j]:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
     def _in_steps(self, i: int) -> bool:
-        """Return whether a point is compared step by step: it shares the common scatter, and no outlier widens its interval."""
+        """Return whether a point is compared stepwise: common scatter, no outlier."""
         return self._common[i] and not self.outliers[i]
 
     def _step(self, i: int, j: int) -> float | None:
-        """Return the width in standard errors that a pair exceeds, with all pairs further apart around it; None if it does not."""
+        """Return the width that a pair exceeds in its step, standard errors; None if it does not."""
         if self.scatter is None or self.printed or self._families[i] != self._families[j]:
             return None
         if not (self._in_steps(i) and self._in_steps(j)):
@@ -201,14 +203,13 @@ class SimultaneousIntervals:
 
     @cached_property
     def _by_steps(self) -> dict[str, _Family]:
-        """By family which pairs differ, of points that share one scatter."""
         if self.scatter is None:
             return {}
         members: dict[str, list[int]] = {}
         for i, name in enumerate(self._families):
             if self._in_steps(i):
                 members.setdefault(name, []).append(i)
-        return {name: self._family(each, self.scatter) for name, each in members.items()}
+        return {name: self._family(family, self.scatter) for name, family in members.items()}
 
     def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
         ordered = sorted(members, key=lambda i: self.cells[i].mean)
@@ -230,14 +231,14 @@ class SimultaneousIntervals:
         return _Family({i: place for place, i in enumerate(ordered)}, differs_from, widths)
 
     def _steps(self, points: int, freedom: float) -> list[float]:
-        """Widths in standard errors that ranges of 2, 3, ... ``points`` ordered points of a family have to exceed (Welsch 1977)."""
+        """Return the critical widths of 2 to ``points`` ordered points (Welsch 1977)."""
         wrong = (1 - self.level) / len(set(self._families))
         levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
         widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
         return list(np.maximum.accumulate(widths)) if widths else [np.inf]
 
     def value(self, i: int) -> Interval | None:
-        """Return the interval of one point's median; None without any knowledge of scatter."""
+        """Return the interval of one point's median; None without scatter."""
         scatter = self._of(i)
         if scatter is None or self.printed:
             return None
@@ -249,15 +250,13 @@ class SimultaneousIntervals:
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
     def _of(self, i: int) -> Scatter | None:
-        """Return the scatter of one point: the common one, or that of its group."""
         return self.scatter if self._common[i] else self._own[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
-        """Return standard error of the difference of a pair, with its degrees of freedom."""
         return None if self.printed else self._combined({i: 1.0, j: -1.0})
 
     def _combined(self, weights: Mapping[int, float]) -> tuple[float, float] | None:
-        """Return standard error of a weighted sum over points with its degrees of freedom (Satterthwaite 1946); None without scatter."""
+        """Return the error and freedom of a weighted sum over points (Satterthwaite 1946)."""
         squares: dict[Scatter, float] = {}
         for i, weight in weights.items():
             scatter = self._of(i)
@@ -269,30 +268,28 @@ class SimultaneousIntervals:
         return float(np.sqrt(total)), freedom
 
     def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
-        """Return the sum of weight times logarithm over all points, and half of its interval, as of one comparison planned before
-        measuring; None without any knowledge of scatter. The weights add up to 0.
-        """
-        found = self._planned(weights)
-        return None if found is None else (found[1], max(found[1] - found[0], found[2] - found[1]))
+        """Return a planned weighted sum of logarithms and its half-width; None without scatter."""
+        planned = self._planned(weights)
+        return None if planned is None else (planned[1], max(planned[1] - planned[0], planned[2] - planned[1]))
 
     def _planned(self, weights: Sequence[float]) -> tuple[float, float, float] | None:
         """Return lower end, value and upper end of a planned sum."""
         part = {i: w for i, w in enumerate(weights) if w}
-        found = None if self.printed else self._combined(part)
-        if found is None:
+        estimate = None if self.printed else self._combined(part)
+        if estimate is None:
             return None
-        half = float(special.stdtrit(found[1], (1 + self.level) / 2)) * found[0]
+        half = float(special.stdtrit(estimate[1], (1 + self.level) / 2)) * estimate[0]
         value = sum(w * self.cells[i].mean for i, w in part.items())
         below = sum(w * self.cells[i].below if w > 0 else -w * self.cells[i].above for i, w in part.items())
         above = sum(w * self.cells[i].above if w > 0 else -w * self.cells[i].below for i, w in part.items())
         return value - half - below, value, value + half + above
 
     def planned_ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (median of i) / (median of j) as of one comparison planned before measuring."""
-        found = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
-        if found is None:
+        """Return the interval of (median of i) / (median of j) as one planned comparison."""
+        planned = self._planned([float(k == i) - float(k == j) for k in range(len(self.cells))])
+        if planned is None:
             return None
-        return _interval(found[0], found[2], self.change(i, j), self.level, "t, on logarithms, pooled")
+        return _interval(planned[0], planned[2], self.change(i, j), self.level, "t, on logarithms, pooled")
 
     def larger(self, i: int, j: int) -> bool:
         """Return whether point i is measurably above point j."""
@@ -305,38 +302,80 @@ class SimultaneousIntervals:
         return self.larger(i, j) or self.larger(j, i)
 
     def resolution(self) -> float | None:
-        """Return the smallest factor between two points that these repetitions could have shown; None where nothing can be said."""
+        """Return the smallest ratio that these repetitions could show; None if unknown."""
         if self.printed:
             return self.PRINTED
         pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
-        widths = [self._width(i, j, found[1]) * found[0] for i, j in pairs if (found := self._error(i, j)) is not None]
+        widths = [
+            self._width(i, j, estimate[1]) * estimate[0]
+            for i, j in pairs
+            if (estimate := self._error(i, j)) is not None
+        ]
         return float(np.exp(np.median(widths))) if widths else None
 
     @staticmethod
     def _range(level: float, points: int, freedom: float) -> float:
-        """Return the studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
-        held = max(1.0, float(np.floor(2 * freedom)) / 2)
-        return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
+        rounded = max(1.0, float(np.floor(2 * freedom)) / 2)
+        return studentised_range(level, max(points, 2), rounded) / float(np.sqrt(2))
 
 
 def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
-    """Return the interval of a positive quantity from its ends on the log scale; it holds ``middle``, the value that is shown."""
+    """Return an interval from its ends on the log scale, widened to hold ``middle``."""
     return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
 
 
 def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:
-    """Return how many repetitions of each of two points would show this ratio in four of five experiments; 100 at most, more than now.
+    """Return the repetitions of two points that show this ratio with 80 % power.
 
-    ``freedom`` is what the other points and earlier repetitions already tell of the scatter.
+    At most 100, at least one more than ``now``.
+
+    ``freedom`` is that of the scatter known from other points and earlier repetitions.
     """
-    wanted = abs(float(np.log(ratio)))
-    if wanted == 0 or sd == 0:
+    distance = abs(float(np.log(ratio)))
+    if distance == 0 or sd == 0:
         return now + 1
     pairs = max(points * (points - 1) / 2, 1)
     for n in range(now + 1, 100):
         # Bonferroni's t in place of the studentised range: a little wider, and quicker still.
-        known = max(1.0, freedom + 2 * (n - max(now, 1)))
-        quantiles = special.stdtrit(known, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
-        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < wanted:
+        freedom_then = max(1.0, freedom + 2 * (n - max(now, 1)))
+        quantiles = special.stdtrit(freedom_then, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
+        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < distance:
             return n
     return 100
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+_FARTHEST: Final = 8.0
+"""Standard deviations of the normal beyond which nothing counts."""
+_LARGEST: Final = 1e9
+
+
+@lru_cache(maxsize=4096)
+def studentised_range(level: float, groups: int, freedom: float) -> float:
+    """Return the quantile of the range of ``groups`` equal means, in errors of one mean.
+
+    Tukey 1949; a hundred times quicker than scipy's adaptive integrals: if scatters differ, every pair has its own freedom.
+    """
+    logs, weights = _scatter_nodes(freedom)
+
+    def excess(log_q: float) -> float:
+        return float(weights @ _normal_range(np.exp(log_q + logs), groups)) - level
+
+    return float(np.exp(scipy.optimize.brentq(excess, -3.0, np.log(_LARGEST), xtol=1e-6)))
+
+
+def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes of log(estimated / true scatter) and their probabilities."""
+    low, high = 0.5 * np.log(special.chdtri(freedom, (1 - 1e-7, 1e-12)) / freedom)
+    logs = low + (high - low) * (_NODES + 1) / 2
+    density = freedom * logs - freedom * np.exp(2 * logs) / 2
+    weights = _WEIGHTS * np.exp(density - density.max())
+    return logs, weights / weights.sum()
+
+
+def _normal_range(widths: np.ndarray, groups: int) -> np.ndarray:
+    """Return the probability that the range of standard normals is below ``widths``."""
+    z = _FARTHEST * _NODES
+    inside = special.ndtr(z[:, None]) - special.ndtr(z[:, None] - widths)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * _FARTHEST * _WEIGHTS
+    return np.asarray(groups * density @ inside ** (groups - 1))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special  # fdtrc is f.sf, without its checks
 
 from analysis.conclusions.observations.outliers import Mask, find_outliers
-from analysis.statistics.spread import UNLIKE, equal_variances, log_variances
+from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
 
 COMMON: Final = ""
@@ -28,7 +28,7 @@ OfPoint = TypeVar("OfPoint", bound=Values)
 
 @dataclass(frozen=True, slots=True)
 class ScatterGroups:
-    """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own.
+    """Groups of points that share their scatter: ``of`` names each point's group; single points have their own.
 
     ``outliers`` marks the values of each point that are no part of the shared scatter. A point with its own scatter has none.
     """
@@ -45,11 +45,12 @@ class ScatterGroups:
     def found(
         cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
     ) -> ScatterGroups:
-        """Return the division by the levels of the factor that the scatter follows; else into one group and single noisy points; else
-        into single points.
+        """Divide the points by the factor that their scatter follows.
 
-        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
-        single one: four of 1 % and four of 20 % differ by what they have together. Outliers are looked for within the levels that seem to
+        Otherwise into one group and single noisy points, or into single points.
+
+        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions say little about a single
+        point: four points of 1 % and four of 20 % differ together. Outliers are looked for within the levels that seem to
         scatter differently, so that all trials of a noisy level are not outliers; then the division is made without them.
         """
         if all(len(group) < 2 for group in groups):
@@ -57,7 +58,7 @@ class ScatterGroups:
         levels = [level for level in levels if cls._is_enough(groups, level)]
         tested = [cls._tested(groups, level) for level in levels]
         judged_within: Sequence[str] = [COMMON] * len(groups)
-        if levels and min(tested) < UNLIKE / len(levels):
+        if levels and min(tested) < UNEQUAL / len(levels):
             judged_within = levels[int(np.argmin(tested))]
         outliers = cls._outliers(groups, judged_within)
         noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
@@ -67,31 +68,29 @@ class ScatterGroups:
         ]
         names = cls._named(clean, levels, noisy)
         members = Counter(names)
-        own = [name != COMMON and members[name] == 1 for name in names]
-        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, own, strict=True)])
+        is_single = [name != COMMON and members[name] == 1 for name in names]
+        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, is_single, strict=True)])
 
     @classmethod
     def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
-        """Return the group of every point; the points ``alone`` have their own, whatever the others share."""
+        """Return the group of every point; the points ``alone`` have their own."""
         tested = [cls._tested(groups, level) for level in levels]
-        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
-        by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
+        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNEQUAL}
+        by_level = [k for k in within if tested[k] < UNEQUAL / len(levels)]
         if not by_level:
             noisy = cls._noisy(groups)
-            apart = [one or other for one, other in zip(alone, noisy, strict=True)]
-            rest = [g for g, is_apart in zip(groups, apart, strict=True) if not is_apart]
-            follows_none = any(noisy) or all(p >= UNLIKE / len(levels) for p in tested)
-            if follows_none and equal_variances(*log_variances(rest)) >= UNLIKE:
-                return cls._with_own([COMMON] * len(groups), apart)
+            separate = [one or other for one, other in zip(alone, noisy, strict=True)]
+            rest = [g for g, is_separate in zip(groups, separate, strict=True) if not is_separate]
+            follows_none = any(noisy) or all(p >= UNEQUAL / len(levels) for p in tested)
+            if follows_none and equal_variances(*log_variances(rest)) >= UNEQUAL:
+                return cls._with_own([COMMON] * len(groups), separate)
         if within:
             return cls._with_own(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))], alone)
         return cls._with_own([COMMON] * len(groups), [True] * len(groups))
 
     @staticmethod
     def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
-        """Return whether outliers make the point a noisy one: they are half of its trials or more, or faster than the others. Load only
-        slows a trial.
-        """
+        """Return whether outliers make the point noisy: half of its trials, or faster ones."""
         if not outliers.any():
             return False
         beyond = np.asarray(values)[outliers] - np.median(values)
@@ -104,48 +103,48 @@ class ScatterGroups:
 
     @staticmethod
     def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
-        """Return outliers among the values of each name."""
-        found: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+        masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
         for name in dict.fromkeys(names):
-            members = [i for i, own in enumerate(names) if own == name]
+            members = [i for i, label in enumerate(names) if label == name]
             for i, mask in zip(members, find_outliers([groups[i] for i in members]), strict=True):
-                found[i] = mask
-        return found
+                masks[i] = mask
+        return masks
 
     @staticmethod
     def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
-        """Return whether every level has repetitions for a scatter of its own: one disturbed trial of two points is no noisy level."""
-        freedom = [[len(own) - 1 for own in each if len(own) > 1] for each in by_name(groups, names).values()]
-        return all(len(each) >= _GROUPS_OF_LEVEL or sum(each) >= _FREEDOM_OF_LEVEL for each in freedom)
+        """Return whether every level has enough repetitions for its own scatter."""
+        freedom = [
+            [len(values) - 1 for values in counts if len(values) > 1] for counts in by_name(groups, names).values()
+        ]
+        return all(len(counts) >= _GROUPS_OF_LEVEL or sum(counts) >= _FREEDOM_OF_LEVEL for counts in freedom)
 
     @staticmethod
     def _noisy(groups: Sequence[Values]) -> list[bool]:
-        """Return points that scatter more than all others together, the noisiest first; at most a third of them."""
+        """Return the points that scatter more than all others, at most a third of them."""
         noisy = [False] * len(groups)
         for _ in range(len(groups) // 3):
-            left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
-            if len(left) < 3:
+            remaining = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
+            if len(remaining) < 3:
                 break
-            variances, freedom = log_variances([groups[i] for i in left])
+            variances, freedom = log_variances([groups[i] for i in remaining])
             rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
             p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
             worst = int(p.argmin())
-            if p[worst] * len(left) >= _NOISY:
+            if p[worst] * len(remaining) >= _NOISY:
                 break
-            noisy[left[worst]] = True
+            noisy[remaining[worst]] = True
         return noisy
 
     @staticmethod
     def _tested(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """P-value of "the points of all names scatter alike", those of one name together."""
-        joined = [log_variances(own) for own in by_name(groups, names).values()]
+        """Return the p-value of "the points of all names scatter equally"."""
+        joined = [log_variances(members) for members in by_name(groups, names).values()]
         sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
         return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
 
     @staticmethod
     def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """Return smallest p-value of "the points of one name scatter alike"."""
-        return min(equal_variances(*log_variances(own)) for own in by_name(groups, names).values())
+        return min(equal_variances(*log_variances(members)) for members in by_name(groups, names).values())
 
 
 def by_name(groups: Sequence[OfPoint], names: Sequence[str]) -> dict[str, list[OfPoint]]:

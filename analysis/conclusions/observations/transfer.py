@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special  # stdtrit is t.ppf without its checks
 
 MIN_SIZES: Final = 3
-"""Two points lie on a line whatever they are; an interval needs one more."""
+"""Two points always fit a line; an interval needs one more."""
 LEAST_GROWTH: Final = 0.01
 """A line that grows by less over all sizes, relative to its start, says nothing of a bandwidth."""
 
@@ -25,7 +25,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class TransferFit:
-    """A fitted line with intervals of ``confidence``; an upper end is infinite where the data leave it open."""
+    """A fitted line with intervals of ``confidence``; an unbounded upper end is infinite."""
 
     latency_s: float
     """alpha: time of a message of no length."""
@@ -43,7 +43,7 @@ class TransferFit:
 
 
 def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, confidence: float = 0.95) -> TransferFit:
-    """Fit t = alpha + n / beta to transfer times (s) of message sizes (bytes), alpha and beta above 0.
+    """Fit t = alpha + n / beta, both positive, to transfer times (s) of sizes (bytes).
 
     The squares of log(t / fit) are made least: times span orders of magnitude, err by a factor, and never fall below what the network
     needs. With absolute errors the longest message alone would decide; with errors relative to the measured times, a chance delay
@@ -86,7 +86,7 @@ def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, conf
 def _least_log_squares(
     n: NDArray[np.float64], t: NDArray[np.float64]
 ) -> tuple[tuple[float, float], NDArray[np.float64], NDArray[np.float64]]:
-    """Return (log alpha, log slope), the Jacobian of log fit by them, and the residuals log(t / fit)."""
+    """Return (log alpha, log slope), the Jacobian and the residuals log(t / fit)."""
 
     def terms(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         alpha, slope = np.exp(logs)

@@ -1,1 +1,1 @@
-"""The questions that designs ask, one module each: from observations to one answer."""
+"""Questions of designs, one module each: from observations to one answer."""

@@ -25,12 +25,12 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return the largest cause as the end of a sentence; "" if there is none or the launch overhead is a larger one."""
+        """Return the largest cause as the end of a sentence, or "" for launch overhead."""
         return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
 
     @property
     def launch_sentence(self) -> str:
-        """A sentence of its own, if the launch overhead grew by more than every other part."""
+        """Return a sentence of its own if the launch overhead grew most."""
         return f" {first_up(self.launch.statement)}." if self.launch is not None and self._has_largest_launch else ""
 
     @property
@@ -51,30 +51,30 @@ class Explanation:
 
 def explained(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
     """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
-    found = division(asked, good, bad, ideal)
-    if found is None:
+    divided = division(asked, good, bad, ideal)
+    if divided is None:
         return Explanation()
-    causes = _causes(asked, found, bad, above=ideal != 1) if found.change_s > 0 else ()
-    return Explanation(causes, _launch(found), (found.whole, *found.parts))
+    causes = _causes(asked, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
+    return Explanation(causes, _launch(divided), (divided.whole, *divided.parts))
 
 
-def _causes(asked: Asked, found: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
-    if not found.is_explained:
-        missed_s = next(part.change_s for part in found.parts if part.name == UNEXPLAINED)
+def _causes(asked: Asked, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
+    if not divided.is_explained:
+        missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
-    grown = found.grown
-    more_than_all = grown and sum(part.change_s for part in grown) > found.change_s
+    grown = divided.grown
+    more_than_all = grown and sum(part.change_s for part in grown) > divided.change_s
     return (
-        *(Cause(words.grown(asked, found, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
-        *(Cause(words.fallen(p, bad), None, "s", _CHART) for p in (found.fallen if more_than_all else ())),
+        *(Cause(words.grown(asked, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
+        *(Cause(words.fallen(p, bad), None, "s", _CHART) for p in (divided.fallen if more_than_all else ())),
     )
 
 
-def _launch(found: Division) -> Cause | None:
-    """Launch overhead, if it grew by enough to matter to the launch."""
-    launch = found.launch
-    if launch is None or found.launch_change_s <= 0 or not launch.has_grown:
+def _launch(divided: Division) -> Cause | None:
+    """Return the launch overhead if its growth matters to the launch."""
+    launch = divided.launch
+    if launch is None or divided.launch_change_s <= 0 or not launch.has_grown:
         return None
-    if launch.change_s < LEAST_SHARE * found.launch_change_s:
+    if launch.change_s < LEAST_SHARE * divided.launch_change_s:
         return None
     return Cause(words.launch(launch.change_s), launch.change_s, "s", _CHART, LAUNCH)

@@ -1,4 +1,4 @@
-"""How many jobs each link carries by the experiment's rule, and what is used up first: only what reaches what it can give."""
+"""Load tests: the jobs that each link carries, and the resource that is used up first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from analysis.conclusions.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.conclusions.context import CAPACITY, Accepted, Asked
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repeat, strength
-from analysis.conclusions.sentences import loads as words
+from analysis.conclusions.sentences import answers as words
+from analysis.numbers import amount, plural
 from analysis.scaling import Point
 
 
@@ -35,32 +36,31 @@ def answer_load(asked: Asked) -> Answer:
     causes = tuple(Cause(words.use(row), row.share, "share", "envelope") for row in rows)
     open_ends = [None if decided is None or decided.is_settled else (decided.low, decided.high) for decided in ranges]
     is_arithmetic = all(row.is_arithmetic for row in rows)
-    held: Strength = strength(asked, grid.claims)
-    if any(open_ends) or (held == "open" and not asked.published):
-        held = "open" if all(open_ends) else "moderate"
+    certainty: Strength = strength(asked, grid.claims)
+    if any(open_ends) or (certainty == "open" and not asked.published):
+        certainty = "open" if all(open_ends) else "moderate"
     if is_arithmetic:
-        held = "open"
+        certainty = "open"
     sentence = words.carried(rows, open_ends, is_arithmetic)
     missing = _decides(grid, rows, ranges)
-    return Answer("load and network", sentence, held, tuple(figures), causes, missing, grid.claims.scatter)
+    return Answer("load and network", sentence, certainty, tuple(figures), causes, missing, grid.claims.scatter)
 
 
 def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
-    """Return the measured points of a link by their load."""
     jobs = next((f.name for f in grid.asked.of_role("load")), "")
     on_link = [p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps]
     return {load: p for p in on_link if (load := p.parameters.get(jobs)) is not None}
 
 
 def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | None]) -> Missing | None:
-    """Return repetitions that would tell the first undecided load from what the rule accepts, on the first link that has one."""
+    """Return the repetitions that would decide the first undecided load."""
     for row, decided in zip(rows, ranges, strict=True):
         if decided is None or decided.is_settled or decided.low is None:
             continue
         here = _loads(grid, row)
         load = min(n for n in here if n > decided.low)
         beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / grid.asked.load_factor
-        names = words.jobs_on_link(load, row)
+        names = f"1 job and {plural(load, 'job')} on {amount(row.capacity_bps, 'bit/s')}"
         return repeat(grid.asked, grid.claims, (here[1], here[load]), max(beyond, 1 / beyond), names)
     return None
 
@@ -75,7 +75,7 @@ class Decided:
 
 
 def _decided(grid: Grid, row: Accepted) -> Decided | None:
-    """Judge the rule by the intervals of the wall times; None if the deciding metric does not hold them or nothing is repeated."""
+    """Judge the rule by intervals of the wall times; None without repetitions."""
     here = _loads(grid, row)
     single, limit = here.get(1), grid.asked.load_factor
     if row.jobs is None or single is None or grid.asked.deciding.higher_is_better or grid.claims.scatter is None:

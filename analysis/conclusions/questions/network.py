@@ -1,4 +1,4 @@
-"""What does the program need from the network? Time per millisecond of delay, factor of loss and of rate, and which matters most."""
+"""Network sweeps: time per millisecond of delay, effects of loss and rate, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import Needed, is_clear, needed_of
-from analysis.conclusions.questions.strength import MOST_RESOLVED, settle, strength
+from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
 from analysis.conclusions.sentences import network as words
 from analysis.conclusions.wording import place
 from analysis.scaling import Point
@@ -60,12 +60,16 @@ class _Part:
         return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
 
     def causes(self) -> list[Cause]:
-        """Return every clear factor with what it explains of the log change, and how factors act together."""
-        clear = [shown for e in self.effects if e.matters and (shown := e if e.clear else e.harshest) is not None]
+        """Return every clear factor with its share of the log change, and interactions."""
+        clear = [
+            clear_effect
+            for e in self.effects
+            if e.matters and (clear_effect := e if e.clear else e.harshest) is not None
+        ]
         whole = sum(log(e.ratio) for e in clear) or 1.0
         causes = []
         for effect in clear:
-            is_harshest = all(effect is not each for each in self.effects)
+            is_harshest = all(effect is not mildest for mildest in self.effects)
             statement = words.cause(self.grid, self.at, effect, is_harshest)
             causes.append(Cause(statement, log(effect.ratio) / whole, "share", "grid"))
         by_loss = words.slopes_by_loss(self.at, self.slopes)
@@ -91,7 +95,7 @@ class _Part:
 
 
 def answer_network(asked: Asked) -> Answer:
-    """Return the answer of a sweep over properties of the network, for every level of the other factors."""
+    """Return the answer of a network sweep, for every level of the other factors."""
     grid = Grid(asked)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
     if not parts:
@@ -106,24 +110,26 @@ def answer_network(asked: Asked) -> Answer:
         strength(asked, grid.claims),
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
-        settle(grid, largest.cheapest, largest.costliest) if any(part.is_vague for part in parts) else None,
+        repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
+        if any(part.is_vague for part in parts)
+        else None,
         grid.claims.scatter,
     )
 
 
 def _combinations(grid: Grid) -> list[list[Point]]:
-    """Return points by the levels of the other factors, in ascending order; single points are left out."""
+    """Return the points by ascending levels of the other factors, without single ones."""
     others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
 
     def key(point: Point) -> tuple[Any, ...]:
         return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
 
     ordered = sorted(grid.points, key=key)
-    return [members for _, each in groupby(ordered, key=key) if len(members := list(each)) > 1]
+    return [members for _, group in groupby(ordered, key=key) if len(members := list(group)) > 1]
 
 
 def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
-    """No factor has a measurable effect: said with what could hide; ``largest`` is the largest that was seen."""
+    """Return the answer without a measurable effect, with the largest possible one."""
     asked, network = grid.asked, grid.asked.of_role("network")
     if asked.published:
         return Answer("network", words.no_effect(network, printed=grid.claims.PRINTED - 1), "printed", figures)
@@ -132,7 +138,7 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
     most = max((f.high or 1 for f in ends), default=1.0)
     if size is None or not ends or most >= words.MOST_HIDDEN:
         sentence = words.too_few(network, size if size and size < MOST_RESOLVED else None)
-        missing = settle(grid, largest.cheapest, largest.costliest)
+        missing = repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
     sentence = words.no_effect(network, most=most - 1)

@@ -1,4 +1,4 @@
-"""Sweeps over a size: where to stop and why, whether the efficiency of a growing problem lasts, and a single point."""
+"""Sweeps over a size: the best size and its causes, weak-scaling efficiency, single points."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from analysis.conclusions.context import Asked
 from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
 from analysis.conclusions.questions.causes import Explanation, explained
 from analysis.conclusions.questions.strength import repeat, strength
-from analysis.conclusions.sentences import sizes as words
-from analysis.conclusions.sentences.experiment import NO_TRIAL
+from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import levels
+from analysis.numbers import plural
 
 _NEAR_IDEAL: Final = 0.9
 """An efficiency from here on needs no cause in the head line."""
@@ -39,31 +39,35 @@ def answer_scale(asked: Asked) -> Answer:
         why = explained(asked, curve.points[0], curve.points[enough], curve.level(0) / curve.level(enough))
         efficiency = curve.worse(0, enough)[0] / (curve.level(enough) / curve.level(0))
         sentence = words.still_gains(curve, efficiency, why.because if efficiency < _NEAR_IDEAL else "")
-    held = strength(asked, curve.claims)
-    if held == "firm" and not curve.is_equal:
-        held = "moderate"
-    missing = None if curve.is_equal else _settle(curve)
-    return Answer("scale", sentence, held, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts)
+    certainty = strength(asked, curve.claims)
+    if certainty == "firm" and not curve.is_equal:
+        certainty = "moderate"
+    missing = None if curve.is_equal else _repetitions_to_resolve(curve)
+    return Answer(
+        "scale", sentence, certainty, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts
+    )
 
 
 def _no_difference(curve: SizeGrid) -> Answer:
-    """No size is measurably better: said with the largest difference that could hide, or as open if that is much."""
+    """Return the answer without a measurably better size, with the largest difference."""
     asked, claims = curve.asked, curve.claims
     if asked.published:
-        return Answer("scale", words.printed_alike(curve), "printed", _figures(curve))
+        return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
     ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
-    known = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
-    if known and max(known) < EQUAL:
-        most = max(known) - 1
+    ratios = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
+    if ratios and max(ratios) < EQUAL:
+        most = max(ratios) - 1
         figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
         sentence = words.equal(curve, most)
         return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
     sentence = words.too_few(curve, claims.resolution())
-    return Answer("scale", sentence, "open", _figures(curve, is_open=True), (), _settle(curve), claims.scatter)
+    return Answer(
+        "scale", sentence, "open", _figures(curve, is_open=True), (), _repetitions_to_resolve(curve), claims.scatter
+    )
 
 
-def _settle(curve: SizeGrid) -> Missing | None:
-    """Return repetitions that would tell the best size from its nearest rival, if one is left."""
+def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
+    """Return the repetitions that would separate the best size from its nearest rival."""
     best = curve.best
     rivals = [i for i in curve.as_good if i != best]
     if not rivals or curve.asked.published:
@@ -93,7 +97,7 @@ _Efficiency = tuple[float, _Ends]
 
 
 def answer_weak(asked: Asked) -> Answer:
-    """Return efficiency at the largest size of a problem that grows with it, and where it falls below 80 %."""
+    """Return the efficiency at the largest size, and the size at which it falls below 80 %."""
     curve = SizeGrid(asked, asked.of_role("scale")[0])
     if len(curve.points) < 2:
         return Answer("weak scale", words.SECOND_SIZE, "open")
@@ -108,14 +112,14 @@ def answer_weak(asked: Asked) -> Answer:
     if fallen is None:  # it may fall and rise again: then all sizes are looked at together
         together = [_efficiency(curve, i, together=True) for i in range(1, len(curve.points))]
         fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
-    held, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
+    certainty, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
-        line = words.falls_below(curve, fallen)
+        line = f"it falls below 80 % at {words.size_of(curve, fallen)}"
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(asked, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
     else:
-        held, line = "open", words.NOT_TOLD
+        certainty, line = "open", words.UNDECIDED
         if not asked.published:
             pair = (curve.points[0], curve.points[-1])
             names = levels(curve.factor, [p.parameters[name] for p in pair])
@@ -124,11 +128,14 @@ def answer_weak(asked: Asked) -> Answer:
     sentence = (
         words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "") + why.launch_sentence
     )
-    return Answer("weak scale", sentence, held, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
+    return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
 
 def _fallen(below: Sequence[bool]) -> int | None:
-    """Return the smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
+    """Return the smallest size from which on every larger one is below.
+
+    Tested from the largest size down, each test is one of its own.
+    """
     fallen = None
     for i in range(len(below), 0, -1):
         if not below[i - 1]:
@@ -138,7 +145,7 @@ def _fallen(below: Sequence[bool]) -> int | None:
 
 
 def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficiency:
-    """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
+    """Return the efficiency against the smallest size and its interval."""
     is_rate = curve.asked.deciding.higher_is_better
     slow, interval, _ = curve.worse(i, 0)
     if not together:
@@ -163,7 +170,7 @@ def answer_point(asked: Asked) -> Answer:
     """Return median, interval and scatter of a single point."""
     grid = Grid(asked)
     if not grid.points:
-        return Answer("one point", NO_TRIAL, "open")
+        return Answer("one point", words.NO_TRIAL, "open")
     point, scatter = grid.points[0], grid.claims.scatter
     n = len(asked.values(point))
     sentence = words.one_point(asked, grid.typical(point), grid.interval(point), scatter, n)
@@ -171,7 +178,7 @@ def answer_point(asked: Asked) -> Answer:
         return Answer("one point", sentence, "printed", (grid.figure(point, {}),))
     if scatter is None:
         seconds = None if asked.trial_s is None else _MORE * asked.trial_s
-        missing = Missing(words.more_repetitions(_MORE), ((point.parameters, _MORE),), seconds)
+        missing = Missing(plural(_MORE, "more repetition"), ((point.parameters, _MORE),), seconds)
         return Answer("one point", sentence, "open", missing=missing)
     figures = (grid.figure(point, {}), Figure("scatter", scatter.sd, "share of the value"))
     is_firm = scatter.source == "repetitions" and n > 2

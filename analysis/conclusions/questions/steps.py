@@ -1,4 +1,4 @@
-"""Which change paid, and how far from the limit? A ladder of settings that are changed one after another."""
+"""Tuning ladders: the change that paid off, and the distance from the peak."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from typing import Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked
-from analysis.conclusions.observations.advances import Advance, advances, step_of
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import steps as words
+from analysis.conclusions.observations.ladder import Advance, advances, step_of
+from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.sentences import answers as words
 from analysis.scaling import Point
 
 _WORTH_A_WARNING: Final = 0.8
-"""A step that reaches less of the best one before it is named as what to avoid."""
+"""A step that reaches less of the best one before it is named as a loss."""
 
 
 def answer_steps(asked: Asked) -> Answer:
-    """Return the best step of a ladder, the best single change, and the share of what could be reached."""
+    """Return the best step, the best single change, and the share of the peak."""
     grid = Grid(asked)
     if len(grid.points) < 2:
         return Answer("steps", words.SECOND_STEP, "open")
     best = min(grid.points, key=grid.cost)
-    found = advances(grid)
-    paid = _paid(found)
+    changes = advances(grid)
+    paid = _paid(changes)
     equal = [p for p in grid.points if p is not best and not grid.clearly(p, best)]
-    held = strength(asked, grid.claims) if paid or asked.published else "open"
-    hoped = max(found, key=lambda advance: advance.gain)
-    missing = settle(grid, hoped.before, hoped.point) if held == "open" else None
+    certainty = strength(asked, grid.claims) if paid or asked.published else "open"
+    hoped = max(changes, key=lambda advance: advance.gain)
+    missing = repetitions_to_resolve(grid, hoped.before, hoped.point) if certainty == "open" else None
     sentence = words.best_step(grid, best, equal, paid)
-    figures = _figures(grid, best, equal, found, paid)
-    return Answer("steps", sentence, held, figures, _causes(asked, found), missing, grid.claims.scatter)
+    figures = _figures(grid, best, equal, changes, paid)
+    return Answer("steps", sentence, certainty, figures, _causes(asked, changes), missing, grid.claims.scatter)
 
 
-def _paid(found: Sequence[Advance]) -> Advance | None:
-    """Return the change that paid most. The first step is where one started, often a sample input that no user would keep: what was
-    gained over it counts only if no later change paid."""
-    clear = [advance for advance in found if advance.clear]
+def _paid(changes: Sequence[Advance]) -> Advance | None:
+    """Return the change that gained most.
+
+    The first step is often a sample input: gains over it count only if no later change gained.
+    """
+    clear = [advance for advance in changes if advance.clear]
     later = [advance for advance in clear if advance.over > 1]
     return max(later or clear, key=lambda advance: advance.gain, default=None)
 
 
-def _causes(asked: Asked, found: Sequence[Advance]) -> tuple[Cause, ...]:
-    """Return what paid, the most first, and what cost so much that it is to be avoided."""
-    paid = sorted((each for each in found if each.clear), key=lambda each: -each.gain)[:4]
-    causes = [Cause(words.paid(asked, each), each.gain, "1", "ladder") for each in paid]
-    worst = min(found, key=lambda each: each.gain)
+def _causes(asked: Asked, changes: Sequence[Advance]) -> tuple[Cause, ...]:
+    paid = sorted((change for change in changes if change.clear), key=lambda change: -change.gain)[:4]
+    causes = [Cause(words.paid(asked, change), change.gain, "1", "ladder") for change in paid]
+    worst = min(changes, key=lambda change: change.gain)
     if worst.lost and worst.gain < _WORTH_A_WARNING:
         causes.append(Cause(words.lost(asked, worst), worst.gain, "1", "ladder"))
     return tuple(causes)
 
 
 def _figures(
-    grid: Grid, best: Point, equal: Sequence[Point], found: Sequence[Advance], paid: Advance | None
+    grid: Grid, best: Point, equal: Sequence[Point], changes: Sequence[Advance], paid: Advance | None
 ) -> tuple[Figure, ...]:
     asked = grid.asked
     figures = [Figure("best step", step_of(asked, best)), *(Figure("as good", step_of(asked, p)) for p in equal)]
@@ -61,5 +62,5 @@ def _figures(
         figures.append(Figure("best change", paid.step))
     if asked.peak and grid.typical(best) <= asked.peak:
         figures.append(Figure("share of peak", grid.typical(best) / asked.peak, "share"))
-    figures += [Figure.within("gain", e.gain, "1", e.interval, {"step": e.step, "over": e.over}) for e in found]
+    figures += [Figure.within("gain", e.gain, "1", e.interval, {"step": e.step, "over": e.over}) for e in changes]
     return tuple(figures)

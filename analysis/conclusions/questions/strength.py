@@ -1,4 +1,4 @@
-"""How strong a claim is, and how many repetitions would make it firm."""
+"""Strength of claims, and the repetitions that would make them conclusive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_wo
 from analysis.scaling import Point
 
 MOST_RESOLVED: Final = 10.0
-"""That only changes beyond this would show is not worth saying."""
+"""Largest resolvable ratio that is worth stating."""
 _LEAST: Final = 1.02
 """A smaller difference is not worth repetitions."""
 _GUESSED_SCATTER: Final = 0.05
@@ -30,7 +30,7 @@ def strength(asked: Asked, claims: SimultaneousIntervals) -> Strength:
 
 
 def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str) -> Missing:
-    """Return the repetitions of these points, at least one, that would show this ratio between two of them."""
+    """Return the repetitions of these points that would show this ratio."""
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
     now = min(len(asked.values(point)) for point in points)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
@@ -39,10 +39,10 @@ def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point],
     return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
 
 
-def settle(grid: Grid, point: Point, other: Point) -> Missing | None:
-    """Return repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
+def repetitions_to_resolve(grid: Grid, point: Point, other: Point) -> Missing | None:
+    """Return the repetitions that would show if two points differ; None if printed."""
     if grid.asked.published or point is other:
         return None
-    apart = abs(grid.cost(point) - grid.cost(other))
+    distance = abs(grid.cost(point) - grid.cost(other))
     names = " and ".join(place(grid.asked.factors, p.parameters) for p in (point, other))
-    return repeat(grid.asked, grid.claims, (point, other), exp(apart), names)
+    return repeat(grid.asked, grid.claims, (point, other), exp(distance), names)

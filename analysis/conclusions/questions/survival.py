@@ -1,4 +1,4 @@
-"""Whether an answer survives a drift over the order in which the trials ran.
+"""Answers under a drift over the order of the trials.
 
 An answer is conclusive only if it holds for every slope that the trials do not exclude (analysis of covariance, Fisher 1932).
 """
@@ -14,40 +14,56 @@ import numpy as np
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.drift import Drift
-from analysis.conclusions.sentences import experiment as words
-from analysis.conclusions.wording import MOST_REPETITIONS
+from analysis.conclusions.sentences import answers as words
+from analysis.conclusions.wording import MOST_REPETITIONS, percent
+from analysis.numbers import plural
 
 _LEVEL: Final = 0.98
-"""Of the interval of slopes that are not excluded."""
+"""Level of the interval of possible slopes."""
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
 """Figures that name a best point or one that does not differ from it: an answer with more of them claims less."""
 _LAWS: Final = frozenset({"exponent", "growth", "messages in a row"})
 _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
-"""Of numbers that are the answer themselves."""
+"""Units of figures that are the answer."""
 
 
 def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:
-    """Return the answer with what the order of the trials leaves of its strength.
+    """Return the answer with the strength that the order of the trials allows.
 
-    A drift of an interleaved design is taken out. In any other one it cannot be separated from what was varied: a conclusive answer that
-    some slope would change is tentative, and if a drift was found, inconclusive.
+    A drift of an interleaved design is removed. In any other design it cannot be separated from the varied factors: a conclusive
+    answer that some slope would change is tentative, and if a drift was found, inconclusive.
     """
-    if drift.is_taken_out:
+    if drift.is_removed:
         answer = compute(drift.without(asked, drift.slope))
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drift_taken_out(drift)}", drift)
+        return _lowered(
+            asked,
+            answer,
+            "moderate",
+            f"{answer.sentence} {words.DRIFT_REMOVED.format(drift=words.per_trial(drift))}",
+            drift,
+        )
     answer = compute(asked)
     if answer.strength != "firm" and not drift.is_found:
         return answer
     others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
     survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
     if drift.is_found and not survives:
-        return _lowered(asked, answer, "open", words.confounded(drift, asked.factors), drift)
+        return _lowered(asked, answer, "open", _confounded(drift, asked.factors), drift)
     if drift.is_found:
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.drifts(drift)}", drift)
+        return _lowered(
+            asked, answer, "moderate", f"{answer.sentence} {words.DRIFTS.format(drift=words.per_trial(drift))}", drift
+        )
     if not survives:
         most = float(np.expm1(max(abs(end) for end in drift.interval(_LEVEL))))
-        return _lowered(asked, answer, "moderate", f"{answer.sentence} {words.not_excluded(most)}", drift)
+        return _lowered(
+            asked, answer, "moderate", f"{answer.sentence} {words.DRIFT_NOT_EXCLUDED.format(most=percent(most))}", drift
+        )
     return answer
+
+
+def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
+    names = " and ".join(factor.label for factor in factors) or "configurations"
+    return words.CONFOUNDED_BY_DRIFT.format(drift=words.per_trial(drift), factors=names)
 
 
 def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
@@ -77,12 +93,11 @@ def _is_within(value: float | str | None, law: Figure) -> bool:
 
 
 def _equal(answer: Answer) -> set[tuple[object, str]]:
-    """Return the points among which an answer sees no difference to the best of their place."""
     return {(f.value, repr(f.where)) for f in answer.figures if f.name in _BEST}
 
 
 def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
-    """Return what an answer claims: words and sizes, which side of 1 factors are on, and that there is a number at all."""
+    """Return the claims of an answer: words, sizes, and sides of 1 of factors."""
     claims = set()
     for figure in answer.figures:
         if figure.name in _BEST or figure.name == "efficiency" or figure.unit.startswith("share"):
@@ -101,24 +116,23 @@ def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
 
 
 def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
-    """Return the place of a claim: of several equal steps that it is counted from, or equal links, which one is no part of it."""
+    """Return the place of a claim, without equal steps or links."""
     others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
     return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
 
 
 def _side(figure: Figure) -> int:
-    """1 above 1, -1 below, 0 where the interval holds 1."""
+    """Return 1 above 1, -1 below, and 0 if the interval holds 1."""
     above = figure.low is not None and figure.low > 1
     return above - (figure.high is not None and figure.high < 1)
 
 
 def _rounds(asked: Asked) -> Missing:
-    """Return as many repetitions as there are, of all points in rounds: with them the order is no longer that of what was varied."""
     points = asked.measured()
     more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
     seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
     return Missing(
-        words.rounds(more, len(points)),
+        f"{more} more rounds of all {plural(len(points), 'configuration')}",
         tuple((p.parameters, more) for p in points),
         seconds,
     )

@@ -1,4 +1,4 @@
-"""Which choice is best, by how much, and from which size on: methods beside each other, and over sizes."""
+"""Comparisons of choices, at one size or over several."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import treatments as words
-from analysis.conclusions.wording import place
+from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.sentences import answers as words
+from analysis.conclusions.wording import first_up, joined, place
 from analysis.scaling import Point
 
 
 def answer_treatment(asked: Asked) -> Answer:
     """Return the answer of a sweep over choices, at one size or over several."""
-    scale = next(iter(asked.apart()), None)
+    scale = next(iter(asked.separating()), None)
     grid = Grid(asked)
     if asked.against is not None:
         return _measured_as_factor(grid, *asked.against)
@@ -30,7 +30,6 @@ def answer_treatment(asked: Asked) -> Answer:
 
 
 def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
-    """Return the answer if what was measured is how many times better one choice is than another."""
     scale = next((f for f in grid.asked.factors if f.role == "scale"), None)
     figures = []
     for point in grid.points:
@@ -45,28 +44,29 @@ def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     best, second, worst = ranked[0], ranked[1], ranked[-1]
     figures = tuple(map(grid.figure, ranked))
     if not grid.clearly(worst, best):
-        missing = settle(grid, best, second)
+        missing = repetitions_to_resolve(grid, best, second)
         sentence = words.no_choice(grid, choices, best)
         return Answer("treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
     figures += _best_figures(grid, choices, ranked, {})
-    missing = settle(grid, best, second) if second in equal else None
-    held, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
+    missing = repetitions_to_resolve(grid, best, second) if second in equal else None
+    certainty, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
     sentence = words.best_choice(grid, choices, ranked, equal)
-    return Answer("treatment", sentence, held, figures, causes, missing, grid.claims.scatter)
+    return Answer("treatment", sentence, certainty, figures, causes, missing, grid.claims.scatter)
 
 
 def _confounded(grid: Grid, choices: Sequence[Factor]) -> tuple[Cause, ...]:
     """State that the effects of settings that only change together are not separated."""
     if len(choices) < 2 or any(grid.along(factor) for factor in choices):
         return ()
-    return (Cause(words.confounded(choices)),)
+    names = joined([factor.label for factor in choices])
+    return (Cause(first_up(words.CHANGE_TOGETHER.format(factors=names))),)
 
 
 def _best_figures(
     grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
-    """Return the best choice, those that do not differ from it, and how many times worse each other one is."""
+    """Return figures of the best choice, of equal ones, and of all ratios to it."""
     figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
     for point in ranked[1:]:
         ratio, interval, clear = grid.compare(point, ranked[0])
@@ -77,7 +77,7 @@ def _best_figures(
 
 
 def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
-    """Return best choice per size; sizes with the same best one are answered together, and the factor at the largest size."""
+    """Return the best choice per size; equal neighbours are answered together."""
     rows = _by_size(grid, scale)
     figures = tuple(map(grid.figure, grid.points))
     if not rows:
@@ -88,17 +88,16 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
     figures += _also_figures(grid)
     if not decided:
         ranked = list(rows.values())[-1]
-        missing = settle(grid, ranked[0], ranked[-1])
+        missing = repetitions_to_resolve(grid, ranked[0], ranked[-1])
         sentence = words.no_choice_at(grid, scale, list(rows))
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
-    held = strength(grid.asked, grid.claims)
+    certainty = strength(grid.asked, grid.claims)
     sentence = _sizes_sentence(grid, scale, choices, rows, decided)
-    return Answer("scale and treatment", sentence, held, figures, causes, None, grid.claims.scatter)
+    return Answer("scale and treatment", sentence, certainty, figures, causes, None, grid.claims.scatter)
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:
-    """Return the medians of every point of what is shown beside the deciding metric."""
     also = grid.asked.also
     if also is None:
         return ()
@@ -108,7 +107,7 @@ def _also_figures(grid: Grid) -> tuple[Figure, ...]:
 
 
 def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
-    """Return the points of every size at which there is something to compare, best first."""
+    """Return the points of every size with several choices, best first."""
     sizes = sorted({p.parameters[scale.name] for p in grid.points})
     rows = {size: [p for p in grid.points if p.parameters[scale.name] == size] for size in sizes}
     return {size: sorted(points, key=grid.cost) for size, points in rows.items() if len(points) > 1}
@@ -123,7 +122,7 @@ def _sizes_sentence(
 ) -> str:
     size, ranked = list(decided.items())[-1]
     best = choice_of(choices, ranked[0])
-    tops = [(each, _top(grid, choices, points)) for each, points in rows.items() if each <= size]
+    tops = [(level, _top(grid, choices, points)) for level, points in rows.items() if level <= size]
     leads_from = next((i for i in range(len(tops), 0, -1) if tops[i - 1][1] != best), 0)
     other = next((top for top in reversed(tops) if top[1] and top[1] != best), None)
     since = None if leads_from == len(tops) else tops[leads_from][0] if leads_from else 0.0
@@ -141,18 +140,19 @@ def choice_of(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
 
 
 def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
-    """Return how each choice's metric changes with the size: what gets worse most explains the difference."""
+    """Return how each choice's metric changes with the size, the worst first."""
 
     def key(point: Point) -> str:
         return repr(choice_of(choices, point))
 
     rows = []
-    for _, each in groupby(sorted(grid.points, key=key), key=key):
-        members = sorted(each, key=lambda p: p.parameters[scale.name])
+    for _, group in groupby(sorted(grid.points, key=key), key=key):
+        members = sorted(group, key=lambda p: p.parameters[scale.name])
         if len(members) > 1:
-            small, large = (grid.index(members[i]) for i in (0, -1))
-            growth, interval = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
-            statement = words.growth(grid, scale, choices, members, growth, interval)
+            ends = members[0], members[-1]
+            small, large = map(grid.index, ends)
+            growth = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
+            statement = words.growth_of_choice(grid, scale, choices, ends, growth)
             rows.append((grid.worse(large, small)[0], statement))
     chart = "time" if grid.asked.deciding.metric == "elapsed_s" else "deciding"
     return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])

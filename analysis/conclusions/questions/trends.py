@@ -13,8 +13,8 @@ from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import Asked, Factor, Question
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
-from analysis.conclusions.questions.strength import settle, strength
-from analysis.conclusions.sentences import trends as words
+from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.sentences import answers as words
 from analysis.statistics import Interval
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
@@ -44,27 +44,25 @@ def answer_messages(asked: Asked) -> Answer:
     except ValueError:
         fit = None
     if fit is None or not _longest_differs(grid, factor):
-        return Answer("message size", words.NO_EFFECT, "open", (), (), _ends(grid, factor), grid.claims.scatter)
+        return Answer("message size", words.NO_EFFECT_OF_SIZE, "open", (), (), _ends(grid, factor), grid.claims.scatter)
     return _of_fit(grid, factor, fit)
 
 
 def _ends(grid: Grid, factor: Factor) -> Missing | None:
-    """Return what would show a difference between the smallest size and the largest."""
     ordered = sorted(grid.points, key=lambda p: ordinal(p.parameters[factor.name]))
-    return settle(grid, ordered[0], ordered[-1])
+    return repetitions_to_resolve(grid, ordered[0], ordered[-1])
 
 
 def _longest_differs(grid: Grid, factor: Factor) -> bool:
-    """Return whether the longest message measurably takes another time than all shorter ones together: one comparison, planned before."""
     lengths = [ordinal(p.parameters[factor.name]) for p in grid.points]
     long, short = lengths.index(max(lengths)), lengths.index(min(lengths))
     others = len(lengths) - 1
-    found = grid.claims.contrast([1.0 if i == long else -1 / others for i in range(len(lengths))])
-    return grid.claims.differ(long, short) if found is None else abs(found[0]) > found[1]
+    contrast = grid.claims.contrast([1.0 if i == long else -1 / others for i in range(len(lengths))])
+    return grid.claims.differ(long, short) if contrast is None else abs(contrast[0]) > contrast[1]
 
 
 def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
-    """Return the parts of the fit that the measured sizes determine: short messages the latency, long ones the bandwidth."""
+    """Return the parameters of the fit that the measured sizes determine."""
     rows = (
         ("latency", fit.latency_s, fit.latency_interval_s, "s"),
         ("bandwidth", fit.bandwidth_Bps, fit.bandwidth_interval_Bps, "B/s"),
@@ -75,19 +73,18 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
         for name, value, ends, unit in rows
         if isfinite(ends[1]) and ends[0] > 0 and ends[1] / ends[0] <= _KNOWN
     )
-    scatter, held = grid.claims.scatter, strength(grid.asked, grid.claims)
+    scatter, certainty = grid.claims.scatter, strength(grid.asked, grid.claims)
     if not figures:
         return Answer("message size", words.TOO_MUCH_SCATTER, "open", (), (), _ends(grid, factor), scatter)
     is_off = scatter is not None and _off(fit.residual_share, fit.points - 2, scatter.sd, scatter.freedom)
-    if is_off and held == "firm":
-        held = "moderate"
+    if is_off and certainty == "firm":
+        certainty = "moderate"
     sentence = words.transfer(figures, fit.residual_share if is_off else None)
-    return Answer("message size", sentence, held, figures, (), None, scatter)
+    return Answer("message size", sentence, certainty, figures, (), None, scatter)
 
 
-def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
-    """Return whether points are off a law by more than trials scatter."""
-    return freedom > 0 and float(special.fdtrc(freedom, known, (residual / sd) ** 2)) < _MISFIT
+def _off(residual: float, freedom: float, sd: float, scatter_freedom: float) -> bool:
+    return freedom > 0 and float(special.fdtrc(freedom, scatter_freedom, (residual / sd) ** 2)) < _MISFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +98,12 @@ class Power:
 
 
 def answer_growth(asked: Asked) -> Answer:
-    """Return how the metric grows with the size of the problem: the exponent of a power law with its interval."""
+    """Return the growth with the problem size: the exponent of a power law."""
     factor = asked.factors[0]
     sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
     kind: Question = "message size" if factor.role == "message" else "growth"
     if len({ordinal(p.parameters[factor.name]) for p in sized}) < 2:
-        return Answer(kind, words.SECOND_SIZE, "open")
+        return Answer(kind, words.SECOND_PROBLEM, "open")
     grid = Grid(replace(asked, points=sized))
     x = np.log([ordinal(p.parameters[factor.name]) for p in grid.points])
     first, last = int(x.argmin()), int(x.argmax())
@@ -117,15 +114,15 @@ def answer_growth(asked: Asked) -> Answer:
     figures = (Figure("exponent", law.exponent, "1", *ends), Figure.within("growth", ratio, "1", change))
     pair = [grid.points[i] for i in (first, last)]
     if not differs:
-        held: Strength = "printed" if asked.published else "open"
+        certainty: Strength = "printed" if asked.published else "open"
         sentence = words.no_growth(asked, factor, pair)
-        return Answer(kind, sentence, held, figures, (), _ends(grid, factor), grid.claims.scatter)
+        return Answer(kind, sentence, certainty, figures, (), _ends(grid, factor), grid.claims.scatter)
     sentence = words.growth(asked, factor, pair, (ratio, change), law.exponent, law.error, law.misfit)
     return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
 
 
 def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | None]:
-    """Return how many times the largest size is the smallest: by the law through all points if it fits, else by those two."""
+    """Return the ratio of the largest size to the smallest, by the law if it fits."""
     first, last = int(x.argmin()), int(x.argmax())
     if law.error is None or law.misfit is not None:
         return float(np.exp(grid.claims.change(last, first))), grid.claims.planned_ratio(last, first)
@@ -134,7 +131,7 @@ def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | No
 
 
 def _power(grid: Grid, x: np.ndarray) -> Power:
-    """Fit the exponent, every point weighted with its repetitions; if the law does not fit, the misfit widens the interval."""
+    """Fit the exponent, weighted by repetitions; a misfit widens the interval."""
     y = np.array([cell.mean for cell in grid.claims.cells])
     n = np.array([cell.kept for cell in grid.claims.cells])
     middle = np.average(x, weights=n)
@@ -147,6 +144,6 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
     if scatter is None:
         return Power(exponent, None, None)
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
-    sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
-    quantile = float(special.stdtrit(known, (1 + grid.claims.level) / 2))
+    sd, scatter_freedom = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
+    quantile = float(special.stdtrit(scatter_freedom, (1 + grid.claims.level) / 2))
     return Power(exponent, quantile * sd / spread**0.5, misfit if off else None)

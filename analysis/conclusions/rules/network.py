@@ -1,4 +1,4 @@
-"""Rules about what the wire sets: full links, windows, round trips and retransmissions."""
+"""Rules about the network: full links, windows, round trips and retransmissions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SEGMENT_BYTES: Final = 1448
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """How full the busiest link is at one point: on average, and at its peak."""
+    """The load of the busiest link at one point: mean and peak."""
 
     point: Point
     row: WireRow
@@ -54,7 +54,7 @@ class _Load:
 
 @rule
 def link_load(reading: Reading) -> Iterator[Finding]:
-    """A full link, bursts that fill it, or that it never is full."""
+    """Report a full link, bursts that fill it, or that it is never full."""
     loads = [
         _Load.of(place.point, row)
         for place, row in zip(reading.times, wire_part(reading.study), strict=True)
@@ -64,7 +64,7 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         return
     rows = [load.row for load in loads]
     busiest, bursts = max(loads, key=lambda load: load.mean), max(loads, key=lambda load: load.peak)
-    known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
+    is_exact = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
     evidence = (
         *(Observation("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
         *(
@@ -74,12 +74,12 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         ),
         *(Observation("Bandwidth", rate, "bit/s") for rate in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)),
     )
-    asked = "" if reading.study.link_certified else BANDWIDTH_ASKED
+    doubt = "" if reading.study.link_certified else BANDWIDTH_ASKED
     caveat = " ".join(
-        filter(None, (asked if reading.study.link_made else BANDWIDTH_STATED, "" if known else UPPER_BOUND))
+        filter(None, (doubt if reading.study.link_made else BANDWIDTH_STATED, "" if is_exact else UPPER_BOUND))
     )
     strength, share = reading.strength(doubtful=bool(caveat)), busiest.mean
-    if share >= _FULL and known:
+    if share >= _FULL and is_exact:
         words = {"at": reading.at(busiest.point), "share": percent(min(share, 1.0)), "link": busiest.link}
         yield finding("link_load, saturated", strength, evidence, explains=share, caveat=caveat, **words)
     elif bursts.peak >= _PEAK_FULL:
@@ -87,7 +87,7 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         words["peak"] = bursts_reach(bursts.peak, bursts.link)
         yield finding("link_load, bursts", strength, evidence, explains=bursts.mean, caveat=caveat, **words)
     else:
-        most = f"{'at most' if share < _FULL or known else 'up to'} {percent(share)}"
+        most = f"{'at most' if share < _FULL or is_exact else 'up to'} {percent(share)}"
         yield finding("link_load", strength, evidence, caveat=caveat, most=most, link=busiest.link)
 
 
@@ -96,7 +96,7 @@ _Judge = Callable[[Mapping[str, Any]], float | None]
 
 @rule
 def bound_flows(reading: Reading) -> Iterator[Finding]:
-    """Flows whose rate is near window / round trip, and flows that wait a round trip for every message."""
+    """Report flows at the limit window / round trip, and latency-bound flows."""
     judges: tuple[tuple[str, _Judge], ...] = (("window_bound", _window_bound), ("latency_bound", _latency_bound))
     for name, judge in judges:
         bound = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
@@ -121,7 +121,7 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
 
 
 def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
-    """(rate, limit) in bit/s and the payload in bytes of the flows that matter and that ``judge`` calls bound."""
+    """Return rate and limit (bit/s) and payload (bytes) of the bound flows that matter."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
     rates = []
@@ -134,7 +134,7 @@ def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
 
 
 def _window_bound(flow: Mapping[str, Any]) -> float | None:
-    """Return the smaller direction's window / round trip; only if a window was seen to be full."""
+    """Return the smaller direction's window / round trip if a window was full."""
     windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
     round_trip = flow.get("rtt_median_s")
     full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
@@ -142,7 +142,7 @@ def _window_bound(flow: Mapping[str, Any]) -> float | None:
 
 
 def _latency_bound(flow: Mapping[str, Any]) -> float | None:
-    """Return what is in flight / round trip, if that is no more than two segments and no window was full."""
+    """Return bytes in flight / round trip if at most two segments were in flight."""
     in_flight, round_trip = flow.get("bytes_in_flight_p95"), flow.get("rtt_median_s")
     if not in_flight or not round_trip or in_flight > 2 * _SEGMENT_BYTES or (flow.get("window_full_events") or 0):
         return None
@@ -151,15 +151,15 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
 
 @rule
 def retransmissions(reading: Reading) -> Iterator[Finding]:
-    """Retransmissions that are enough to matter, and what they may cost."""
-    seen = [
+    """Report retransmissions that matter, and their cost."""
+    lossy = [
         (place, row)
         for place, row in zip(reading.times, wire_part(reading.study), strict=True)
         if (row.retransmitted_share or 0) >= _RETRANSMITTED
     ]
-    if not seen:
+    if not lossy:
         return
-    place, worst = max(seen, key=lambda each: each[1].retransmitted_share or 0.0)
+    place, worst = max(lossy, key=lambda each: each[1].retransmitted_share or 0.0)
     cost, caveat = retransmission_cost(worst.retransmission_s, place.median)
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield finding(
@@ -168,7 +168,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
         (
             *(
                 Observation("Retransmitted share", r.retransmitted_share or 0.0, "share", "retransmitted_bytes", r.size)
-                for _, r in seen
+                for _, r in lossy
             ),
             *(
                 Observation("Retransmitted segments", n, "1", "retransmitted_segments", x)
@@ -186,7 +186,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def waiting_explained(reading: Reading) -> Iterator[Finding]:
-    """Which part of the time off the CPU the wire's volume can explain at the largest size, when it is small."""
+    """Report the small part of the waiting that the volume on the wire explains."""
     rows = {row.size: row for row in wire_part(reading.study)}
     if not reading.breakdown or reading.printed or not reading.sizes_differ:
         return

@@ -1,4 +1,4 @@
-"""Rules about ranks: uneven work, work that grows, missing cores, and what the network costs, by MPI profile or else CPU time."""
+"""Rules about ranks: uneven or growing work, missing cores, network costs, by profile or CPU time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.catalogue import METRICS
 from analysis.conclusions.observations.reading import Observation, Reading
-from analysis.conclusions.rules.registry import Finding, finding, rule
+from analysis.conclusions.rules.registry import Finding, finding, finding_at, rule
 from analysis.conclusions.sentences.findings import TAKE_TURNS, lacked_core, shared_from, with_threads
 from analysis.conclusions.wording import percent, sizes
 from analysis.mpi.efficiencies import ATTENTION
@@ -17,29 +17,24 @@ from analysis.scaling.breakdown import is_profiled
 _UNEVEN_CPU: Final = 0.1
 _BALANCED: Final = 0.9
 _LEAST_RUN_DELAY: Final = 0.05
-"""Share of the ranks' time below which no core, and no blocking, is worth a sentence."""
+"""Least share of the ranks' time for a finding."""
 
 
 @rule
 def load_imbalance(reading: Reading) -> Iterator[Finding]:
-    """The busiest rank against the mean, by CPU time; ``mpi_load_imbalance`` reports it of ranks that left a profile."""
+    """Report the busiest rank against the mean, by CPU time, without a profile."""
     worst = reading.highest("cpu_imbalance")
     if worst is None or not reading.study.ranks_alike or is_profiled(reading.study) or worst.median < _UNEVEN_CPU:
         return
     cpu, elapsed = worst.point.median("cpu_mean_rank_s"), worst.point.median("elapsed_s")
-    yield finding(
-        "load_imbalance",
-        reading.strength_at(worst, "cpu_imbalance"),
-        reading.evidence("CPU imbalance", "cpu_imbalance"),
-        explains=worst.median * cpu / elapsed if cpu and elapsed else None,
-        at=reading.at(worst.point),
-        more=percent(worst.median),
-    )
+    explains = worst.median * cpu / elapsed if cpu and elapsed else None
+    words = {"explains": explains, "more": percent(worst.median)}
+    yield finding_at(reading, "load_imbalance", worst, "cpu_imbalance", "CPU imbalance", **words)
 
 
 @rule
 def oversubscribed(reading: Reading) -> Iterator[Finding]:
-    """More ranks, or threads of them, than cores on a virtual test-bed."""
+    """Report more ranks or threads than cores on a virtual test-bed."""
     cores = reading.study.cores
     over = [(t.size, t.point.ranks) for t in reading.times if t.point.outnumbers(cores)]
     if not cores or not over:
@@ -65,27 +60,24 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
-    """The rank that the others wait for."""
+    """Report the rank that the others wait for."""
     worst = reading.lowest("mpi_load_balance")
     if worst is None or worst.median >= _BALANCED or not reading.study.ranks_alike:
         return
     window, most, useful = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank", "useful"))
     mean = useful / worst.point.ranks if useful and worst.point.ranks else None
     rank = worst.same_rank("mpi_busiest_rank")
-    yield finding(
-        "mpi_load_imbalance",
-        reading.strength_at(worst, "mpi_load_balance"),
-        reading.evidence("Load balance", "mpi_load_balance"),
-        explains=(most - mean) / window if window and most and mean else None,
-        at=reading.at(worst.point),
-        busiest="the busiest rank" if rank is None else f"rank {grouped(rank)}",
-        more=percent(1 / worst.median - 1),
-    )
+    words = {
+        "explains": (most - mean) / window if window and most and mean else None,
+        "busiest": "the busiest rank" if rank is None else f"rank {grouped(rank)}",
+        "more": percent(1 / worst.median - 1),
+    }
+    yield finding_at(reading, "mpi_load_imbalance", worst, "mpi_load_balance", "Load balance", **words)
 
 
 @rule
 def computation_grows(reading: Reading) -> Iterator[Finding]:
-    """Ranks together compute more at larger sizes, though the problem is the same."""
+    """Report ranks that together compute more at larger sizes of one problem."""
     rows = reading.breakdown
     if not is_profiled(reading.study) or len(rows) < 2 or reading.study.kind != "strong":
         return
@@ -104,7 +96,7 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_no_core(reading: Reading) -> Iterator[Finding]:
-    """Ranks that were runnable and had no core, by the kernel's run delay; `oversubscribed` reports it of shared cores."""
+    """Report descheduled ranks, by the kernel's run delay, on unshared cores."""
     worst = reading.highest("mpi_descheduled_share")
     if worst is not None and not worst.point.outnumbers(reading.study.cores):
         yield from _outside_mpi(reading, "mpi_no_core", "mpi_descheduled_share")
@@ -112,14 +104,14 @@ def mpi_no_core(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
-    """Ranks that sleep or wait for files or locks outside MPI; without run delay, ranks on no processor there."""
-    known = bool(reading.series("mpi_descheduled_share"))
+    """Report ranks that are blocked outside MPI, or off the CPU without run delay."""
+    has_run_delay = bool(reading.series("mpi_descheduled_share"))
     yield from _outside_mpi(
         reading,
         "mpi_blocked_outside",
-        "mpi_blocked_outside_share" if known else "mpi_no_core_share",
-        state="blocked outside MPI" if known else "off the processor outside MPI",
-        why="they sleep, or wait for files or locks" if known else "the kernel does not report why",
+        "mpi_blocked_outside_share" if has_run_delay else "mpi_no_core_share",
+        state="blocked outside MPI" if has_run_delay else "off the processor outside MPI",
+        why="they sleep, or wait for files or locks" if has_run_delay else "the kernel does not report why",
     )
 
 
@@ -127,41 +119,28 @@ def _outside_mpi(reading: Reading, name: str, metric: str, **words: str) -> Iter
     worst = reading.highest(metric)
     if worst is None or worst.median < _LEAST_RUN_DELAY:
         return
-    yield finding(
-        name,
-        reading.strength_at(worst, metric),
-        reading.evidence(METRICS[metric].label, metric),
-        explains=worst.median,
-        share=percent(worst.median),
-        at=reading.at(worst.point),
-        **words,
-    )
+    words |= {"share": percent(worst.median)}
+    yield finding_at(reading, name, worst, metric, METRICS[metric].label, explains=worst.median, **words)
 
 
 @rule
 def transfer_costs(reading: Reading) -> Iterator[Finding]:
-    """The link, by ideal-network runs of the trials."""
+    """Report the cost of the link, by ideal-network runs."""
     return _lost(reading, "transfer_costs", "Transfer efficiency", "mpi_transfer_efficiency")
 
 
 @rule
 def serialisation_costs(reading: Reading) -> Iterator[Finding]:
-    """Ranks that wait for each other even where the network costs nothing."""
+    """Report ranks that wait for each other even on an ideal network."""
     return _lost(reading, "serialisation_costs", "Serialisation efficiency", "mpi_serialisation_efficiency")
 
 
 def _lost(reading: Reading, name: str, label: str, metric: str) -> Iterator[Finding]:
-    """Return what an efficiency leaves of the run; on shared cores ranks of an ideal network wait for cores too."""
+    """Return the loss of an efficiency; it is weak evidence on shared cores."""
     worst = reading.lowest(metric)
     if worst is None or worst.median >= ATTENTION:
         return
     shared = name == "serialisation_costs" and worst.point.outnumbers(reading.study.cores)
-    yield finding(
-        name,
-        "weak" if shared else reading.strength_at(worst, metric),
-        reading.evidence(label, metric),
-        explains=1 - worst.median,
-        caveat=TAKE_TURNS if shared else "",
-        share=percent(1 - worst.median),
-        at=reading.at(worst.point),
-    )
+    lost = 1 - worst.median
+    doubt = {"strength": "weak", "caveat": TAKE_TURNS} if shared else {"caveat": ""}
+    yield finding_at(reading, name, worst, metric, label, explains=lost, share=percent(lost), **doubt)

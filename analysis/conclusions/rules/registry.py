@@ -1,22 +1,22 @@
-"""What a finding is, and the list of rules that may make one."""
+"""Findings, and the list of rules that make them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.observations.reading import Observation, Place, Reading
 from analysis.conclusions.sentences.findings import FINDINGS, Group
 
 Strength = Literal["strong", "moderate", "weak", "printed"]
-"""Strong: intervals or tests leave no doubt. Moderate: measured, with a qualification in the caveat. Weak: a hint. Printed:
-follows from published numbers as they stand, which have no spread of their own."""
+"""Strong: by intervals or tests. Moderate: measured, with a caveat. Weak: a hint. Printed: from
+published numbers, which have no spread of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A conclusion in one sentence, with what it rests on and what a person can do about it."""
+    """A conclusion in one sentence, with its evidence and the suggested next step."""
 
     rule: str
     group: Group
@@ -27,12 +27,9 @@ class Finding:
     next_step: str
     caveat: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the other swept parameters that it holds for."""
+    """Values of the other swept parameters."""
     explains: float | None = None
-    """Share of the elapsed time at its place that it explains, at most; None where that is not known, or nothing."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    """Largest share of the elapsed time at its place that it explains; None if unknown."""
 
 
 Rule = Callable[[Reading], Iterable[Finding]]
@@ -41,9 +38,15 @@ RULES: Final[list[Rule]] = []
 
 
 def rule(function: Rule) -> Rule:
-    """Enter a rule, which yields nothing if the data do not bear its claim."""
+    """Register a rule, which yields nothing without enough data."""
     RULES.append(function)
     return function
+
+
+def finding_at(reading: Reading, name: str, place: Place, metric: str, label: str, **words: Any) -> Finding:
+    """Return the finding about one size; all sizes of the metric are its evidence."""
+    strength = words.pop("strength", None) or reading.strength_at(place, metric)
+    return finding(name, strength, reading.evidence(label, metric), at=reading.at(place.point), **words)
 
 
 def finding(
@@ -55,7 +58,7 @@ def finding(
     caveat: str | None = None,
     **words: str,
 ) -> Finding:
-    """Return the finding whose sentences are those of ``name``, with these words in them; what follows a comma names a variant."""
+    """Return the finding with the texts of ``name``; a comma separates a variant."""
     text = FINDINGS[name]
     return Finding(
         name.partition(",")[0],

@@ -1,4 +1,4 @@
-"""All findings of a study, with what the answer about its sizes comes to, and what it cannot tell."""
+"""Reports: all findings of a study, its verdict and its limitations."""
 
 from __future__ import annotations
 
@@ -11,26 +11,23 @@ from analysis.conclusions.answering import answer
 from analysis.conclusions.context import Asked, Deciding, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
-from analysis.conclusions.sentences.findings import CANNOT_TELL, NO_TRIAL, joint_verdict
+from analysis.conclusions.sentences.findings import LIMITATIONS, NO_TRIAL, joint_verdict
 from analysis.scaling import Point, Study, fit_models
 from analysis.trust_level import FLAGGED
 
 Class = Literal["scales", "limited", "unclear", "failed"]
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
 _EFFICIENT: Final = 0.5
-"""Below this share of the ideal, more than half of what the added hosts cost is lost."""
+"""Least share of the ideal of a study that scales."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Does it scale: class, the sentence of the answer about the sizes, and the size to use (None if that is not known)."""
+    """The scaling verdict: class, sentence, and the size to use (None if unknown)."""
 
     verdict: Class
     sentence: str
     best_size: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +42,15 @@ class Report:
     slices: tuple[Report, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "name": self.name,
-            "where": dict(self.where),
-            "verdict": self.verdict.to_dict(),
-            "findings": [f.to_dict() for f in self.findings],
-            "cannot_tell": list(self.cannot_tell),
-            "slices": [s.to_dict() for s in self.slices],
-        }
+        """Return plain data for JSON."""
+        return asdict(self)
 
 
 def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
-    """Apply every rule to the study, slice by slice if parameters beside the axis vary.
+    """Apply every rule to the study, slice by slice if other parameters vary.
 
-    The same study always gives the same report. If every slice has a single size there is no scaling to speak of: the
-    rules then see the study as a whole. ``asked`` is what the experiment asks, if more is known of it than its study.
+    The same study always gives the same report. If every slice has a single size there is no scaling: the
+    rules then see the study as a whole. ``asked`` is the experiment's question, if known.
     """
     slices = study.slices()
     about = _Sizes(asked, [s for s in slices if len(s.sized(s.time_metric)) > 1])
@@ -83,26 +73,25 @@ def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
     ]
     findings.sort(key=lambda f: _ORDER[f.group])
     verdict = _verdict(study, [t.point for t in reading.times], about)
-    return Report(study.name, verdict, tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
+    return Report(study.name, verdict, tuple(findings), tuple(_limitations(reading)), dict(study.where))
 
 
 def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
-    """Return what the answer about the sizes of one slice comes to."""
     if not points:
         failed = any(p.lost for p in study.points)
         return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
     asked = about.of(study, points)
-    given = answer(asked)
-    if given.strength == "open":
-        return Verdict("unclear", given.sentence)
+    result = answer(asked)
+    if result.strength == "open":
+        return Verdict("unclear", result.sentence)
     if study.kind == "weak":
-        full = _number(given.figure("stays above 80 %"))
-        return Verdict("limited" if full is None else "scales", given.sentence, full)
+        full = _number(result.figure("stays above 80 %"))
+        return Verdict("limited" if full is None else "scales", result.sentence, full)
     sizes = sorted(float(p.parameters[study.axis]) for p in asked.points)
-    slowest = _number(given.figure("times the best", **{study.axis: sizes[0]}))
-    size = _number(given.figure("enough")) or sizes[-1]
+    slowest = _number(result.figure("times the best", **{study.axis: sizes[0]}))
+    size = _number(result.figure("enough")) or sizes[-1]
     scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
-    return Verdict("scales" if scales else "limited", given.sentence, size)
+    return Verdict("scales" if scales else "limited", result.sentence, size)
 
 
 def _number(figure: Figure | None) -> float | None:
@@ -110,26 +99,26 @@ def _number(figure: Figure | None) -> float | None:
 
 
 class _Sizes:
-    """The question where to stop, of single slices of an experiment that asks ``asked``."""
+    """Questions about the sizes of single slices of an experiment."""
 
     def __init__(self, asked: Asked | None, slices: Sequence[Study]) -> None:
         self._asked = asked
         self._slices = max(len(slices), 1)
-        # Where ``against`` is given, what decides is how many times better one choice is than another.
+        # With ``against``, the deciding metric is a ratio of two choices, not a time of a size.
         sized = [] if asked is None or asked.against is not None else asked.measured()
         self._points = {repr(p.parameters): p for p in sized}
 
     def of(self, study: Study, points: Sequence[Point]) -> Asked:
-        """Return the question about one point of each size: by what decides in the experiment, else by time."""
+        """Return the question about one point of each size."""
         by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
         names = [repr(p.parameters) for p in by_size.values()]
-        own = [self._points[name] for name in names if name in self._points]
-        if self._asked is not None and own:
+        matching = [self._points[name] for name in names if name in self._points]
+        if self._asked is not None and matching:
             # As the experiment's answer about its slices: intervals hold for all of them, the scatter of others counts.
-            beside = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
-            asked = replace(self._asked, points=own, factors=[factor], weak=weak, steps=False)
-            return replace(asked, beside=beside, slices=self._slices)
+            others = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
+            asked = replace(self._asked, points=matching, factors=[factor], weak=weak, steps=False)
+            return replace(asked, other_points=others, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
         return Asked(timed, deciding, [factor], study.published, weak)
@@ -137,14 +126,14 @@ class _Sizes:
 
 def _joint(reports: Sequence[Report], axis: str) -> Verdict:
     verdicts = [report.verdict for report in reports]
-    if len({(each.verdict, each.best_size) for each in verdicts}) == 1:
+    if len({(verdict.verdict, verdict.best_size) for verdict in verdicts}) == 1:
         return replace(verdicts[0], sentence=f"In all {len(reports)} slices: {verdicts[0].sentence}")
     worst: Class = next(c for c in ("limited", "scales", "unclear", "failed") if c in {v.verdict for v in verdicts})
     rows = [(report.verdict.verdict, report.verdict.best_size, report.where) for report in reports]
     return Verdict(worst, joint_verdict(axis, rows))
 
 
-def _cannot_tell(reading: Reading) -> list[str]:
+def _limitations(reading: Reading) -> list[str]:
     study, packets = reading.study, reading.series("packets")
     flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
     holds = {
@@ -155,4 +144,4 @@ def _cannot_tell(reading: Reading) -> list[str]:
         "no bandwidth": bool(packets) and any(study.bandwidth_of(place.point) is None for place in reading.times),
         "virtual hosts": study.cores is not None,
     }
-    return [CANNOT_TELL[name] for name, is_so in holds.items() if is_so]
+    return [LIMITATIONS[name] for name, is_so in holds.items() if is_so]

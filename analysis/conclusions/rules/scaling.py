@@ -1,4 +1,4 @@
-"""Rules about the number of hosts beside the answer: where computing and waiting part, where packets jump, what a model predicts."""
+"""Rules about the number of hosts: computing, waiting, steps of packets and predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _cpu_falls(reading: Reading, first: Place, last: Place) -> bool:
 
 @rule
 def cpu_scaling(reading: Reading) -> Iterator[Finding]:
-    """By how much CPU time per rank falls over the whole range."""
+    """Report by how much CPU time per rank falls over all sizes."""
     if reading.study.kind == "weak" or len(reading.cpu) < 2:
         return
     first, last = reading.cpu[0], reading.cpu[-1]
@@ -49,7 +49,7 @@ def cpu_scaling(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
-    """Where computing still shrinks while the run gets longer."""
+    """Report computing that shrinks while the run gets longer."""
     best, metric = reading.best, reading.study.time_metric
     if best is None or reading.study.kind == "weak" or not reading.moves(metric):
         return
@@ -83,7 +83,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def waiting_grows(reading: Reading) -> Iterator[Finding]:
-    """The share of waiting, if elapsed time has not turned yet."""
+    """Report a growing share of waiting while elapsed time still falls."""
     best, rows, metric = reading.best, reading.breakdown, reading.study.time_metric
     if best is None or len(rows) < 2 or not reading.moves(metric) or best is not reading.times[-1]:
         return
@@ -106,7 +106,7 @@ def waiting_grows(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def packet_step(reading: Reading) -> Iterator[Finding]:
-    """The step between neighbouring sizes at which packets jump by more than the sizes do."""
+    """Report the step at which packets rise by more than the sizes."""
     places = reading.series("packets")
     if len(places) < 2 or not reading.moves("packets"):
         return
@@ -132,7 +132,7 @@ def packet_step(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def predicted_best(reading: Reading) -> Iterator[Finding]:
-    """The best size of a model that predicts; only from repeated trials, and only if the data bound it."""
+    """Report the predicted best size if the data bound it."""
     metric, choice = reading.study.time_metric, reading.choice
     if reading.printed or reading.study.kind == "weak" or not reading.moves(metric) or choice is None:
         return

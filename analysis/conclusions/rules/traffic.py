@@ -1,4 +1,4 @@
-"""Rules about what is on the wire: packet sizes, arrivals in time, and which hosts exchange it."""
+"""Rules about traffic: packet sizes, arrivals and pairs of hosts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BURSTY: Final = 1.5
 _SKEWED: Final = 3.0
 """Times the even share of a pair of hosts, or of one host's link."""
 _USED: Final = 0.01
-"""Of the heaviest pair: with less, two hosts do not talk. The edges of a ring share its bytes, not all pairs."""
+"""Least share of the heaviest pair's bytes of a pair in use: a ring uses its edges, not all pairs."""
 
 
 @rule
 def packet_size(reading: Reading) -> Iterator[Finding]:
-    """Mean packet size by size, measured or as throughput / packet intensity: do headers and latency or volume rule the wire?"""
+    """Report the mean packet size: headers and latency, or volume."""
     metric, how = "packet_size_mean_bytes", ""
     measured = [(p.size, p.median) for p in reading.series(metric)]
     if not measured:
@@ -42,7 +42,7 @@ def packet_size(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def small_packets(reading: Reading) -> Iterator[Finding]:
-    """A large share of packets below 100 bytes."""
+    """Report a large share of packets below 100 bytes."""
     places = reading.series("small_packet_share")
     if not places or max(p.median for p in places) < _SMALL:
         return
@@ -59,7 +59,7 @@ def small_packets(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def arrivals(reading: Reading) -> Iterator[Finding]:
-    """Bursts against a Poisson stream."""
+    """Report bursts, compared with a Poisson stream."""
     places = reading.series("interarrival_cv")
     if not places or min(p.median for p in places) < _BURSTY:
         return
@@ -73,7 +73,7 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def iteration(reading: Reading) -> Iterator[Finding]:
-    """The period in which the traffic repeats."""
+    """Report the period of the traffic."""
     places = reading.series("iteration_period_s")
     if places:
         yield finding(
@@ -87,7 +87,7 @@ def iteration(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def matrix_skew(reading: Reading) -> Iterator[Finding]:
-    """Traffic concentrated on one pair, or on one host's link."""
+    """Report traffic concentrated on one pair, or on one host's link."""
     if not reading.study.ranks_alike:
         return
     for name in ("host", "rank"):
@@ -107,7 +107,7 @@ def matrix_skew(reading: Reading) -> Iterator[Finding]:
 
 
 def _skew(matrix: Mapping[str, Any] | None, name: str) -> tuple[float, float, str] | None:
-    """(times the even share, share, words) of the heaviest pair or link; None if the bytes are spread."""
+    """Return (times the even share, share, words) of the heaviest pair or link, or None."""
     table, labels = (matrix or {}).get("wire_bytes"), (matrix or {}).get("labels")
     if not table or not labels or len(labels) < 3:
         return None

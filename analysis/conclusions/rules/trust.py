@@ -1,4 +1,4 @@
-"""Rules about how far to believe: captures, links, repetitions, and rows that disagree with themselves."""
+"""Rules about trust: captures, links, repetitions and contradictory rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOISY: Final = 0.1
 
 @rule
 def degraded_capture(reading: Reading) -> Iterator[Finding]:
-    """Captures that are not good, with the reasons."""
+    """Report captures that are not good, with the reasons."""
     counts = [(x, sum(n for level, n in p.trust.items() if level in FLAGGED), p) for x, p in reading.points]
     bad = [(x, n, p) for x, n, p in counts if n]
     if not bad:
@@ -36,7 +36,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def degraded_link(reading: Reading) -> Iterator[Finding]:
-    """Links that were not what was asked for."""
+    """Report links that differ from their specification."""
     bad = [(x, p) for x, p in reading.points if p.link_warnings]
     if bad:
         warnings = list(dict.fromkeys(w for _, p in bad for w in p.link_warnings))
@@ -51,7 +51,7 @@ def degraded_link(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def noisy(reading: Reading) -> Iterator[Finding]:
-    """Repetitions that scatter widely, and how many would be needed."""
+    """Report repetitions that scatter widely, and how many are needed."""
     metric = reading.study.time_metric
     spreads = [
         (t, float(values.std(ddof=1) / values.mean()))
@@ -77,7 +77,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def left_out(reading: Reading) -> Iterator[Finding]:
-    """Failed, lost and cancelled trials, which no figure contains."""
+    """Report failed, lost and cancelled trials, which are excluded."""
     failed = [(x, p.lost, p) for x, p in reading.points if p.lost]
     if failed:
         total = sum(n for _, n, _ in failed)
@@ -93,17 +93,17 @@ def left_out(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def rows_disagree(reading: Reading) -> Iterator[Finding]:
-    """Packet intensity against inter-arrival time: one is the inverse of the other.
+    """Report printed packet intensity that contradicts the inter-arrival time.
 
-    In print only: of an own trial they are inverses by definition, and medians over trials need not be.
+    Printed values only: measured ones are inverses by definition, and their medians need not be.
     """
     for place in reading.series("interarrival_mean_s") if reading.printed else ():
         intensity = place.point.median("packet_intensity_pps")
         if not intensity or not place.median:
             continue
         implied, packets = 1 / place.median, place.point.median("packets")
-        apart = abs(implied / intensity - 1)
-        if apart <= _DISAGREEMENT:
+        difference = abs(implied / intensity - 1)
+        if difference <= _DISAGREEMENT:
             continue
         durations = (
             Observation("Packets / intensity", (packets or 0.0) / intensity, "s", "", place.size),
@@ -118,7 +118,7 @@ def rows_disagree(reading: Reading) -> Iterator[Finding]:
                 *(durations if packets else ()),
             ),
             row=f"{significant(place.size)}-{reading.axis.removesuffix('s')}",
-            apart=percent(apart),
+            apart=percent(difference),
             gap=amount(place.median, "s"),
             implied=amount(implied, "packets/s"),
             intensity=significant(intensity),

@@ -1,4 +1,4 @@
-"""The parts of a longer time, as causes."""
+"""Sentences of causes: the parts of a longer time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from analysis.scaling import Point
 
 _NAMES: Final[Mapping[str, str]] = {
     "computing": "computing",
-    "descheduled": "descheduled: ranks had work and no core",
+    "descheduled": "descheduled: ranks waited for a CPU core",
     "blocked": "blocked outside MPI: sleep, files or locks",
-    "off": "off the processor outside MPI",
+    "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
     "communication": "in MPI",
     "on_cpu": "on the CPU",
@@ -25,23 +25,23 @@ _NAMES: Final[Mapping[str, str]] = {
 _WAITS: Final[Mapping[str, str]] = {
     "late_sender": "waits for late senders",
     "line_rate": "waits at line rate",
-    "under_way": "waits for data under way",
+    "under_way": "waits for data in transit",
     "retransmission": "waits for lost packets",
     "closed_window": "waits for a closed window",
-    "receiver": "follows the last packet",
-    "no_core": "waits for a rank without a core",
+    "receiver": "after the last packet",
+    "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
 _DIGITS: Final = 3
 _MOST_OF_IT: Final = 0.5
 
 
-def grown(asked: Asked, found: Division, part: ChangePart, bad: Point, above: bool) -> str:
-    """ "0.9 s of the 1.1 s more is in MPI", "1.2 s more in MPI" of a part that exceeds the whole; with its largest detail."""
-    name = f"{_name(part, bad)}{_detail(found, part) if part.name == 'communication' else ''}"
-    if part.change_s > found.change_s * (1 + 1e-9):
+def grown(asked: Asked, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
+    """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
+    name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
+    if part.change_s > division.change_s * (1 + 1e-9):
         return f"{_seconds(part.change_s)} more {name}"
-    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, found, above)} is {name}"
+    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, division, above)} is {name}"
 
 
 def fallen(part: ChangePart, bad: Point) -> str:
@@ -49,7 +49,7 @@ def fallen(part: ChangePart, bad: Point) -> str:
 
 
 def not_explained(missed_s: float) -> str:
-    """Set-up changed by so much that the parts of the window are not those of the program's own time."""
+    """Return the cause of a change that is mostly outside the profiled window."""
     more = "more" if missed_s < 0 else "less"
     return f"not explained by the profile: {_seconds(abs(missed_s))} {more} of the ranks' time is outside of it"
 
@@ -58,16 +58,15 @@ def launch(change_s: float) -> str:
     return f"launch overhead, outside of the program's own work, takes {_seconds(change_s)} more"
 
 
-def _of_the_whole(asked: Asked, found: Division, above: bool) -> str:
-    """Return the name of the divided time, if it is not the deciding metric itself."""
-    whole = f"the {_seconds(found.change_s)}"
+def _of_the_whole(asked: Asked, division: Division, above: bool) -> str:
+    whole = f"the {_seconds(division.change_s)}"
     if above:
         return f"{whole} above the ideal"
-    if found.whole.name == asked.deciding.metric:
+    if division.whole.name == asked.deciding.metric:
         return f"{whole} more"
-    if found.whole.name == asked.own_time:
+    if division.whole.name == asked.own_time:
         return f"{whole} that its own loop takes longer"
-    return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if found.profiled else 'the launch takes longer'}"
+    return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if division.profiled else 'the launch takes longer'}"
 
 
 def _name(part: ChangePart, bad: Point) -> str:
@@ -76,13 +75,13 @@ def _name(part: ChangePart, bad: Point) -> str:
     return _NAMES[part.name].format(busiest=busiest)
 
 
-def _detail(found: Division, part: ChangePart) -> str:
-    """Return the cause of waits that grew most, by a trace; else how much of the time in MPI was on CPU."""
-    waits = [each for each in found.details if each.name in _WAITS and each.has_grown]
-    largest = max(waits, key=lambda each: each.change_s, default=None)
+def _detail(division: Division, part: ChangePart) -> str:
+    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU."""
+    waits = [detail for detail in division.details if detail.name in _WAITS and detail.has_grown]
+    largest = max(waits, key=lambda detail: detail.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:
         return f", {_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
-    on_cpu = next((each.change_s for each in found.details if each.name == "mpi_on_cpu"), None)
+    on_cpu = next((detail.change_s for detail in division.details if detail.name == "mpi_on_cpu"), None)
     if on_cpu is None:
         return ""
     return ", mostly on CPU (polling, copying)" if on_cpu >= _MOST_OF_IT * part.change_s else ", mostly blocked"

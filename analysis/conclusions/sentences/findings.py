@@ -1,4 +1,4 @@
-"""The words of findings, by rule: group, chart, statement, what to try, and what qualifies it."""
+"""Texts of findings by rule: group, chart, statement, suggested next step and caveat."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     ("scaling", "time"): {
         "cpu_scaling": (
             "CPU time per rank falls by {ratio} from {first} to {last} ({before} to {after}).",
-            "Compare with the ideal ratio: what is missing is work that does not shrink with the size.",
+            "Compare with the ideal ratio: the difference is work that does not shrink with the size.",
             "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown.",
         ),
     },
     ("scaling", "where-time-goes"): {
         "cpu_falls_time_rises": (
-            "From {first} to {last} CPU time per rank falls {fall} while elapsed time rises {rise}: what is added is time off the CPU.",
-            "Look at the packets and round trips of these sizes, and at the MPI profile if there is one.",
+            "From {first} to {last} CPU time per rank falls {fall} while elapsed time rises {rise}: the added time is off the CPU.",
+            "Look at the packets, the round trips and the MPI profile of these sizes.",
         ),
     },
     ("time", "where-time-goes"): {
@@ -67,44 +67,44 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "where-time-goes"): {
         "oversubscribed": (
-            "{where}{ranks} ranks{threads} share {cores}: they also have to take turns.{measured}",
-            "Compare sizes below that one only, use one rank per host, or run on real hosts.",
+            "{where}{ranks} ranks{threads} share {cores}, so they wait for CPU time.{measured}",
+            "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
     ("time", "inside-mpi"): {
         "mpi_load_imbalance": (
-            "The load is uneven{at}: {busiest} spends {more} more time outside MPI than the mean, and the others wait for it in MPI.",
+            "The load is uneven{at}: {busiest} spends {more} more time outside MPI than the mean; the others wait for it in MPI.",
             "Try another decomposition or the program's own balancing.",
         ),
         "computation_grows": (
-            "From {first} to {last} the ranks together spend {more} more time outside MPI: the work itself "
-            "grows, or each part of it gets slower.",
-            "Look for work that every rank repeats, and for memory or cores that ranks share.",
+            "From {first} to {last} all ranks together spend {more} more time outside MPI: the work grows, "
+            "or each part of it gets slower.",
+            "Look for work that every rank repeats, and for shared memory or cores.",
         ),
         "mpi_no_core": (
-            "Ranks had work and no core for {share} of their time{at}.",
-            "Look at what else runs on the hosts; use fewer ranks per host.",
+            "Ranks were descheduled, runnable without a CPU core, for {share} of their time{at}.",
+            "Stop other load on the hosts, or use fewer ranks per host.",
         ),
         "mpi_blocked_outside": (
             "Ranks are {state} for {share} of their time{at}: {why}.",
             "Look for sleeps, locks, and reads and writes of files in the program.",
         ),
         "serialisation_costs": (
-            "On an ideal network too, ranks wait for each other for {share} of the run{at}.",
-            "Look for ranks that work one after another; a faster network will not help there.",
+            "Even on an ideal network, ranks wait for each other for {share} of the run{at}.",
+            "Look for ranks that work one after another; a faster network will not help.",
         ),
         "late_senders": (
             "{who}{at}.",
-            f"Let the sender send earlier or the receiver ask later; a faster network will not help. {_BY_PAIR}",
+            f"Send earlier, or receive later; a faster network will not help. {_BY_PAIR}",
         ),
         "waits_without_core": (
-            f"{_WAITING}because a rank that could have gone on had no processor.",
-            f"Give every rank a processor of its own: fewer ranks per host, or more hosts. {_BY_PAIR}",
+            f"{_WAITING}because a runnable rank had no CPU core.",
+            f"Give each rank its own CPU core: fewer ranks per host, or more hosts. {_BY_PAIR}",
         ),
     },
     ("network", "inside-mpi"): {
         "transfer_costs": (
-            "The link costs {share} of the run{at}: on an ideal one the trial is so much shorter.",
+            "The link costs {share} of the run{at}: the ideal-network run is that much shorter.",
             "Measure on a faster or shorter link, or send fewer and larger messages.",
         ),
         "waits_on_full_links": (
@@ -112,18 +112,18 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             f"Measure on a faster link, or send less. {_BY_PAIR}",
         ),
         "waits_for_lost_packets": (
-            f"{_WAITING}for packets that were lost and sent again.",
-            f"Find where packets are lost: cables, queues that are too short, or a link that is too full. {_BY_PAIR}",
+            f"{_WAITING}for retransmissions of lost packets.",
+            f"Find the loss: cables, short queues or a full link. {_BY_PAIR}",
         ),
         "waits_for_closed_windows": (
-            f"{_WAITING}because a receiver's TCP window was closed to what had been sent.",
-            f"Let the receiver post its receives and enter MPI earlier, or give its sockets larger buffers. {_BY_PAIR}",
+            f"{_WAITING}because a receiver's TCP window was closed.",
+            f"Post receives earlier, or give the receiver's sockets larger buffers. {_BY_PAIR}",
         ),
     },
     ("network", "throughput"): {
         "link_load": (
             "The link is not full: {most} of {link} on average.",
-            "More bandwidth alone is unlikely to help; look at round trips and at the number of messages.",
+            "More bandwidth alone is unlikely to help; look at round trips and the number of messages.",
         ),
         "link_load, saturated": (
             "The link is saturated{at}: {share} of {link} on average.",
@@ -131,7 +131,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
         ),
         "link_load, bursts": (
             "Bursts fill the link{at}: the fullest port's 10 ms peak {peak}, its mean at most {share}.",
-            "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for.",
+            "Measure on a faster link: all ranks of a synchronous program may wait for its bursts.",
         ),
         "window_bound": (
             "{run} at the limit of the TCP window{at}: {rate}, where window / round trip allows {limit}.",
@@ -146,74 +146,74 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("network", "packets"): {
         "retransmissions": (
-            "{share} of the payload is sent again{at}{cost}.",
-            "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
+            "{share} of the payload is retransmitted{at}{cost}.",
+            "Look for the loss in the link's certificate, queue lengths and drops on the hosts.",
         ),
     },
     ("network", "where-time-goes"): {
         "waiting_explained": (
             "Moving the bytes explains at most {part} of the time {waiting} at {size} ({moving} of {whole}).",
-            "Compare delay 0 with the present one; the MPI profile shows what the ranks do in the rest.",
+            "Compare with delay 0; the MPI profile shows the rest of the time.",
             "On average {share} of the run is {waiting}.",
         ),
     },
     ("traffic", "throughput"): {
         "packet_size": (
             "Mean packet size is {sizes}{how}.",
-            "Compare with the largest possible, 1514 bytes on plain Ethernet: much below it, packets carry "
-            "small messages or acknowledgements.",
+            "Compare with 1514 bytes, the maximum on plain Ethernet: much smaller packets are small messages "
+            "or acknowledgements.",
         ),
     },
     ("traffic", "packets"): {
         "small_packets": (
             "{share} of the packets are below 100 bytes.",
-            "Where they are not acknowledgements, combine small messages: fewer, larger ones cost fewer round trips.",
+            "If they are not acknowledgements, combine small messages into fewer, larger ones.",
         ),
     },
     ("traffic", "interarrival"): {
         "arrivals": (
-            "Packets come in bursts: the variation of inter-arrival times is {variation}, where a Poisson stream has 1.",
-            "Judge the link by its peak rate in 10 ms and not by its mean; models with exponential arrivals do not hold.",
+            "Packets come in bursts: the inter-arrival CV is {variation}; a Poisson stream has 1.",
+            "Judge the link by its 10 ms peak rate, not by its mean; models with exponential arrivals do not apply.",
         ),
         "iteration": (
             "The traffic repeats every {period}{at}.",
-            "Compare with the program's time step: where they agree, every step waits for the network once per period.",
+            "Compare with the program's time step: if they agree, each step waits for the network once.",
             "A period is the strongest significant peak of an autocorrelation; its multiples are possible too.",
         ),
     },
     ("traffic", "matrix"): {
         "matrix_skew": (
             "Traffic is concentrated{at}: {what}.",
-            "Place ranks that talk most on the same host, or spread the one that all wait for.",
+            "Place ranks that exchange most on one host, or divide the work of the central rank.",
         ),
     },
     ("trust", "packets"): {
         "degraded_capture": (
-            "{captures}{at} cannot be trusted fully{why}.",
-            "Their traffic is in none of these figures; their times are. Fix what the reasons name, then run them again.",
+            "{captures}{at} are not fully trusted{why}.",
+            "Their traffic is excluded, their times are not. Fix the reasons, then repeat these trials.",
         ),
     },
     ("trust", "link"): {
         "degraded_link": (
-            "The link was not the one asked for{at}: {warnings}.",
-            "Draw x at the achieved values, or repeat these trials on a link that passes its certificate.",
+            "The link differs from its specification{at}: {warnings}.",
+            "Plot the achieved values, or repeat these trials on a link that passes its certificate.",
         ),
     },
     ("trust", "time"): {
         "noisy": (
             "Elapsed time scatters by {spread} (standard deviation) between repetitions{at}.",
-            "About {needed} would bring its 95 % interval to ±5 %; look first for what else runs on the machine.",
+            "First look for other load; about {needed} would narrow the 95 % interval to ±5 %.",
         ),
         "left_out": (
-            "{trials}{at} {are} not counted: failed, lost or cancelled.",
-            "Read their logs: if they fail more often at large sizes, the counted ones are a selection.",
+            "{trials}{at} {are} excluded: failed, lost or cancelled.",
+            "Read their logs: if more fail at large sizes, the remaining trials are a biased selection.",
         ),
     },
     ("trust", "interarrival"): {
         "rows_disagree": (
             "The {row} row's packet intensity and inter-arrival time disagree by {apart}: 1 / {gap} is "
-            "{implied}, the table says {intensity}.",
-            "Compare both with packets / elapsed time; the one that agrees is the likelier.",
+            "{implied}, the table has {intensity}.",
+            "Compare both with packets / elapsed time; the one that agrees is more likely.",
         ),
     },
 }
@@ -221,22 +221,20 @@ FINDINGS: Final = {name: Text(*place, *texts) for place, rows in _ROWS.items() f
 
 TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "
-    "and the ideal network takes processor time too."
+    "and the ideal network takes CPU time too."
 )
-SHARED: Final = "There are more ranks than cores: they also have to take turns."
-EXTRAPOLATED: Final = " That lies outside of the measured {axis}: it is an extrapolation."
+SHARED: Final = "There are more ranks than cores, so ranks also wait for CPU time."
+EXTRAPOLATED: Final = " This is an extrapolation beyond the measured {axis}."
 WAITING: Final = {False: "Time off the CPU", True: "Time outside of computing"}
-"""What is not computing, by whether a profile measured it."""
+"""Label of all time but computing, without and with a profile."""
 OUTSIDE_COMPUTING: Final = {False: "off the CPU", True: "outside of computing"}
-BANDWIDTH_ASKED: Final = "The bandwidth is the one asked for; no certificate says what the link reached."
-BANDWIDTH_STATED: Final = (
-    "The bandwidth is what the cluster's facts or its network cards say; what the link reaches was not measured."
-)
-UPPER_BOUND: Final = "All captured bytes are set against one link, so the true load is at most this."
+BANDWIDTH_ASKED: Final = "The bandwidth is the specified one; no certificate measured the link."
+BANDWIDTH_STATED: Final = "The bandwidth is from the cluster's facts or network cards; the link was not measured."
+UPPER_BOUND: Final = "All captured bytes are counted against one link, so the true load is at most this."
 
 
 def late_sender(waiting: float, part: float, rank: float | None = None, late: float | None = None) -> str:
-    """Return for which part of the waiting others send late: named by rank, if they are the same in every trial."""
+    """Return the share of late senders, with ranks if all trials agree."""
     if rank is None or late is None:
         return (
             f"Ranks wait {percent(waiting)} of their time in receives and collectives, "
@@ -250,14 +248,14 @@ def shared_from(size: str, only: bool) -> str:
 
 
 def with_threads(threads: Sequence[int]) -> str:
-    """ " with 4 threads each", " with 1 to 4 threads each"; "" if no rank has more than one."""
+    """Return " with 1 to 4 threads each", or "" for single threads."""
     if threads[-1] == 1:
         return ""
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
 def lacked_core(share: float) -> str:
-    return f" Ranks had work and no core for up to {percent(share)} of their time."
+    return f" Ranks were descheduled for up to {percent(share)} of their time."
 
 
 def bursts_reach(peak: float, link: str) -> str:
@@ -265,18 +263,18 @@ def bursts_reach(peak: float, link: str) -> str:
 
 
 def retransmission_cost(bounds_s: tuple[float, float] | None, elapsed_s: float) -> tuple[str, str]:
-    """Return how the sentence ends, and its caveat: waits that were seen, or bounds."""
+    """Return the end of the sentence and its caveat: measured waits, or bounds."""
     if bounds_s is None:
         return "", ""
     if bounds_s[0] == bounds_s[1]:
         return (
             f", and the run waits {amount(bounds_s[0], 's')} for it",
-            "Waits on the longest chain of messages in the capture.",
+            "Waits on the critical path of messages in the capture.",
         )
     low, high = (min(bound, elapsed_s) for bound in bounds_s)
     # A connection cannot lose more than the run takes: if the bounds reach it, only the lower one says anything.
     costs = f"between {amount(low, 's')} and {amount(high, 's')}" if high < elapsed_s else f"{amount(low, 's')} or more"
-    return f", which costs each connection {costs}", "One round trip each at least, a time-out of 200 ms each at most."
+    return f", which costs each connection {costs}", "At least one round trip each, at most a time-out of 200 ms each."
 
 
 def heaviest_pair(name: str, one: str, other: str, share: float, even: float) -> str:
@@ -287,16 +285,16 @@ def heaviest_host(name: str, centre: str, share: float) -> str:
     return f"{name} {centre} sends or receives {percent(share)} of all bytes"
 
 
-CANNOT_TELL: Final[Mapping[str, str]] = {
-    "printed": "The printed values have no repetitions: how much they would scatter is not known.",
-    "no CPU time": "No CPU time was measured, so computing and waiting cannot be told apart.",
-    "no trusted capture": "No capture can be trusted fully, so nothing can be said about the wire.",
-    "no packets": "No packets were captured, so nothing can be said about the wire.",
-    "no bandwidth": "The link's bandwidth is not known, so its load is not either.",
-    "virtual hosts": "All hosts are virtual ones of one machine: real hosts have their own cores, caches and memory.",
+LIMITATIONS: Final[Mapping[str, str]] = {
+    "printed": "The printed values have no repetitions, so their scatter is not known.",
+    "no CPU time": "No CPU time was measured, so computing and waiting cannot be distinguished.",
+    "no trusted capture": "No capture is fully trusted, so the network traffic is not known.",
+    "no packets": "No packets were captured, so the network traffic is not known.",
+    "no bandwidth": "The link's bandwidth is not known, so its load is not known.",
+    "virtual hosts": "All hosts are virtual hosts of one machine; real hosts have their own cores, caches and memory.",
 }
-NO_TRIAL: Final = {True: "No trial finished, so there is nothing to judge.", False: "No trial has been counted yet."}
-"""By whether trials were lost."""
+NO_TRIAL: Final = {True: "No trial finished, so there is no result.", False: "No trial has finished yet."}
+"""Verdicts without trials: none was lost, or some were."""
 
 
 def joint_verdict(axis: str, slices: Sequence[tuple[str, float | None, Mapping[str, Any]]]) -> str:
@@ -309,7 +307,7 @@ def joint_verdict(axis: str, slices: Sequence[tuple[str, float | None, Mapping[s
 
 
 def _parameters(where: Mapping[str, Any]) -> str:
-    """ "link.bandwidth = 100 000 000, molecules = 512"."""
+    """Return "link.bandwidth = 100 000 000, molecules = 512"."""
     return ", ".join(
         f"{name} = {significant(value) if isinstance(value, float) else value}" for name, value in where.items()
     )

@@ -1,4 +1,4 @@
-"""The figures of an answer as a short list: what the question is about, in words with intervals and places."""
+"""Key figures of an answer: names and values in words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _LABELS: Final[Mapping[str, str]] = {
     "use": "In use",
     "factor": "Times as fast",
     "gain": "Gain of a step",
+    "messages in a row": "Messages on the critical path",
+    "sent while nothing else proceeds": "Bytes on the critical path",
+    "as good": "Not measurably worse",
 }
 _PER_MS: Final = 1e-3
 _IN_WORDS_ALREADY: Final = frozenset({"matters"})
@@ -26,20 +29,20 @@ _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
 _FACTOR: Final = "factor of "
 _VAGUE: Final = 10
-"""A factor whose ends are further apart than this is told by the end that says something, or not at all."""
+"""A factor whose ends are further apart than this is shown by one end, or not at all."""
 _FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
-"""Unit of a property of the network -> where its effect is twice as large, as words and as a part of the harshest level."""
+"""Unit of a network property -> direction and multiple of the harshest level with twice the effect."""
 _SHARES: Final = ("share", "share of the best", "share of the value")
 
 
 def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, str], ...]:
-    """Return (name, values in words) of the figures that a reader looks for, in the order of the answer."""
+    """Return (name, values in words) of the main figures, in the order of the answer."""
     by_name: dict[str, list[Figure]] = {}
     for figure in answer.figures:
         if figure.name not in _IN_WORDS_ALREADY:
             by_name.setdefault(figure.name, []).append(figure)
-    known = {factor.name: factor for factor in factors}
-    rows = [(_label(name), _values(figures, factors, known)) for name, figures in by_name.items()]
+    by_factor = {factor.name: factor for factor in factors}
+    rows = [(_label(name), _values(figures, factors, by_factor)) for name, figures in by_name.items()]
     return tuple(rows[:_MOST_NAMES])
 
 
@@ -48,27 +51,27 @@ def _label(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _values(figures: Sequence[Figure], factors: Sequence[Factor], known: Mapping[str, Factor]) -> str:
+def _values(figures: Sequence[Figure], factors: Sequence[Factor], by_factor: Mapping[str, Factor]) -> str:
     varying = [f for f in factors if len({repr(figure.where.get(f.name)) for figure in figures}) > 1]
-    shown = [_at(figure, varying, known) for figure in figures[:_MOST_PLACES]]
-    left = len(figures) - len(shown)
-    return "; ".join([*shown, *([f"{left} more in the table"] if left else [])])
+    texts = [_at(figure, varying, by_factor) for figure in figures[:_MOST_PLACES]]
+    remaining = len(figures) - len(texts)
+    return "; ".join([*texts, *([f"{remaining} more in the table"] if remaining else [])])
 
 
-def _at(figure: Figure, varying: Sequence[Factor], known: Mapping[str, Factor]) -> str:
-    words = _value(figure, known)
+def _at(figure: Figure, varying: Sequence[Factor], by_factor: Mapping[str, Factor]) -> str:
+    words = _value(figure, by_factor)
     if figure.name == "gain":
         return f"{words} ({figure.where['step']} over {figure.where['over']})"
     at = place([f for f in varying if f.name in figure.where], figure.where)
     return f"{at}: {words}" if at else words
 
 
-def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
+def _value(figure: Figure, by_factor: Mapping[str, Factor]) -> str:
     value = figure.value
     if value is None:
         return "nothing measured"
     if isinstance(value, str):
-        factor = known.get(value)
+        factor = by_factor.get(value)
         return factor.label if factor else value
     interval = None if figure.low is None or figure.high is None else Interval(figure.low, figure.high, 0.95, "")
     if figure.name == "seconds per second of delay":
@@ -78,8 +81,8 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
     if figure.name in _PLAIN:
         return with_interval(value, interval)
     if figure.unit == "1":
-        return factor_words(value, interval) if not _is_vague(interval) else _vague_words(figure, interval, known)
-    counted = next((f for f in known.values() if figure.unit and f.plural == figure.unit), None)
+        return factor_words(value, interval) if not _is_vague(interval) else _vague_words(figure, interval, by_factor)
+    counted = next((f for f in by_factor.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
         return f"{level(counted, value)}{_within(figure, counted)}"
     if _is_vague(interval):
@@ -88,7 +91,7 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
 
 
 def _within(figure: Figure, counted: Factor) -> str:
-    """Return what is known of a count beside itself: " (at least 10 jobs)", " (1 to 20)"."""
+    """Return the bounds of a count: " (at least 10 jobs)", " (1 to 20)"."""
     if figure.low is None or figure.low == figure.high:
         return ""
     if figure.high is None:
@@ -106,16 +109,16 @@ def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
     return interval is not None and (interval.high or 1) > _VAGUE * (interval.low or 0)
 
 
-def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]) -> str:
-    """Return what such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
+def _vague_words(figure: Figure, interval: Interval, by_factor: Mapping[str, Factor]) -> str:
+    """Return the known end ("at least 2.1 times"), or the link to ask for instead."""
     if interval.low is not None and interval.low > 1:
         return f"at least {factor_words(interval.low)}"
     if interval.high is not None and interval.high < ANY:
         return f"at most {factor_words(interval.high)}"
     label = figure.name.removeprefix(_FACTOR).partition(",")[0]
-    factor = next((f for f in known.values() if f.label == label and f.role == "network"), None)
+    factor = next((f for f in by_factor.values() if f.label == label and f.role == "network"), None)
     harshest = figure.where.get(factor.name) if factor is not None else None
     if factor is None or not isinstance(harshest, int | float) or factor.unit not in _FURTHER or not harshest:
-        return "not told by these points; more repetitions would tell"
+        return "not known yet: more repetitions are needed"
     direction, by = _FURTHER[factor.unit]
-    return f"not told by these links; ask {direction} {level(factor, harshest * by)}"
+    return f"not known yet: measure {direction} {level(factor, harshest * by)}"

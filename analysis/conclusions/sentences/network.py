@@ -1,4 +1,4 @@
-"""The head line of a sweep over properties of the network: needs, slopes, and factors with the effect of each alone and together."""
+"""Head lines of sweeps over the network: needs, slopes and effects of single factors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.conclusions.context import Asked, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, first_matters, slope_of, together
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, Needed, is_clear
-from analysis.conclusions.sentences.experiment import more_combinations
+from analysis.conclusions.sentences.answers import more_combinations
 from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, place
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
@@ -21,26 +21,26 @@ from analysis.sensitivity import Quantity
 from analysis.statistics import Interval
 
 MOST_HIDDEN: Final = 1.25
-"""What could hide an effect larger than this is not called none."""
+"""Ratio up to which an unmeasured effect is called none."""
 NO_INTERVAL: Final = "not enough data for an interval"
-SECOND_SETTING: Final = "A second setting of the network has to finish before its effect can be told."
+SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a second setting."
 _MOST_SHOWN: Final = 4
 _MOST_LETTERS: Final = 600
-"""Of a head line."""
+"""Longest head line of several combinations."""
 
 
 def combinations(sentences: Sequence[str]) -> str:
-    """Return the first sentences and the last: those between are in the table, and more of them if they are long."""
+    """Return the first sentences and the last one; fewer if they are long."""
     letters = sum(map(len, [*sentences[: _MOST_SHOWN - 1], sentences[-1]]))
     most = _MOST_SHOWN if letters <= _MOST_LETTERS else 2
-    left = len(sentences) - most
-    if left <= 0:
+    remaining = len(sentences) - most
+    if remaining <= 0:
         return " ".join(sentences)
-    return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(left)])
+    return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(remaining)])
 
 
 def needs(asked: Asked, at: str, needed: Needed) -> str:
-    """Return the bounds of one combination of the other factors, and the messages and bytes on its critical path."""
+    """Return the bounds of one combination of the other factors and its critical path."""
     needs = needed.needs
     bounds = (
         f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)} {_bounds(needed)}"
@@ -52,7 +52,7 @@ def needs(asked: Asked, at: str, needed: Needed) -> str:
 
 
 def _bounds(needed: Needed) -> str:
-    """ "if one-way delay is below 52 µs (48 to 57 µs) and the rate is above 450 Mbit/s (430 to 470 Mbit/s)"."""
+    """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is above ..."."""
     needs = needed.needs
     if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
         delay, rate = (_bound(needed, each, unit) for each, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
@@ -66,7 +66,6 @@ def _bounds(needed: Needed) -> str:
 
 
 def _bound(needed: Needed, drawn: Quantity, unit: str) -> str:
-    """ "104 µs (74 to 220 µs)"."""
     value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit, 2)
     ends = between(drawn.interval.low, drawn.interval.high, unit, 2) if needed.is_clear(drawn) else NO_INTERVAL
     return f"{value} ({ends})"
@@ -83,14 +82,14 @@ def _without_need(needed: Needed, name: str) -> str:
         to = f"delay up to {amount(harshest.delay_s, 's', 2)}"
     most = sensitivity.gain(needed.fit, harshest, needed.here).speedup.interval.high or 1.0
     if most < MOST_HIDDEN:
-        return f"{to} makes less than {percent(most - 1)} of a difference"
+        return f"{to} changes the time by less than {percent(most - 1)}"
     if most >= ANY:
         return f"these links do not show the effect of {to}"
-    return f"{to} takes at most {factor_words(most)} as long: too few trials to say more"
+    return f"{to} takes at most {factor_words(most)} as long (not enough trials for a closer bound)"
 
 
 def _critical_path(needed: Needed) -> str:
-    """ "4 300 messages (95 % CI 4 100 to 4 500) and 12 MB (11 to 13 MB) are on its critical path"."""
+    """Return "4 300 messages (95 % CI ...) and 12 MB (...) are on its critical path"."""
     parts: list[str] = []
     for name, drawn, unit in needed.rows:
         if name not in (MESSAGES, BYTES):
@@ -104,10 +103,15 @@ def _critical_path(needed: Needed) -> str:
     return f"{' and '.join(parts)} {'is' if one else 'are'} on its critical path" if parts else ""
 
 
-def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect], slopes: Sequence[Slope]) -> str:
-    """Return what one level of the other factors needs: "4 MiB: every ms of delay costs 33 ms ...; 1 % loss takes 1.3 times as long"."""
+def effects(
+    grid: Grid, at: str, part: Sequence[Point], network_effects: Sequence[Effect], slopes: Sequence[Slope]
+) -> str:
+    """Return the verdict of one level of the other factors, then its effects.
+
+    "4 MiB: delay matters most. Each ms of delay adds 33 ms ...; 1 % loss takes 1.3 times as long".
+    """
     clauses = []
-    for effect in found:
+    for effect in network_effects:
         slope = slope_of(effect, slopes)
         if effect.clear:
             alone = _alone(grid, effect) + _also_harshest(grid, effect)
@@ -115,29 +119,32 @@ def effects(grid: Grid, at: str, part: Sequence[Point], found: Sequence[Effect],
         elif effect.matters and effect.harshest is not None:
             there, here = _elsewhere(grid, effect.harshest), _elsewhere(grid, effect)
             clauses.append(f"{_alone(grid, effect.harshest)}{there}, with no measurable difference{here}")
-    quiet = [effect.factor.label for effect in found if not effect.matters]
-    if quiet:
-        clauses.append(f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference")
-    matter = [effect for effect in found if effect.matters]
-    if first_matters(grid, matter):
-        clauses.append(f"{matter[0].factor.label} matters {'more' if len(matter) == 2 else 'most'}")
+    matter = [effect for effect in network_effects if effect.matters]
     worst = together(grid, part)
     if worst is not None and len(matter) > 1:
         clauses.append(f"together {_factor(*worst)}")
-    words = "; ".join(clauses)
-    return f"{_with_place(at, words if at else first_up(words))}."
+    quiet = [effect.factor.label for effect in network_effects if not effect.matters]
+    none = f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference" if quiet else ""
+    verdict = ""
+    if first_matters(grid, matter):
+        verdict = f"{matter[0].factor.label} matters {'more' if len(matter) == 2 else 'most'}"
+    elif len(matter) == 1 and none:
+        verdict, none = f"only {matter[0].factor.label} matters: {none}", ""
+    if none:
+        clauses.append(none)
+    sentences = [sentence for sentence in (verdict, "; ".join(clauses)) if sentence]
+    first, *rest = [f"{sentence}." for sentence in sentences]
+    return " ".join([_with_place(at, first) if at else first_up(first), *map(first_up, rest)])
 
 
 def _factor(ratio: float, interval: Interval | None) -> str:
-    """Return a factor with its interval if that can be shown as numbers."""
     is_shown = interval is None or is_clear(interval)
     return factor_words(ratio, interval) if is_shown else f"{factor_words(ratio)} ({NO_INTERVAL})"
 
 
 def _per_delay(slope: Slope, effect: Effect) -> str:
-    """Return the sentence of what each ms of delay costs; one round trip holds two delays."""
     ends = slope.interval
-    words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
+    words = f"each ms of delay adds {amount(slope.per_unit * 1e-3, 's', 3)}"
     if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):
         words += f" ({between(ends.low * 1e-3, ends.high * 1e-3, 's')})"
     words += f", {plural(slope.per_unit / 2, 'round trip', digits=2)}"
@@ -156,13 +163,12 @@ def _alone(grid: Grid, effect: Effect) -> str:
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
-    """Return where the other network factors cost most: " at 16 ms delay"."""
     others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
     return f" at {place(others, effect.costliest.parameters)}"
 
 
 def _also_harshest(grid: Grid, effect: Effect) -> str:
-    """Return the same factor where the others cost most, beside its effect where they cost least: ", 1.6 times at 16 ms delay"."""
+    """Return the effect at the costliest other levels: ", 1.6 times at 16 ms delay"."""
     harshest = effect.harshest
     if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
         return ""
@@ -179,32 +185,37 @@ def cause(grid: Grid, at: str, effect: Effect, is_harshest: bool) -> str:
 
 
 def slopes_by_loss(at: str, slopes: Sequence[Slope]) -> str:
-    """Return what a millisecond of delay costs with the least and with the most loss, the others kept; "" if unknown."""
+    """Return the cost of a millisecond of delay at least and most loss, or ""."""
     if len(slopes) < 2 or LOSS not in slopes[0].where:
         return ""
-    kept = {name: level for name, level in slopes[0].where.items() if name != LOSS}
-    row = [s for s in slopes if all(s.where.get(name) == level for name, level in kept.items()) and s.clear]
+    others = {name: level for name, level in slopes[0].where.items() if name != LOSS}
+    row = [s for s in slopes if all(s.where.get(name) == level for name, level in others.items()) and s.clear]
     ordered = sorted(row, key=lambda s: ordinal(s.where[LOSS]))
     if len(ordered) < 2:
         return ""
     mild, harsh = ordered[0], ordered[-1]
     least, most = (ordinal(s.where[LOSS]) for s in (mild, harsh))
     words = (
-        f"a ms of delay costs {amount(mild.per_unit * 1e-3, 's')} "
-        f"{f'at {percent(least)}' if least else 'without'} loss and {amount(harsh.per_unit * 1e-3, 's')} at {percent(most)}"
+        f"a ms of delay adds {amount(mild.per_unit * 1e-3, 's', 3)} "
+        f"{f'at {percent(least)}' if least else 'without'} loss and {amount(harsh.per_unit * 1e-3, 's', 3)} at {percent(most)}"
     )
     return _with_place(at, words)
 
 
 def no_effect(network: Sequence[Factor], *, printed: float | None = None, most: float | None = None) -> str:
-    """No factor has a measurable effect: with the change that print could hide, or the most that the trials leave open."""
+    """Return the sentence of no measurable effect.
+
+    ``printed`` is the change that print could hide, ``most`` the one that the trials leave open.
+    """
     names = " and ".join(f.label for f in network)
     make = "make" if len(network) > 1 else "makes"
     if printed is not None:
-        return f"Over the printed range {names} {make} no difference above {percent(printed)}."
-    return f"Over the measured range {names} {make} less than {percent(most or 0.0)} of a difference."
+        return f"{first_up(names)} {make} no difference above {percent(printed)} over the printed range."
+    return f"{first_up(names)} {make} less than {percent(most or 0.0)} of a difference over the measured range."
 
 
 def too_few(network: Sequence[Factor], below: float | None) -> str:
-    limit = f" below {factor_words(below)}" if below else ""
-    return f"Too few repetitions: no effect of {' and '.join(f.label for f in network)} can be told{limit}."
+    names = " and ".join(f.label for f in network)
+    if below:
+        return f"Not enough repetitions: effects of {names} below {factor_words(below)} would not show."
+    return f"Not enough repetitions: no effect of {names} was measured."

@@ -1,4 +1,4 @@
-"""What must hold of every answer before it is shown; each breach is one sentence for whoever writes the rules."""
+"""Checks of every answer; each breach is one sentence for the author of a rule."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def wall(capacity: float, jobs: float, effect: float) -> float:
 
 
 def accepted_rows(points: Sequence[Point]) -> list[Accepted]:
-    """What the envelope of the measured wall times makes of them."""
+    """Return the accepted loads of the envelope of the measured wall times."""
     loads: dict[float, list[Load]] = {}
     for point in points:
         values = list(point.values["elapsed_s"])

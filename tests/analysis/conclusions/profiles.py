@@ -23,7 +23,7 @@ class Rank:
     on_cpu: float = 0.0
     blocked_inside: float = 0.0
     descheduled_inside: float = 0.0
-    """Of the time that is blocked inside."""
+    """Part of the time that is blocked inside."""
 
     @property
     def useful(self) -> float:

@@ -1,4 +1,4 @@
-"""What findings add to an answer: each fact once, causes first, and everything in a terminal's lines."""
+"""Facts of an answer: each once, causes first, and their lines for a terminal."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import (
-    MOST_CAUSES,
-    Answer,
-    Asked,
-    Cause,
-    Fact,
-    Figure,
-    Finding,
-    Report,
-    Verdict,
-    answer,
-    facts,
-    find,
-    key_figures,
-    render,
-)
+from analysis.conclusions import Answer, Asked, Cause, Fact, Finding, Report, answer, facts, key_figures, render
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.facts import MOST_CAUSES
+from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
 from tests.analysis.conclusions.designs import DELAY, HOSTS, METHOD, RATE, asks
 from tests.analysis.scaling.studies import published_water
@@ -36,36 +24,32 @@ def finding(rule: str, group: Any = "network", explains: float | None = None, **
 
 
 def merged(
-    *findings: Finding, slices: tuple[dict[str, Any], ...] = (), told: Answer = SILENT, asked: Asked | None = None
+    *findings: Finding, slices: tuple[dict[str, Any], ...] = (), output: Answer = SILENT, asked: Asked | None = None
 ) -> list[Fact]:
     verdict = Verdict("limited", "Limited.")
     report = Report("", verdict, findings, (), slices=tuple(Report("", verdict, (), (), where=each) for each in slices))
-    return list(facts(asked or asks([HOSTS, METHOD], {(1, "pull"): 1.0}), told, report))
+    return list(facts(asked or asks([HOSTS, METHOD], {(1, "pull"): 1.0}), output, report))
 
 
 def test_causes_come_first_by_what_they_explain() -> None:
-    told = merged(finding("sizes", "traffic"), finding("small", explains=0.2), finding("large", explains=0.6))
-    assert [fact.rule for fact in told] == ["large", "small", "sizes"]
-    assert [fact.fold for fact in told] == ["cause", "cause", "traffic"]
+    output = merged(finding("sizes", "traffic"), finding("small", explains=0.2), finding("large", explains=0.6))
+    assert [fact.rule for fact in output] == ["large", "small", "sizes"]
+    assert [fact.fold for fact in output] == ["cause", "cause", "traffic"]
 
 
-def test_what_explains_next_to_nothing_is_no_cause() -> None:
-    assert merged(finding("tiny", explains=0.01))[0].fold == "traffic"
-
-
-def test_no_more_causes_stand_open_than_a_reader_takes_in() -> None:
+def test_at_most_five_causes_are_shown() -> None:
     many = [finding(f"cause_{n}", explains=0.9 - n / 100) for n in range(MOST_CAUSES + 2)]
-    told = merged(*many)
-    assert [fact.fold for fact in told] == ["cause"] * MOST_CAUSES + ["run"] * 2
+    output = merged(*many)
+    assert [fact.fold for fact in output] == ["cause"] * MOST_CAUSES + ["run"] * 2
     own = replace(SILENT, causes=(Cause("2 s are waiting", 2.0, "s"), Cause("1 s is computing", 1.0, "s")))
-    assert sum(fact.fold == "cause" for fact in merged(*many, told=own)) == MOST_CAUSES - 2
+    assert sum(fact.fold == "cause" for fact in merged(*many, output=own)) == MOST_CAUSES - 2
 
 
 def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
     slices = tuple({"method": method} for method in ("pull", "tree", "multicast"))
     weak, strong = (finding("waits", explains=e, where={"method": m}) for e, m in ((0.2, "pull"), (0.5, "tree")))
-    told = merged(weak, strong, slices=slices)
-    assert [(fact.statement, fact.at) for fact in told] == [("waits is so.", "tree; alike for pull")]
+    output = merged(weak, strong, slices=slices)
+    assert [(fact.statement, fact.at) for fact in output] == [("waits is so.", "tree; also for pull")]
     everywhere = merged(*(finding("sizes", "traffic", where=where) for where in slices), slices=slices)
     assert [fact.at for fact in everywhere] == [""]
 
@@ -73,11 +57,11 @@ def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
 def test_a_slice_of_several_parameters_counts_the_others() -> None:
     slices = tuple({"link.delay": delay, "method": method} for delay in (0.0, 0.004) for method in ("pull", "tree"))
     asked = asks([DELAY, METHOD], {(0.0, "pull"): 1.0})
-    told = merged(*(finding("waits", explains=0.3, where=where) for where in slices[1:]), slices=slices, asked=asked)
-    assert plain(told[0].at) == "0 ms delay, tree; alike for 2 of 3 others"
+    output = merged(*(finding("waits", explains=0.3, where=where) for where in slices[1:]), slices=slices, asked=asked)
+    assert plain(output[0].at) == "0 ms delay, tree; also for 2 of 3 others"
 
 
-def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_cannot_be_told() -> None:
+def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_is_not_known() -> None:
     study = published_water()
     report = find(study)
     asked = asks([HOSTS], {p.parameters["hosts"]: p.values["elapsed_s"][0] for p in study.points}, published=True)
@@ -85,31 +69,31 @@ def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_cannot_be
     given = answer(asked)
     lines = [plain(line) for line in render(given, facts(asked, given, report), report.cannot_tell)]
     assert lines[:2] == ["Where should I stop, and why?", lines[1]]
-    assert lines[1].startswith("Stop at 4 hosts: 200.4 s.")
+    assert lines[1].startswith("As printed: Stop at 4 hosts: 200 s.")
     assert "More about the run:" in lines
     assert lines.index("More about the traffic:") > 2
     assert lines[-1].startswith("- ")
     assert max(map(len, lines)) <= 100
 
 
-def test_key_figures_name_the_places_that_tell_them_apart() -> None:
+def test_key_figures_name_the_places_that_distinguish_them() -> None:
     asked = asks([HOSTS], {1: 8.0, 2: 4.0, 4: 6.0})
-    told = dict(key_figures(answer(asked), asked.factors))
-    assert told["Best size"] == "2 hosts"
-    assert plain(told["Elapsed time"]).startswith("1 host: 8 s (")
-    assert plain(told["Times the best"]).startswith("1 host: 2 times (")
+    output = dict(key_figures(answer(asked), asked.factors))
+    assert output["Best size"] == "2 hosts"
+    assert plain(output["Elapsed time"]).startswith("1 host: 8 s (")
+    assert plain(output["Times the best"]).startswith("1 host: 2 times (")
 
 
 FACTORS = {
-    "every ratio is possible": ("factor of rate", 6.9, 0.0075, 5000.0, "not told by these links; ask down to 25 Mbit/s"),
+    "every ratio is possible": ("factor of rate", 6.9, 0.0075, 5000.0, "not known yet: measure down to 25 Mbit/s"),
     "with the others harshest": (
-        "factor of rate, others harshest", 2.0, 0.01, 1200.0, "not told by these links; ask down to 25 Mbit/s"
+        "factor of rate, others harshest", 2.0, 0.01, 1200.0, "not known yet: measure down to 25 Mbit/s"
     ),
-    "a delay": ("factor of delay", 1.2, 0.0001, 1e4, "not told by these links; ask up to 2 ms"),
+    "a delay": ("factor of delay", 1.2, 0.0001, 1e4, "not known yet: measure up to 2 ms"),
     "only the least is told": ("factor of rate", 400.0, 2.1, 5e4, "at least 2.1 times"),
     "only the most is told": ("factor of rate", 1.1, 0.01, 140.0, "at most 140 times"),
     "both are told": ("factor of rate", 6.9, 5.0, 8.0, "6.9 times (5 to 8)"),
-    "no property of a network": ("factor of method", 2.0, 0.001, 3000.0, "not told by these points; more repetitions would tell"),
+    "no property of a network": ("factor of method", 2.0, 0.001, 3000.0, "not known yet: more repetitions are needed"),
 }  # fmt: skip
 
 
@@ -117,8 +101,8 @@ FACTORS = {
 def test_a_factor_whose_interval_spans_everything_says_what_is_known_and_where_to_ask(case: str) -> None:
     name, ratio, low, high, words = FACTORS[case]
     where = {"link.bandwidth": 50e6, "link.delay": 1e-3}
-    told = key_figures(Answer("network", "", "open", (Figure(name, ratio, "1", low, high, where),)), [DELAY, RATE])
-    assert [plain(value) for _, value in told] == [words]
+    output = key_figures(Answer("network", "", "open", (Figure(name, ratio, "1", low, high, where),)), [DELAY, RATE])
+    assert [plain(value) for _, value in output] == [words]
 
 
 def test_a_program_of_server_and_clients_is_not_called_uneven() -> None:

@@ -72,7 +72,7 @@ def test_one_repetition_is_right_where_the_scatter_is_known(question):
 
 
 @pytest.mark.parametrize("question", ["network", "message size", "growth"])
-def test_one_repetition_tells_what_stands_out_of_small_effects(question):
+def test_one_repetition_reports_what_is_visible_of_small_effects(question):
     trials = 20
 
     verdicts = _tally(question, 10.0, 0.01, 1, trials)

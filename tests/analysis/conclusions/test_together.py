@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, SimultaneousIntervals, answer, together
+from analysis.conclusions import Asked, answer, together
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.scaling import Study, scaling_table
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks
 
@@ -34,45 +35,45 @@ def unsteady(asked: Asked, spread: float = 0.04) -> Asked:
         asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)}),
     ],
 )
-def test_it_gives_the_intervals_that_the_answer_tells(asked: Asked) -> None:
+def test_it_gives_the_intervals_of_the_answer(asked: Asked) -> None:
     asked = unsteady(asked)
-    told, given = together(asked), answer(asked)
+    output, given = together(asked), answer(asked)
     where = {repr(sorted(p.parameters.items())): p.parameters for p in asked.points}
     values = [f for f in given.figures if f.name == asked.deciding.label]
     ratios = [f for f in given.figures if f.name == "times the best"]
     best = {f.value for f in given.figures if f.name == "best size"}
     assert len(values) == len(asked.points)
     for figure in values:
-        interval = told.value(where[repr(sorted(figure.where.items()))])
+        interval = output.value(where[repr(sorted(figure.where.items()))])
         assert interval is not None
         assert (interval.low, interval.high) == (figure.low, figure.high)
     assert ratios
     for figure in ratios if len(best) == 1 else ():
         here = dict(figure.where)
         there = {**here, "hosts": int(next(iter(best)))}
-        interval = told.ratio(there, here) if asked.deciding.higher_is_better else told.ratio(here, there)
+        interval = output.ratio(there, here) if asked.deciding.higher_is_better else output.ratio(here, there)
         assert interval is not None
         assert (interval.low, interval.high) == (figure.low, figure.high)
 
 
 def test_points_that_the_answer_does_not_compare_have_no_ratio() -> None:
     asked = asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)})
-    told = together(asked)
-    assert told.ratio({"hosts": 1, "molecules": 1}, {"hosts": 2, "molecules": 1}) is not None
-    assert told.ratio({"hosts": 1, "molecules": 1}, {"hosts": 1, "molecules": 2}) is None
-    assert told.value({"hosts": 5, "molecules": 1}) is None
+    output = together(asked)
+    assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 2, "molecules": 1}) is not None
+    assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 1, "molecules": 2}) is None
+    assert output.value({"hosts": 5, "molecules": 1}) is None
     assert together(replace(asked, points=())).value({"hosts": 1, "molecules": 1}) is None
 
 
 def test_the_table_by_size_and_the_answer_give_one_interval() -> None:
     asked = unsteady(asks([HOSTS], SIZES))
-    rows = scaling_table(Study(asked.points, told=together(asked)))
+    rows = scaling_table(Study(asked.points, intervals=together(asked)))
     figures = {f.where["hosts"]: f for f in answer(asked).figures if f.name == "Elapsed time"}
     for row in rows:
-        told = figures[int(row.size)]
+        output = figures[int(row.size)]
         assert (row.elapsed.median, row.elapsed.interval and row.elapsed.interval.low) == (
-            pytest.approx(told.value),
-            told.low,
+            pytest.approx(output.value),
+            output.low,
         )
     best = next(f for f in answer(asked).figures if f.name == "times the best" and f.where["hosts"] == 1)
     at_best = next(row for row in rows if row.size == 3)
@@ -83,7 +84,7 @@ def test_the_table_by_size_and_the_answer_give_one_interval() -> None:
     )
 
 
-def test_what_is_told_is_the_median_and_lies_in_its_interval() -> None:
+def test_what_is_reported_is_the_median_and_is_in_its_interval() -> None:
     """The interval is narrower than the distance between mean and median of a thousand skewed values."""
     random = np.random.default_rng(5)
     skewed = [(k + 1) * np.exp(random.exponential(0.1, 1000)) for k in range(3)]
@@ -97,29 +98,30 @@ def test_what_is_told_is_the_median_and_lies_in_its_interval() -> None:
         assert interval.high / interval.low < np.mean(skewed[i]) / np.median(skewed[i])
 
 
-def test_a_pair_whose_medians_do_not_differ_is_not_told_apart() -> None:
+def test_a_pair_whose_medians_do_not_differ_is_not_distinguished() -> None:
     """Outliers alone move a mean: a claim needs the medians to say the same."""
     steady = [[1.0] * 8 + [1.01] * 7, [1.0] * 8 + [1.3] * 7]
     assert not SimultaneousIntervals(steady).larger(1, 0)
 
 
 def asked_of_all(claims: SimultaneousIntervals, means: Sequence[float], errors: float) -> set[tuple[int, int]]:
-    """Which pairs of ordered points are told apart, pair by pair: those whose difference exceeds the width of their range, and
-    around which every wider range is told apart too."""
+    """Return the pairs of ordered points that differ, pair by pair: those whose difference exceeds the width of their range, and
+    around which every wider range differs too.
+    """
     n = len(means)
     widths = claims._steps(n, claims.scatter.freedom)  # type: ignore[union-attr]
-    told: set[tuple[int, int]] = set()
+    output: set[tuple[int, int]] = set()
     for span in range(n, 1, -1):
         for first in range(n - span + 1):
             last = first + span - 1
             around = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < n]
-            if means[last] - means[first] > widths[span - 2] * errors and all(pair in told for pair in around):
-                told.add((first, last))
-    return told
+            if means[last] - means[first] > widths[span - 2] * errors and all(pair in output for pair in around):
+                output.add((first, last))
+    return output
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.02, 0.05, 0.2])
-def test_it_tells_the_pairs_apart_that_one_by_one_are(apart: float) -> None:
+def test_it_separates_the_pairs_that_one_by_one_differ(apart: float) -> None:
     random = np.random.default_rng(2)
     groups = [np.exp(apart * k + 0.05 * random.standard_normal(4)) for k in random.permutation(9)]
     claims = SimultaneousIntervals(groups)

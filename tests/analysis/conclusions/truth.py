@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.conclusions import OUTLIERS, Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions import Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.scaling import Point
 from tests.analysis.conclusions.load_truth import CAPACITIES, LOADS, accepted_rows, wall
@@ -107,7 +108,7 @@ def _values(given: Answer, name: str, **where: object) -> list[object]:
 
 
 def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
-    """Whether the interval of the first figure of that name contains the truth."""
+    """Return whether the interval of the first figure of that name contains the truth."""
     figure = given.figure(name, **where)
     return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
 
@@ -186,8 +187,8 @@ def scale_and_treatment(effect: float) -> Design:
         if effect == 1 or _values(given, "best", hosts=4):
             return "wrong"
         for hosts, method in ((2, "pull"), (8, "tree")):
-            told = _values(given, "best", hosts=hosts)
-            if told and method not in (*told, *_values(given, "as good", hosts=hosts)):
+            output = _values(given, "best", hosts=hosts)
+            if output and method not in (*output, *_values(given, "as good", hosts=hosts)):
                 return "wrong"
         return "right" if _values(given, "best", hosts=8) == ["tree"] else "silent"
 
@@ -246,10 +247,10 @@ def steps(effect: float) -> Design:
     """Six steps; the fourth gives ``effect`` times as much, the others change nothing."""
 
     def judge(given: Answer) -> Verdict:
-        told = _values(given, "best change")
-        if not told:
+        output = _values(given, "best change")
+        if not output:
             return "silent"
-        if effect == 1 or told != [4]:
+        if effect == 1 or output != [4]:
             return "wrong"
         return "right" if _holds(given, "gain", effect, step=4) else "wrong"
 
@@ -265,13 +266,13 @@ def message_size(effect: float) -> Design:
     assert len(sizes) >= MIN_SIZES
 
     def judge(given: Answer) -> Verdict:
-        told = [f.name for f in given.figures if f.name != OUTLIERS]
-        if "bandwidth" not in told:
-            return "silent" if not told or _holds(given, "latency", 1e-4) else "wrong"
+        output = [f.name for f in given.figures if f.name != OUTLIERS]
+        if "bandwidth" not in output:
+            return "silent" if not output or _holds(given, "latency", 1e-4) else "wrong"
         if effect == 1:
             return "wrong"
         true = {"latency": 1e-4, "bandwidth": 1 / slope, "half-bandwidth size": 1e-4 / slope}
-        return "right" if all(_holds(given, name, true[name]) for name in told) else "wrong"
+        return "right" if all(_holds(given, name, true[name]) for name in output) else "wrong"
 
     return Design([({"message_bytes": n}, 1e-4 + n * slope) for n in sizes], [BYTES], judge, margin=log(effect))
 

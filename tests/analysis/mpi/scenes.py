@@ -46,14 +46,14 @@ class Scene:
 
     def call(self, rank, name, began, ended, peer=-1, size=0, no_core=(0, 0), comm=None, source=None):
         """``no_core``: without a processor since the call before, and within this one; ``comm``: see ``comm_of``, None is that of all
-        ranks; ``source``: whom a receive took its message of, the peer where it is not told."""
+        ranks; ``source``: whom a receive took its message of, the peer where it is not output."""
         times = [EPOCH + int(began * MS), EPOCH + int(ended * MS)]
-        told = (
+        output = (
             ALL if comm is None else comm,
             peer if source is None else source,
             *(int(each * MS) for each in no_core),
         )
-        self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times, *told), CALL))
+        self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times, *output), CALL))
         self.left_out.setdefault(rank, 0)
         return self
 

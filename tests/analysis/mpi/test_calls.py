@@ -63,15 +63,15 @@ def test_it_gives_back_what_it_kept(profiles):
 def test_it_reads_what_was_kept_before_its_columns_were_named(profiles):
     calls = calls_of(profiles)
     line, _, columns = zstandard.decompress(to_bytes(calls)).partition(b"\n")
-    told = {**json.loads(line), "format": 1}
-    first = told.pop("columns")[:6]
+    header = {**json.loads(line), "format": 1}
+    first = header.pop("columns")[:6]
     old = columns[: len(calls.rows) * sum(CALL[name].itemsize for name in first)]
-    again = from_bytes(zstandard.compress(json.dumps(told).encode() + b"\n" + old))
+    again = from_bytes(zstandard.compress(json.dumps(header).encode() + b"\n" + old))
     assert np.array_equal(again.rows[first], calls.rows[first])
     assert set(again.rows["no_core_before_ns"].tolist()) == {-1}
 
 
-def test_each_rank_keeps_the_last_of_an_even_share_and_tells_how_many_are_gone(profiles):
+def test_each_rank_keeps_the_last_of_an_even_share_and_reports_how_many_are_gone(profiles):
     calls = calls_of(profiles, most=4)
     assert calls.rows["rank"].tolist() == [0, 0, 1, 1]
     assert calls.of(1)["function"].tolist() == [PLACES["Wait"], PLACES["Barrier"]]
@@ -82,8 +82,8 @@ def test_there_are_no_calls_where_a_rank_kept_no_trace(profiles):
     assert calls_of([profiles[0], read(page_of(0, 2, window_s=1.0))]) is None
 
 
-def line_of(**told):
-    return zstandard.compress(json.dumps(told).encode() + b"\n")
+def line_of(**header):
+    return zstandard.compress(json.dumps(header).encode() + b"\n")
 
 
 @pytest.mark.parametrize(

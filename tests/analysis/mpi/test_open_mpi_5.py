@@ -1,4 +1,4 @@
-"""What ranks of Open MPI 5 say to each other on TCP: its greeting and headers are as long as those of 4.1, on which waits rest."""
+"""The handshake and headers of Open MPI 5 on TCP, which are as long as those of 4.1."""
 
 from pathlib import Path
 

@@ -71,7 +71,7 @@ def test_it_refuses_a_file_that_was_cut_off():
         read(page_of(0, 2, window_s=1.0)[:1000])
 
 
-def test_it_refuses_clocks_that_stand_still():
+def test_it_refuses_clocks_that_do_not_advance():
     data = bytearray(page_of(0, 1, window_s=1.0))
     offset = layout.PAGE_TYPE.fields["clock"][1]
     data[offset + 16 : offset + 32] = data[offset : offset + 16]

@@ -30,13 +30,13 @@ def test_it_names_the_rank_that_waits_longest_and_whom_it_waits_for():
     assert found["mpi_waited_for_share"] == pytest.approx(0.75)
 
 
-def test_it_says_why_there_are_no_shares_where_nobody_waited():
+def test_it_says_why_there_are_no_shares_where_no_rank_waited():
     found, missing = wait_tables.metrics(Waits((), {}), {0: 1.0})
     assert found == {"mpi_wait_share": 0.0}
     assert set(missing) == set(wait_tables.METRICS) - {"mpi_wait_share"}
 
 
-def test_nobody_is_waited_for_where_no_sender_was_late():
+def test_no_rank_is_waited_for_where_no_sender_was_late():
     lost = Waits((PairWaits(0, 1, 1, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)),), {})
     found, missing = wait_tables.metrics(lost, {0: 2.0, 1: 2.0})
     assert found["mpi_waiting_rank"] == 1
@@ -44,8 +44,8 @@ def test_nobody_is_waited_for_where_no_sender_was_late():
 
 
 def test_no_share_is_without_a_core_where_the_kernel_does_not_tell():
-    found, missing = wait_tables.metrics(replace(WAITS, no_core_told=False), dict.fromkeys(range(4), 10.0))
-    assert missing == {"mpi_wait_no_core_share": wait_tables.NO_CORE_NOT_TOLD}
+    found, missing = wait_tables.metrics(replace(WAITS, run_delay_known=False), dict.fromkeys(range(4), 10.0))
+    assert missing == {"mpi_wait_no_core_share": wait_tables.NO_RUN_DELAY}
     assert set(found) == set(wait_tables.METRICS) - set(missing)
 
 

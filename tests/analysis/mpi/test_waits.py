@@ -61,7 +61,7 @@ def test_bytes_that_come_again_were_lost_if_the_receiver_does_not_say_that_it_ha
     assert scene.causes() == {"under_way": 1, "retransmission": 203}
 
 
-def test_bytes_that_come_again_after_their_acknowledgement_was_lost_kept_nobody():
+def test_bytes_that_come_again_after_their_acknowledgement_was_lost_delayed_no_rank():
     scene = Scene().call(0, "Send", 1, 1.2, peer=1, size=MSS).call(1, "Recv", 3, 500.5, peer=0)
     place = scene.end_of(0)
     scene.data(2, 0, MSS).data(203, 0, MSS, place=place)

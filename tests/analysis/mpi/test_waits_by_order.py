@@ -60,7 +60,7 @@ def test_between_hosts_without_a_known_connection_the_sender_can_be_late_and_the
     ],
     ids=["no such message", "a receive of anyone", "messages that overtook others", "a probe"],
 )
-def test_where_the_order_does_not_tell_nothing_is_guessed(seen):
+def test_where_the_order_does_not_give_nothing_is_guessed(seen):
     assert seen.explained(hosts=TOGETHER).unknown_s == {waits.OUT_OF_ORDER: pytest.approx(0.059)}
     assert seen.causes(hosts=TOGETHER) == {"unknown": 59}
 
@@ -111,7 +111,7 @@ def test_a_receive_whose_sender_is_not_known_spoils_the_order_of_its_own_communi
     assert seen.causes(hosts=TOGETHER) == {"unknown": 21}
 
 
-def test_exchanges_with_nobody_are_no_receives():
+def test_exchanges_with_no_rank_are_no_receives():
     seen = scene().call(1, "Recv", 10, 60, peer=0).call(0, "Send", 55, 60, peer=1, size=1)
     seen.call(1, "Sendrecv", 61, 61.01, source=-2)
     assert seen.causes(hosts=TOGETHER) == {"late_sender": 45, "under_way": 5}

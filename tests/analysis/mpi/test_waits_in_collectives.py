@@ -80,7 +80,7 @@ def test_ranks_that_met_in_parts_are_found_by_contradiction(scene):
     assert waits.share("unknown") == 1
 
 
-def test_a_program_of_one_rank_waits_for_nobody():
+def test_a_program_of_one_rank_waits_for_no_rank():
     assert Scene(greeted=False).call(0, "Barrier", 0, 60).explained().pairs == ()
 
 
@@ -102,7 +102,7 @@ def test_only_the_members_of_a_communicator_wait_for_each_other():
     assert {pair for pair in found if pair[0] >= 0} == {(2, 0), (3, 1)}
 
 
-def test_collectives_of_several_communicators_are_told_apart():
+def test_collectives_of_several_communicators_are_distinguished():
     scene, (one, other) = Scene(greeted=False), (comm_of(1, 2), comm_of(2, 2))
     scene.call(0, "Ibarrier", 0, 0.1, comm=one).call(0, "Barrier", 1, 31, comm=one).call(
         0, "Barrier", 32, 62, comm=other
@@ -119,7 +119,7 @@ def test_nothing_is_guessed_of_a_communicator_whose_members_are_not_known(comm):
     assert scene.explained().unknown_s == {collectives.IN_PARTS: pytest.approx(0.07)}
 
 
-def test_a_rank_waits_for_nobody_in_a_communicator_of_its_own():
+def test_a_rank_waits_for_no_rank_in_a_communicator_of_its_own():
     scene = Scene(greeted=False).call(0, "Barrier", 0, 60, comm=comm_of(1, 1)).call(1, "Send", 0, 1, peer=0)
     assert scene.explained().pairs == ()
 

@@ -44,7 +44,7 @@ def test_a_receiver_that_lacked_one_while_nothing_had_come_waited_for_its_sender
     assert scene.causes() == {"late_sender": 100, "no_core": 1}
 
 
-def test_on_one_host_both_are_told_without_packets():
+def test_on_one_host_both_are_reported_without_packets():
     seen = Scene(greeted=False).call(1, "Recv", 10, 70, peer=0, no_core=(0, 8)).call(0, "Iprobe", 1, 10)
     seen.call(0, "Send", 60, 60.1, peer=1, size=100, no_core=(30, 0))
     assert seen.causes(hosts=TOGETHER) == {"late_sender": 20, "no_core": 38, "under_way": 2}
@@ -61,10 +61,10 @@ def test_the_last_rank_of_a_collective_may_have_had_none():
 
 def test_nothing_is_said_where_the_kernel_does_not_tell():
     scene = Scene().call(1, "Recv", 10, 111, peer=0, no_core=(0, 0))
-    assert scene.explained().no_core_told
+    assert scene.explained().run_delay_known
     rows = np.array([(0, 5, 1, 8, EPOCH, EPOCH + MS, 0, -1, -1, -1)], CALL)
     cores = Cores(Calls(rows, {0: 0}))
-    assert not cores.are_told
+    assert not cores.is_known
     assert cores.outside(0, np.array([EPOCH]), np.array([EPOCH + MS])).tolist() == [0]
     assert at_its_end(np.array([-1]), np.array([5])).tolist() == [0]
 

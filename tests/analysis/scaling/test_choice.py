@@ -1,4 +1,4 @@
-"""Which model is shown, and why."""
+"""Model selection and its reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_constant_is_out_where_the_data_vary_and_in_where_they_do_not() -> Non
     assert flat.chosen is not None
     assert flat.chosen.model == "constant"
     assert flat.reason.startswith(
-        "No change with the hosts can be told; the mean of all predicts a left-out size to 1.2"
+        "No measurable change with the hosts; the mean of all predicts a left-out size to 1.2"
     )
     assert flat.best_size is None
 
@@ -79,7 +79,7 @@ def test_a_constant_is_not_chosen_of_times_that_differ_though_few_repetitions_te
     assert not choice.extrapolated
     assert (len(choice.fits), choice.criterion) == (3, "")
     assert choice.reason == (
-        "No model predicts a size that it has not seen: from 3 sizes no model that changes with the hosts can be put to the test."
+        "No model predicts a left-out size: from 3 sizes no model that changes with the hosts can be tested."
     )
 
 
@@ -87,7 +87,7 @@ def test_a_constant_is_not_chosen_where_scatter_hides_any_change() -> None:
     choice = fit_models(_times(n1=[1.2, 5.8], n2=[1.4, 0.5], n4=[3.6, 1.0]), resamples=50)
     assert choice is not None
     assert choice.chosen is None
-    assert "no change with the hosts can be told, and their mean misses a left-out one by 88" in choice.reason
+    assert "there is no measurable change with the hosts, and the mean misses a left-out one by 88" in choice.reason
 
 
 @pytest.mark.parametrize(("hosts", "chosen"), [((1, 2, 4), None), ((1, 2, 4, 8), "amdahl")])
@@ -104,7 +104,7 @@ def test_four_sizes_are_too_few_to_choose_a_model_with_a_turn() -> None:
     )
     assert choice is not None
     assert choice.chosen is None
-    assert "4 sizes are too few to test a model that does" in choice.reason
+    assert "4 sizes are too few to test such a model" in choice.reason
 
 
 @pytest.mark.parametrize("repetitions", [1, 3])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from analysis.scaling import Fit, Study, amdahl, gustafson, usl
+from analysis.scaling import Fit, Study
+from analysis.scaling.laws import AMDAHL, GUSTAFSON, USL, fit_law
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 from tests.analysis.statistics.intervals import holds
 
@@ -18,7 +19,7 @@ _CASES = [
 
 
 def _usl(study: Study) -> Fit:
-    fit = usl(study, resamples=400)
+    fit = fit_law(USL, study, "elapsed_s", resamples=400)
     assert fit is not None
     return fit
 
@@ -92,7 +93,8 @@ def test_it_says_where_a_law_misses_by_more_than_the_repetitions_scatter() -> No
 def test_amdahl_recovers_the_serial_share() -> None:
     covered = 0
     for seed in range(60):
-        fit = amdahl(simulated({"elapsed_s": lambda n: 100 * (0.1 + 0.9 / n)}, seed=seed), resamples=300)
+        study = simulated({"elapsed_s": lambda n: 100 * (0.1 + 0.9 / n)}, seed=seed)
+        fit = fit_law(AMDAHL, study, "elapsed_s", resamples=300)
         assert fit is not None
         share = fit.parameters["serial_share"]
         assert share.interval is not None
@@ -103,7 +105,7 @@ def test_amdahl_recovers_the_serial_share() -> None:
 
 def test_gustafson_recovers_the_serial_share_of_growing_work() -> None:
     study = simulated({"elapsed_s": lambda n: 100 * n / (n - 0.2 * (n - 1))}, noise=0.0, kind="weak")
-    fit = gustafson(study)
+    fit = fit_law(GUSTAFSON, study, "elapsed_s")
     assert fit is not None
     assert {n: e.value for n, e in fit.parameters.items()} == pytest.approx({"t1": 100, "serial_share": 0.2})
     assert fit.at([12.0]) == pytest.approx([100 * 12 / (12 - 0.2 * 11)])
@@ -117,14 +119,18 @@ def test_single_values_give_intervals_from_the_misfit_alone() -> None:
 
 
 def test_too_few_sizes_or_impossible_values_give_no_fit() -> None:
-    assert usl(simulated({"elapsed_s": lambda n: 1.0}, hosts=(2, 4))) is None
-    assert usl(simulated({"elapsed_s": lambda n: 0.0}, noise=0.0)) is None
-    assert amdahl(Study([])) is None
+    assert fit_law(USL, simulated({"elapsed_s": lambda n: 1.0}, hosts=(2, 4)), "elapsed_s") is None
+    assert fit_law(USL, simulated({"elapsed_s": lambda n: 0.0}, noise=0.0), "elapsed_s") is None
+    assert fit_law(AMDAHL, Study([]), "elapsed_s") is None
 
 
 def test_wild_scatter_gives_wide_intervals_and_no_nonsense() -> None:
     for fit in (
-        amdahl(simulated({"elapsed_s": lambda n: 5.0}, hosts=(2, 4, 8), repetitions=1, noise=0.9, seed=s))
+        fit_law(
+            AMDAHL,
+            simulated({"elapsed_s": lambda n: 5.0}, hosts=(2, 4, 8), repetitions=1, noise=0.9, seed=s),
+            "elapsed_s",
+        )
         for s in range(5)
     ):
         if fit is not None:

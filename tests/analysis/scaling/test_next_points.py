@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from analysis.scaling import Point, Study, suggest_points, usl
+from analysis.scaling import Point, Study, Suggestion
+from analysis.scaling import points as next_points
+from analysis.scaling.laws import USL, fit_law
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 
 _TRUTH = usl_time(100, 0.05, 0.01)
 _TURNING = usl_time(100, 0.05, 0.03)
 
 
+def suggest_points(study: Study, *, budget_trials: int, sizes: Sequence[float] | None = None) -> list[Suggestion]:
+    """Suggestions of all whole sizes up to one and a half times the largest measured, if no sizes are given."""
+    measured = [point.parameters["hosts"] for point in study.points]
+    whole = range(min(measured), int(1.5 * max(measured)) + 1) if measured else ()
+    return next_points.suggest_points(study, budget_trials=budget_trials, sizes=whole if sizes is None else sizes)
+
+
 def test_it_keeps_the_budget_and_suggests_at_most_five() -> None:
     study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
-    for goal in ("best_size", "model"):
-        suggestions = suggest_points(study, budget_trials=23, goal=goal)
-        assert 1 <= len(suggestions) <= 5
-        assert sum(s.repetitions for s in suggestions) <= 23
-        assert len({s.parameters["hosts"] for s in suggestions}) == len(suggestions)
+    suggestions = suggest_points(study, budget_trials=23)
+    assert 1 <= len(suggestions) <= 5
+    assert sum(s.repetitions for s in suggestions) <= 23
+    assert len({s.parameters["hosts"] for s in suggestions}) == len(suggestions)
 
 
 @pytest.mark.filterwarnings("error")
 def test_repetitions_that_are_all_equal_leave_defined_gains() -> None:
     equal = simulated({"elapsed_s": _TRUTH}, repetitions=3, noise=0)
-    for goal in ("best_size", "model"):
-        for suggestion in suggest_points(equal, budget_trials=20, goal=goal):
-            assert suggestion.reduction is None or 0 < suggestion.reduction <= 1
+    for suggestion in suggest_points(equal, budget_trials=20):
+        assert suggestion.reduction is None or 0 < suggestion.reduction <= 1
 
 
 def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
@@ -47,7 +55,7 @@ def test_it_suggests_no_measured_size_that_the_cluster_has_lost() -> None:
 
 def test_measuring_what_it_suggests_narrows_the_best_size_more_than_repeating_evenly() -> None:
     def width(study: Study) -> float:
-        fit = usl(study, resamples=400)
+        fit = fit_law(USL, study, "elapsed_s", resamples=400)
         assert fit is not None
         assert fit.best_size is not None
         assert fit.best_size.interval is not None
@@ -83,14 +91,14 @@ def test_it_brackets_the_best_size_where_the_models_miss() -> None:
 def test_it_brackets_the_best_printed_size_and_repeats_none() -> None:
     suggestions = suggest_points(published_water(), budget_trials=25)
     assert [s.parameters["hosts"] for s in suggestions] == [3, 5]
-    assert suggestions[0].reason == "next to the best measured size, where no model predicts"
+    assert suggestions[0].reason == "next to the best measured size, as no model predicts"
 
 
-def test_where_no_model_predicts_it_measures_beside_the_best_size() -> None:
+def test_where_no_model_predicts_it_measures_next_to_the_best_size() -> None:
     turning = simulated({"elapsed_s": lambda n: 5 + abs(n - 6)}, hosts=(2, 6, 12), repetitions=5)
     (below, above) = suggest_points(turning, budget_trials=25)
     assert [below.parameters["hosts"], above.parameters["hosts"]] == [4, 9]
-    assert below.reason == "next to the best measured size, where no model predicts"
+    assert below.reason == "next to the best measured size, as no model predicts"
 
 
 def test_where_no_model_predicts_and_the_largest_size_is_the_best_it_measures_beyond() -> None:

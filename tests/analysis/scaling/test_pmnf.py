@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.scaling import Point, Study, pmnf
+from analysis.scaling import Point, Study
 from analysis.scaling.fitting import cross_validation_error, sample
-from analysis.scaling.pmnf import search, terms
+from analysis.scaling.pmnf import pmnf, search, terms
 from tests.analysis.scaling.studies import simulated
 from tests.analysis.statistics.intervals import holds
 
@@ -44,7 +44,7 @@ def test_it_picks_the_leading_term_that_extrap_picks(example: dict[str, Any]) ->
             assert leading_terms == example["extrap"]["terms"]
 
 
-def test_its_coefficients_are_extraps_when_residuals_are_weighed_alike() -> None:
+def test_its_coefficients_are_extraps_when_residuals_are_weighed_equal() -> None:
     example = next(e for e in _RECORD["examples"] if e["name"].endswith("one_parameter_3.txt"))
     fit = pmnf(_study(example), "y", errors="absolute")
     assert fit is not None

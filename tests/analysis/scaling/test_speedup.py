@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.scaling import Point, Study, karp_flatt, scaling_table
+from analysis.scaling import Point, Study, scaling_table
+from analysis.scaling.speedup import karp_flatt
 from tests.analysis.scaling.studies import published_water, simulated
 from tests.analysis.statistics.intervals import holds
 
@@ -73,7 +74,7 @@ def test_an_interval_whose_ends_differ_by_more_than_ten_times_is_none() -> None:
     assert wild[1].efficiency.interval is None
 
 
-def test_sizes_of_unlike_scatter_keep_their_own() -> None:
+def test_sizes_of_different_scatter_keep_their_own() -> None:
     steady, noisy = [10.0, 10.01, 9.99, 10.0], [5.0, 8.0, 3.5, 6.0]
     rows = scaling_table(Study([Point({"hosts": n}, {"elapsed_s": v}) for n, v in ((1, steady), (2, noisy))]))
     assert rows[0].elapsed.interval is not None

@@ -1,4 +1,4 @@
-"""Which links are proposed."""
+"""Proposed links."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_loss_is_asked_for_where_recoveries_are_quick_and_where_they_are_slow() 
     assert [link.delay_s for link in lossy] == [0.0, 1e-3]
 
 
-def test_two_trials_on_each_proposed_link_tell_slopes_and_bends() -> None:
+def test_two_trials_on_each_proposed_link_report_slopes_and_bends() -> None:
     program = Program(messages=3000, bits=300e6, hidden_delay_s=0.3e-3)
     fitted = fit(program.runs(0.02, links=propose(HERE, Range.around(HERE, Known(3.0, 3000, 300e6)))))
     assert (fitted.delay_matters, fitted.rate_matters, fitted.delay_bends) == (True, True, True)

@@ -8,7 +8,7 @@ from analysis.sensitivity import Run, Runs, held_out
 from tests.analysis.sensitivity.programs import HERE, STAR, Program
 
 
-def test_a_program_that_follows_the_model_is_foretold_within_its_intervals() -> None:
+def test_a_program_that_follows_the_model_is_predicted_within_its_intervals() -> None:
     studies = [held_out(Program().runs(0.03, repetitions=3, seed=seed)) for seed in range(5)]
     outcomes = [each for study in studies for each in study]
     delays = [each.prediction.link.delay_s for each in studies[0]]

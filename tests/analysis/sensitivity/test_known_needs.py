@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from analysis.sensitivity import TOLERATED, Bursts, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
+from analysis.sensitivity import Bursts, Link, Quantity, Run, Runs, fit, needs, propose, quantity, sent
+from analysis.sensitivity.needs import TOLERATED
 from tests.analysis.sensitivity.programs import Program
 from tests.known_needs import known_needs
 
@@ -76,27 +77,27 @@ def certified_study(program: Program, scatter: float, random: np.random.Generato
     fitted = fit(Runs.of(runs))
     bounds = needs(fitted, runs[0].link)
     most_delay_s = max(HERE.delay_s, program.hidden_delay_s) + TOLERATED * program.elapsed(HERE) / program.messages
-    told = [
+    output = [
         Told("messages", quantity(fitted.draws.messages), program.messages),
         Told("bits", quantity(fitted.draws.bits), program.bits),
     ]
-    return told + ([Told("delay bound", bounds.most_delay, most_delay_s)] if bounds.most_delay else [])
+    return output + ([Told("delay bound", bounds.most_delay, most_delay_s)] if bounds.most_delay else [])
 
 
 @pytest.mark.parametrize("scatter", [0.01, 0.05])
 def test_intervals_of_certified_links_hold_the_truth_in_nine_of_ten(scatter: float) -> None:
     random = np.random.default_rng(35)
-    told = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, scatter, random)]
+    output = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, scatter, random)]
     for name in ("messages", "bits", "delay bound"):
-        own = [each for each in told if each.quantity == name]
+        own = [each for each in output if each.quantity == name]
         assert np.mean([each.is_held for each in own]) >= 0.9, name
 
 
 def test_at_one_per_cent_of_scatter_bounds_are_within_a_quarter_and_bytes_within_15_per_cent() -> None:
     random = np.random.default_rng(35)
-    told = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, 0.01, random)]
+    output = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, 0.01, random)]
     for name, most in (("messages", 0.1), ("bits", 0.15), ("delay bound", 0.25)):
-        own = [each.error for each in told if each.quantity == name]
+        own = [each.error for each in output if each.quantity == name]
         assert np.mean([error <= most for error in own]) >= 0.95, name
 
 
@@ -117,11 +118,11 @@ def test_the_interval_of_bytes_holds_what_a_shapers_burst_may_hide(
     link = Link(0.0, 500e6)
     fitted = fit(program.runs(0.0, links=propose(link)))
 
-    told = sent(fitted, link, Bursts(0.0, FRAME_BYTES))
+    output = sent(fitted, link, Bursts(0.0, FRAME_BYTES))
 
-    assert told.interval.low == pytest.approx(16e6 + least * 1000 * FRAME_BYTES, rel=0.01)
-    assert told.interval.high == pytest.approx(16e6 + most * 1000 * FRAME_BYTES, rel=0.01)
-    assert told.value == pytest.approx(16e6 + (least + most) / 2 * 1000 * FRAME_BYTES, rel=0.01)
+    assert output.interval.low == pytest.approx(16e6 + least * 1000 * FRAME_BYTES, rel=0.01)
+    assert output.interval.high == pytest.approx(16e6 + most * 1000 * FRAME_BYTES, rel=0.01)
+    assert output.value == pytest.approx(16e6 + (least + most) / 2 * 1000 * FRAME_BYTES, rel=0.01)
 
 
 TIMER_S = 50e-6
@@ -145,13 +146,13 @@ def test_bytes_that_a_shaper_hides_are_in_the_interval(payload_bytes: int, pause
     bursts = Bursts(
         *(FRAME_BYTES + rate * TIMER_S / 8 for rate in (HERE.rate_bps, min(link.rate_bps for link in LINKS)))
     )
-    told = []
+    output = []
     for _ in range(10):
         runs = [
             Run(link, steps * on_shaped_link(payload_bytes, pause_s, link) * float(np.exp(0.01 * deviation)))
             for link in LINKS
             for deviation in random.standard_normal(2)
         ]
-        told.append(Told("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
-    assert sum(each.is_held for each in told) >= 9
-    assert np.median([each.error for each in told]) <= 0.15
+        output.append(Told("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
+    assert sum(each.is_held for each in output) >= 9
+    assert np.median([each.error for each in output]) <= 0.15

@@ -1,4 +1,4 @@
-"""What follows from the model: bounds, gains and predictions, against programs known by construction."""
+"""Bounds, gains and predictions of the model, against programs known by construction."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ PROGRAM = Program(messages=4300, bits=250e6)
 
 
 def test_the_bounds_are_where_the_program_takes_a_tenth_longer() -> None:
-    told = needs(fit(PROGRAM.runs(0.005)), HERE)
+    output = needs(fit(PROGRAM.runs(0.005)), HERE)
     allowed = 1.1 * PROGRAM.elapsed(HERE)
-    assert told.most_delay is not None
-    assert told.least_rate is not None
-    assert PROGRAM.elapsed(Link(told.most_delay.value, GIGABIT)) == pytest.approx(allowed, rel=0.01)
-    assert PROGRAM.elapsed(Link(HERE.delay_s, told.least_rate.value)) == pytest.approx(allowed, rel=0.01)
-    low, high = told.least_rate.interval.low, told.least_rate.interval.high
+    assert output.most_delay is not None
+    assert output.least_rate is not None
+    assert PROGRAM.elapsed(Link(output.most_delay.value, GIGABIT)) == pytest.approx(allowed, rel=0.01)
+    assert PROGRAM.elapsed(Link(HERE.delay_s, output.least_rate.value)) == pytest.approx(allowed, rel=0.01)
+    low, high = output.least_rate.interval.low, output.least_rate.interval.high
     assert low is not None
     assert high is not None
-    assert low < told.least_rate.value < high
+    assert low < output.least_rate.value < high
 
 
 def test_what_has_no_effect_needs_nothing() -> None:
-    told = needs(fit(Program(messages=4300, bits=0).runs(0.02)), HERE)
-    assert told.least_rate is None
-    assert told.most_delay is not None
+    output = needs(fit(Program(messages=4300, bits=0).runs(0.02)), HERE)
+    assert output.least_rate is None
+    assert output.most_delay is not None
 
 
 def test_a_gain_says_how_much_faster_and_whether_that_was_measured() -> None:

@@ -1,4 +1,4 @@
-"""Where scaling stops on a link, for programs whose times by size are known by construction."""
+"""Best sizes on a link, for programs whose times by size are known by construction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_stops_earlier_on_a_slower_network(fits: list[Fit]) -> None:
     assert interval.low < 3.26 < interval.high
 
 
-def test_two_sizes_that_take_alike_are_not_told_apart() -> None:
+def test_two_sizes_that_take_equal_are_not_distinguished() -> None:
     alike = [fit(Program(computing_s=3.0, messages=1000).runs(0.03, seed=seed)) for seed in (1, 2)]
     assert stop(alike, HERE).share < 0.99
 

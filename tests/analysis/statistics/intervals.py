@@ -1,4 +1,4 @@
-"""Whether an interval covers what is true, as tests of coverage count it."""
+"""Coverage of intervals."""
 
 from __future__ import annotations
 

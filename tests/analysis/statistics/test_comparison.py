@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from analysis.catalogue import METRICS
-from analysis.statistics import adjust, cliffs_delta, compare_groups, differs_anywhere, hedges_g, permutation_test
-from analysis.statistics.comparison import WELCH, permutation_tests
+from analysis.statistics import compare_groups, differs_anywhere
+from analysis.statistics.comparison import WELCH, cliffs_delta, hedges_g, rank_test
 from tests.analysis.statistics.intervals import holds
 
 _GROUPS = {
@@ -110,48 +110,16 @@ def test_its_exact_test_equals_mann_whitney() -> None:
     rng = np.random.default_rng(4)
     for shift in (0.0, 0.5, 2.0):
         a, b = rng.normal(shift, 1, 6), rng.normal(0, 1, 5)
-        p, name = permutation_test(a, b)
+        p, name = rank_test(a, b)
         assert p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue)
         assert name.startswith("exact")
 
 
-def test_its_sampled_test_is_near_mann_whitney_and_never_zero() -> None:
+def test_its_test_of_many_ranks_is_that_of_mann_and_whitney() -> None:
     rng = np.random.default_rng(6)
     a, b = rng.normal(0.4, 1, 40), rng.normal(0, 1, 40)
-    p, name = permutation_test(a, b)
-    assert p == pytest.approx(stats.mannwhitneyu(a, b).pvalue, abs=0.02)
-    assert "9999" in name
-    assert permutation_test(a + 100, b)[0] == pytest.approx(1e-4)
-
-
-def test_it_sums_many_metrics_at_once_as_each_permutation_of_each_would_be() -> None:
-    rng = np.random.default_rng(5)
-    pairs = [(rng.normal(shift, 1, n), rng.normal(0, 1, m)) for shift in (0.0, 0.2) for n, m in ((41, 40), (300, 290))]
-    pairs += [(np.round(a), np.round(b)) for a, b in pairs]  # with ties
-    pairs.append((np.ones(41), np.ones(40)))
-    for (a, b), (p, name) in zip(pairs, permutation_tests(pairs), strict=True):
-        n, ranks = len(a), stats.rankdata(np.concatenate([a, b]))
-        every = np.random.default_rng(2007).permuted(np.tile(np.arange(len(ranks)), (9999, 1)), axis=1)[:, :n]
-        distance = np.abs(ranks[every].sum(axis=1) - n * ranks.mean())
-        observed = abs(ranks[:n].sum() - n * ranks.mean())
-        assert p == (np.sum(distance >= observed - 1e-9) + 1) / 10_000
-        assert (p, name) == permutation_test(a, b)
-
-
-def test_it_adjusts_as_holm_and_as_benjamini_and_hochberg() -> None:
-    p = [0.01, 0.04, 0.03, 0.005]
-    assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert adjust(p, "bh") == pytest.approx(stats.false_discovery_control(p, method="bh"))
-    assert adjust([], "holm") == []
-
-
-def test_it_rarely_finds_a_difference_among_equal_groups() -> None:
-    rng = np.random.default_rng(9)
-    false = 0
-    for _ in range(100):
-        groups = {g: {f"m{k}": rng.normal(10, 1, 6).tolist() for k in range(10)} for g in "ab"}
-        false += any(c.verdict in ("higher", "lower") for c in compare_groups(groups, baseline="a", correction="holm"))
-    assert false <= 8
+    assert rank_test(a, b)[0] == pytest.approx(stats.mannwhitneyu(a, b).pvalue)
+    assert rank_test(np.ones(41), np.ones(40))[0] == 1
 
 
 def test_its_effect_sizes_are_those_of_their_papers() -> None:
@@ -163,7 +131,7 @@ def test_its_effect_sizes_are_those_of_their_papers() -> None:
     assert hedges_g(np.array([1.0, 1.0]), np.array([1.0, 1.0])) is None
 
 
-def test_it_tells_equal_configurations_from_different_ones() -> None:
+def test_it_separates_equal_configurations_from_different_ones() -> None:
     rng = np.random.default_rng(12)
     same = [differs_anywhere(rng.normal(100, 5, (6, 5)).tolist()) for _ in range(400)]
     assert sum(p < 0.005 for p in same) <= 6

@@ -15,7 +15,7 @@ def test_equal_means_is_the_f_test_of_logarithms() -> None:
     assert equal_means(groups) == pytest.approx(stats.f_oneway(*map(np.log, groups)).pvalue)
 
 
-def test_two_repetitions_of_three_sizes_tell_a_threefold_change() -> None:
+def test_two_repetitions_of_three_sizes_report_a_threefold_change() -> None:
     same = equal_means([[1.2, 1.3], [1.4, 1.5], [3.6, 3.9]])
     assert same is not None
     assert same < 0.01
@@ -34,7 +34,7 @@ def test_equal_means_are_seldom_called_unequal(scatters: tuple[float, ...], repe
     assert called <= stats.binom.ppf(0.999, 300, rate)
 
 
-def test_equal_scatters_are_seldom_called_unlike_with_two_repetitions() -> None:
+def test_equal_scatters_are_seldom_called_different_with_two_repetitions() -> None:
     random = np.random.default_rng(1)
     unlike = sum(
         equal_variances(*log_variances([list(np.exp(random.normal(0, 0.05, 2))) for _ in range(12)])) < 0.01

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Answer, Asked, Figure, Finding, Report, Verdict, answer, facts, find, together
+from analysis.conclusions import Answer, Asked, Finding, Report, answer, facts, together
+from analysis.conclusions.answer import Figure
 from analysis.conclusions.observations.drift import drift_of
+from analysis.conclusions.rules.report import Verdict, find
 from analysis.scaling import Point, Study
 from analysis.statistics import Interval
 from tests.analysis.conclusions.checks import check
@@ -58,7 +60,7 @@ def test_a_drift_of_sequential_trials_makes_no_claim_about_the_size() -> None:
     assert dict.fromkeys(range(1, 6), 3) == {p["hosts"]: more for p, more in given.missing.points}
 
 
-def test_rounds_after_sequential_trials_take_the_drift_out() -> None:
+def test_rounds_after_sequential_trials_remove_the_drift() -> None:
     asked = experiment("sequential", drift=SLOPE)
     points = []
     for point, ran in zip(asked.points, places(5, 3, "interleaved", np.random.default_rng(1)), strict=True):
@@ -84,7 +86,7 @@ def test_an_effect_beyond_the_drift_is_still_claimed_of_sequential_trials_but_no
     assert given.figure("best size").value == 4  # type: ignore[union-attr]
 
 
-def test_a_drift_of_interleaved_trials_is_taken_out_of_the_comparison() -> None:
+def test_a_drift_of_interleaved_trials_is_removed_from_the_comparison() -> None:
     asked = experiment("interleaved", drift=SLOPE, times={1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.1})
 
     given = answered(asked)

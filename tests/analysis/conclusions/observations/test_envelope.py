@@ -89,10 +89,6 @@ def test_it_adds_shares_of_the_same_processors():
     assert ("client CPU", 10, 0.5) in row.uses
 
 
-def test_it_gives_no_limit_where_walls_do_not_grow():
-    assert envelope({1.0: [Load(1, [1.0]), Load(4, [1.0])]}).rows[0].limit is None
-
-
 @pytest.mark.parametrize(
     ("resource", "use", "full"), [("link", 0.86, True), ("server CPU", 0.9, False), ("server CPU", 0.96, True)]
 )

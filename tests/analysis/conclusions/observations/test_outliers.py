@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import OUTLIERS, SimultaneousIntervals
+from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.outliers import find_outliers
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
 from benchmarks.answers import disturbed, skewed
 from tests.analysis.conclusions.designs import HOSTS, asks, checked, values
@@ -22,7 +23,7 @@ def marked(groups: Sequence[Sequence[float]]) -> list[list[bool]]:
     return [mask.tolist() for mask in find_outliers(groups)]
 
 
-def test_it_marks_the_one_value_that_lies_far_from_all_others():
+def test_it_marks_the_one_value_that_is_far_from_all_others():
     assert marked([*STEADY, [1.3, 1.31, 2.6]]) == [[False] * 3] * 4 + [[False, False, True]]
 
 
@@ -59,13 +60,6 @@ def test_an_outlier_of_one_point_leaves_the_claims_of_the_others():
     assert claims.outliers == [0, 0, 0, 0, 1]
     assert claims.scatter is not None
     assert claims.scatter.sd < 0.02
-
-
-def test_a_pair_that_disagrees_leaves_the_claims_of_the_others():
-    claims = SimultaneousIntervals([[1.0, 1.01], [1.1, 1.11], [1.2, 1.21], [1.3, 1.29], [1.4, 2.9]])
-
-    assert claims.larger(1, 0)
-    assert not claims.larger(4, 3)
 
 
 def test_the_interval_of_three_trials_holds_the_outlier():
@@ -137,4 +131,4 @@ def test_an_answer_reports_the_outliers_that_it_judges_without():
     given = checked(replace(asked, points=points))
 
     assert values(given, OUTLIERS, hosts=2) == [1]
-    assert given.sentence.endswith("1 of 9 trials is an outlier and not part of the scatter.")
+    assert given.sentence.endswith("1 of 9 trials is an outlier, excluded from the scatter.")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Scatter, SimultaneousIntervals, pooled
-from analysis.conclusions.observations.scatter import LEVEL, repetitions_needed
-from analysis.conclusions.observations.studentised import studentised_range
+from analysis.conclusions import Scatter, pooled
+from analysis.conclusions.observations.scatter import (
+    LEVEL,
+    SimultaneousIntervals,
+    repetitions_needed,
+    studentised_range,
+)
 
 
 def test_it_pools_degrees_of_freedom_over_all_points():
@@ -54,16 +57,6 @@ def test_noisy_points_do_not_widen_the_intervals_of_steady_ones():
     assert not claims.differ(3, 0)
 
 
-def test_points_of_unlike_scatter_are_judged_before_a_reader_leaves():
-    random = np.random.default_rng(4)
-    claims = SimultaneousIntervals([list(np.exp(random.normal(0, 0.01 * (1 + i % 24), 5))) for i in range(24)])
-    start = perf_counter()
-
-    assert claims.resolution() is not None
-
-    assert perf_counter() - start < 20
-
-
 def test_known_scatter_joins_few_repetitions():
     claims = SimultaneousIntervals([[1.0, 1.01], [2.0]], prior=Scatter(0.01, 20, "history"))
 
@@ -80,9 +73,9 @@ def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():
     assert not claims.larger(1, 0)
 
 
-def test_points_of_other_slices_tell_of_the_scatter():
+def test_points_of_other_slices_give_the_scatter():
     alone = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]])
-    beside = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]], beside=[[5.0, 5.05]] * 10, slices=2)
+    beside = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]], other_groups=[[5.0, 5.05]] * 10, slices=2)
 
     assert not alone.larger(1, 0)
     assert beside.larger(1, 0)
@@ -102,15 +95,15 @@ def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd)
 
 # Two values of a noisy point that happen to agree look like two of a steady one that lies elsewhere: no test tells them apart.
 @pytest.mark.parametrize(("repetitions", "share"), [(2, 0.17), (3, 0.06), (5, 0.05)])
-def test_a_noisy_point_among_steady_ones_is_rarely_told_from_them(repetitions, share):
-    random, told, trials = np.random.default_rng(6), 0, 100
+def test_a_noisy_point_among_steady_ones_is_rarely_separated_from_them(repetitions, share):
+    random, count, trials = np.random.default_rng(6), 0, 100
 
     for _ in range(trials):
         groups = [list(np.exp(random.normal(0, sd, repetitions))) for sd in (*[0.01] * 11, 0.2)]
         claims = SimultaneousIntervals(groups)
-        told += any(claims.differ(i, j) for i in range(12) for j in range(i))
+        count += any(claims.differ(i, j) for i in range(12) for j in range(i))
 
-    assert told <= stats.binom.ppf(0.999, trials, share)
+    assert count <= stats.binom.ppf(0.999, trials, share)
 
 
 def test_a_point_that_scatters_more_than_all_others_keeps_its_own_scatter():
@@ -121,7 +114,7 @@ def test_a_point_that_scatters_more_than_all_others_keeps_its_own_scatter():
     assert not claims.differ(6, 0)
 
 
-def test_pairs_are_told_apart_step_by_step_and_their_intervals_leave_one():
+def test_pairs_are_distinguished_step_by_step_and_their_intervals_leave_one():
     groups = [[1.0, 1.02], [1.09, 1.11], [1.5, 1.53], [2.0, 2.04]]
     claims = SimultaneousIntervals(groups)
     ratio = claims.ratio(1, 0)
@@ -135,15 +128,15 @@ def test_pairs_are_told_apart_step_by_step_and_their_intervals_leave_one():
 
 
 @pytest.mark.parametrize("families", [(), tuple("aabbccdd")])
-def test_of_points_that_are_alike_none_is_told_apart_in_95_of_100_experiments(families):
-    random, told, trials = np.random.default_rng(10), 0, 400
+def test_of_points_that_are_equal_none_is_distinguished_in_95_of_100_experiments(families):
+    random, count, trials = np.random.default_rng(10), 0, 400
     pairs = [(i, j) for i in range(8) for j in range(i) if not families or families[i] == families[j]]
 
     for _ in range(trials):
         claims = SimultaneousIntervals(_unlike(random, [0.05] * 8, 2), families=families)
-        told += any(claims.differ(i, j) for i, j in pairs)
+        count += any(claims.differ(i, j) for i, j in pairs)
 
-    assert told <= stats.binom.ppf(0.999, trials, 0.05)
+    assert count <= stats.binom.ppf(0.999, trials, 0.05)
 
 
 def test_fewer_comparisons_have_narrower_intervals():
@@ -180,37 +173,26 @@ def _unlike(random: np.random.Generator, scatters: Sequence[float], repetitions:
 
 
 @pytest.mark.parametrize("repetitions", [2, 3])
-def test_points_of_a_noisy_level_are_rarely_told_apart(repetitions):
-    random, told, trials = np.random.default_rng(8), 0, 200
+def test_points_of_a_noisy_level_are_rarely_distinguished(repetitions):
+    random, count, trials = np.random.default_rng(8), 0, 200
 
     for _ in range(trials):
         claims = SimultaneousIntervals(_unlike(random, NOISY_LEVEL, repetitions), levels=LEVELS)
-        told += any(claims.differ(i, j) for i in range(12) for j in range(i))
+        count += any(claims.differ(i, j) for i in range(12) for j in range(i))
 
-    assert told <= stats.binom.ppf(0.999, trials, 0.05)
+    assert count <= stats.binom.ppf(0.999, trials, 0.05)
 
 
 def test_two_repetitions_are_pooled_within_the_level_that_they_scatter_by():
-    random, told, trials = np.random.default_rng(9), 0, 100
+    random, count, trials = np.random.default_rng(9), 0, 100
 
     for _ in range(trials):
         groups = _unlike(random, NOISY_LEVEL, 2)
         groups[0] = [1.12 * value for value in groups[0]]
-        told += SimultaneousIntervals(groups, levels=LEVELS).larger(0, 4)
+        count += SimultaneousIntervals(groups, levels=LEVELS).larger(0, 4)
 
-    assert told >= 90
+    assert count >= 90
     assert all(SimultaneousIntervals(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._common)
-
-
-def test_a_pair_that_scatters_far_more_than_the_others_is_not_pooled_with_them():
-    steady = [[1.0, 1.01], [1.0, 0.99], [1.005, 1.0], [1.0, 1.01], [1.0, 1.012], [0.99, 1.0]]
-    claims = SimultaneousIntervals([*steady, [1.1, 1.9]])
-
-    assert not claims.differ(6, 0)
-    interval = claims.value(6)
-    assert interval is not None
-    assert interval.low is not None
-    assert interval.low < 1
 
 
 def test_pairs_that_repeat_exactly_by_rounding_are_pooled_with_the_others():
@@ -219,10 +201,6 @@ def test_pairs_that_repeat_exactly_by_rounding_are_pooled_with_the_others():
     assert claims.scatter is not None
     assert claims.scatter.freedom == 4
     assert claims.larger(3, 0)
-
-
-def test_two_repeated_points_of_twelve_tell_less_of_the_scatter_than_all_would():
-    assert repetitions_needed(1.2, 0.05, points=12, now=1) > repetitions_needed(1.2, 0.05, points=12, now=1, freedom=40)
 
 
 def test_identical_values_are_no_proof_of_anything_smaller_than_clocks_tell():

@@ -75,7 +75,7 @@ def test_it_does_not_mind_the_order_of_the_sizes():
     assert fit_transfer(SIZES[::-1], times[::-1]).latency_s == pytest.approx(fit_transfer(SIZES, times).latency_s)
 
 
-def test_it_gives_a_wide_interval_for_a_bandwidth_that_the_data_hardly_tell():
+def test_it_gives_a_wide_interval_for_a_bandwidth_that_the_data_hardly_bound():
     fit = fit_transfer([0, 1, 2, 3], [1.0, 1.1, 0.95, 1.15])
     low, high = fit.bandwidth_interval_Bps
     assert 0 < low < fit.bandwidth_Bps < high

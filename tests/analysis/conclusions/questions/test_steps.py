@@ -1,4 +1,4 @@
-"""Which change paid, and how far from the limit?"""
+"""Answers of tuning ladders."""
 
 from __future__ import annotations
 
@@ -45,12 +45,6 @@ def test_a_loss_and_its_undoing_are_no_gain():
     assert given.strength == "open"
 
 
-def test_a_ladder_of_three_tells_of_its_second_step():
-    given = checked(_ladder([5.0, 10.0, 10.0]))
-
-    assert values(given, "best change") == [2]
-
-
 def test_a_share_above_the_peak_questions_the_peak():
     given = checked(_ladder([5.0, 10.0, 12.0], peak=11.0))
 
@@ -74,13 +68,7 @@ def test_an_unsure_best_step_names_its_rivals():
     assert values(given, "as good") == [2, 4]
 
 
-def test_shorter_times_are_better():
-    asked = asks([NB, GRID], {(32, "a"): 10.0, (64, "a"): 5.0, (64, "b"): 2.0}, steps=True)
-
-    assert values(checked(asked), "best change") == [3]
-
-
-def test_printed_steps_stand_as_printed():
+def test_printed_steps_are_as_printed():
     given = checked(_ladder([5.0, 12.7, 11.0, 14.5], repetitions=[1.0], published=True))
 
     assert given.strength == "printed"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from analysis.conclusions import Deciding
-from tests.analysis.conclusions.designs import BYTES, GFLOPS, MOLECULES, asks, checked, values
+from tests.analysis.conclusions.designs import BYTES, MOLECULES, asks, checked, values
 
 SIZES = [64 * 8**k for k in range(6)]
 LINE = {n: 1e-4 + n / 1e8 for n in SIZES}
@@ -31,7 +31,7 @@ def test_a_measured_rate_is_turned_into_times(unit, bits):
     assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
 
 
-def test_times_that_do_not_grow_tell_no_bandwidth():
+def test_times_that_do_not_grow_give_no_bandwidth():
     given = checked(asks([BYTES], dict.fromkeys(SIZES, 1e-4)))
 
     assert given.strength == "open"
@@ -42,7 +42,7 @@ def test_a_line_that_misses_the_points_is_only_moderate():
     given = checked(asks([BYTES], {n: t * (1.5 if n > 3000 else 1) for n, t in LINE.items()}))
 
     assert given.strength == "moderate"
-    assert "off that line" in given.sentence
+    assert "deviate from that line" in given.sentence
 
 
 def test_two_sizes_are_too_few_for_a_line():
@@ -65,33 +65,9 @@ def test_it_finds_the_power_of_growth():
     assert values(given, "exponent") == [pytest.approx(2.0)]
 
 
-def test_a_rate_that_rises_with_the_problem_is_said_to_grow():
-    given = checked(asks([MOLECULES], {100: 1.0, 400: 2.0}, deciding=GFLOPS))
-
-    assert given.strength == "firm"
-    assert "grows 2 times" in given.sentence
-
-
-def test_a_time_that_falls_with_the_problem_is_said_to_fall():
-    given = checked(asks([MOLECULES], {100: 2.0, 400: 1.0}))
-
-    assert given.strength == "firm"
-    assert "falls to 50 %" in given.sentence
-
-
-def test_a_curve_that_is_no_power_says_so():
-    given = checked(asks([MOLECULES], {100: 1.0, 200: 1.0, 400: 1.0, 800: 10.0}))
-
-    assert "no single power" in given.sentence
-
-
 def test_a_size_of_zero_has_no_power():
     assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 400: 4.0})), "exponent") == [pytest.approx(0.5)]
 
 
 def test_no_growth_is_open():
     assert checked(asks([MOLECULES], {100: 1.0, 400: 1.001})).strength == "open"
-
-
-def test_identical_single_values_tell_no_growth():
-    assert checked(asks([MOLECULES], {100: 1.0, 400: 1.0}, repetitions=[1.0])).strength == "open"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analysis.conclusions import find
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Point, Study
 from tests.analysis.scaling.studies import HOSTS
 
@@ -51,7 +51,7 @@ def test_the_same_distribution_everywhere_gives_no_scaling_finding(noise: Noise,
     assert sum(r.verdict.verdict == "scales" or r.verdict.best_size not in (None, 2) for r in reports) <= 5
 
 
-def test_single_own_trials_are_too_few_to_tell_whatever_they_show() -> None:
+def test_single_own_trials_are_too_few_to_report_whatever_they_show() -> None:
     points = [Point({"hosts": n}, {"elapsed_s": [100.0 / n], "packets": [10.0**n]}) for n in HOSTS]
     report = find(Study(points))
     assert report.findings == ()

@@ -1,21 +1,22 @@
-"""What table A of the published studies says by itself (issue 7)."""
+"""Findings of table A of the published studies (issue 7)."""
 
 from __future__ import annotations
 
 import pytest
 
-from analysis.conclusions import Finding, find
+from analysis.conclusions import Finding
+from analysis.conclusions.rules.report import find
 from tests.analysis.scaling.studies import published_water
 from tests.words import plain
 
 _STATEMENTS = {
     "cpu_scaling": "CPU time per rank falls by 2.8 times from 2 to 12 hosts (141.8 s to 50.22 s).",
     "cpu_falls_time_rises": "From 4 to 12 hosts CPU time per rank falls 45 % while elapsed time rises 32 %: "
-    "what is added is time off the CPU.",
+    "the added time is off the CPU.",
     "packet_step": "Packets rise 2.5 times from 4 to 6 hosts (191 377 to 470 706).",
     "packet_size": "Mean packet size is 600 to 736 B (throughput / packet intensity).",
     "rows_disagree": "The 12-host row's packet intensity and inter-arrival time disagree by 2.1 %: "
-    "1 / 439 µs is 2 278 packets/s, the table says 2 231.",
+    "1 / 439 µs is 2 278 packets/s, the table has 2 231.",
 }
 
 
@@ -25,12 +26,6 @@ def _by_rule() -> dict[str, Finding]:
 
 def test_it_says_exactly_what_the_numbers_bear() -> None:
     assert {rule: plain(f.statement) for rule, f in _by_rule().items()} == _STATEMENTS
-
-
-def test_its_verdict_is_the_answer_about_the_sizes() -> None:
-    verdict = find(published_water()).verdict
-    assert (verdict.verdict, verdict.best_size) == ("limited", 4)
-    assert plain(verdict.sentence).startswith("Stop at 4 hosts: 200.4 s. 12 hosts take 1.32 times as long")
 
 
 def test_every_finding_has_evidence_a_chart_and_something_to_try() -> None:
@@ -54,9 +49,3 @@ def test_a_known_bandwidth_adds_that_the_link_is_not_full() -> None:
     report = find(published_water(link_bandwidth_bps=1e9, capture_at="host"))
     (load,) = (finding for finding in report.findings if finding.group == "network")
     assert plain(load.statement) == "The link is not full: at most 1.1 % of 1 Gbit/s on average."
-
-
-def test_it_says_what_print_cannot_tell() -> None:
-    assert "The printed values have no repetitions: how much they would scatter is not known." in (
-        find(published_water()).cannot_tell
-    )

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, answer, find
+from analysis.conclusions import Asked, answer
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Point, Study
 from tests.analysis.conclusions.designs import HOSTS, MOLECULES, TIME, asks, points
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
@@ -27,10 +28,10 @@ _LIMITED = simulated({"elapsed_s": usl_time(300, 0.3, 0.04)}, noise=0.01)
         (_LIMITED, "limited", "4 hosts"),
         (simulated({"elapsed_s": lambda n: 60 + 100 / n}, noise=0.01), "limited", "of the ideal"),
         (simulated({"elapsed_s": lambda n: 100.0}), "limited", "2 hosts are enough"),
-        (simulated({"elapsed_s": lambda n: 100.0}, hosts=(4,)), "unclear", "Only 4 hosts finished"),
+        (simulated({"elapsed_s": lambda n: 100.0}, hosts=(4,)), "unclear", "only 4 hosts finished"),
         (Study([Point({"hosts": 2}, {}, excluded={"failed": 3})]), "failed", "No trial finished"),
-        (Study([Point({"hosts": 2}, {})]), "unclear", "No trial has been counted yet."),
-        (Study([]), "unclear", "No trial has been counted yet."),
+        (Study([Point({"hosts": 2}, {})]), "unclear", "No trial has finished yet."),
+        (Study([]), "unclear", "No trial has finished yet."),
     ],
 )
 def test_it_gives_one_of_four_verdicts(study: Study, verdict: str, words: str) -> None:
@@ -57,11 +58,6 @@ def test_a_sweep_of_two_parameters_is_read_slice_by_slice() -> None:
     )
 
 
-def test_slices_that_agree_say_so_once() -> None:
-    points = [replace(p, parameters={**p.parameters, "seed": s}) for s in (1, 2) for p in _LIMITED.points]
-    assert find(Study(points)).verdict.sentence.startswith("In all 2 slices: ")
-
-
 def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
     points = [
         Point({"hosts": 2, "delay_s": d}, {"elapsed_s": [10 + d, 10.1 + d, 9.9 + d], "small_packet_share": [0.5] * 3})
@@ -73,8 +69,8 @@ def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
 
 def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
     flagged = [replace(point, trust={"degraded": 3}) for point in _LIMITED.points]
-    assert "No capture can be trusted fully, so nothing can be said about the wire." in find(Study(flagged)).cannot_tell
-    assert "No packets were captured, so nothing can be said about the wire." in find(_LIMITED).cannot_tell
+    assert "No capture is fully trusted, so the network traffic is not known." in find(Study(flagged)).cannot_tell
+    assert "No packets were captured, so the network traffic is not known." in find(_LIMITED).cannot_tell
 
 
 @pytest.mark.parametrize(("growth", "verdict", "best"), [(1, "scales", 12), (10, "limited", None)])

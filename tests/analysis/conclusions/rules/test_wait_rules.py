@@ -1,4 +1,4 @@
-"""What is concluded from waits that their packets explain."""
+"""Findings from explained waits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Finding, find
+from analysis.conclusions import Finding
+from analysis.conclusions.rules.report import find
 from analysis.scaling import Study
 from tests.analysis.scaling.studies import simulated
 from tests.words import plain
@@ -60,7 +61,7 @@ def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
     assert finding.strength == "strong"
 
 
-def test_it_names_nobody_where_the_ranks_differ_between_trials() -> None:
+def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
     (finding,) = _found(_with_ranks(_study(late_sender=0.9), [2.0, 1.0, 2.0, 2.0, 2.0]))
     assert plain(finding.statement).startswith(
         "Ranks wait 30 % of their time in receives and collectives, 90 % of it because others send late"
@@ -74,10 +75,10 @@ def test_it_names_nobody_where_the_ranks_differ_between_trials() -> None:
         (
             "closed_window",
             "waits_for_closed_windows",
-            "80 % of it because a receiver's TCP window was closed to what had been sent.",
+            "80 % of it because a receiver's TCP window was closed.",
         ),
-        ("no_core", "waits_without_core", "80 % of it because a rank that could have gone on had no processor."),
-        ("retransmission", "waits_for_lost_packets", "80 % of it for packets that were lost and sent again."),
+        ("no_core", "waits_without_core", "80 % of it because a runnable rank had no CPU core."),
+        ("retransmission", "waits_for_lost_packets", "80 % of it for retransmissions of lost packets."),
     ],
 )
 def test_it_says_what_the_network_did_while_ranks_waited(cause: str, rule: str, words: str) -> None:

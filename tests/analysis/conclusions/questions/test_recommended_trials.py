@@ -1,4 +1,4 @@
-"""What would settle an open answer: every question says which points to repeat, how often, and how long that takes."""
+"""Recommended next trials of inconclusive answers: points, repetitions and duration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("question", OPEN)
-def test_an_open_answer_says_what_would_settle_it_and_how_long_that_takes(question: str) -> None:
+def test_an_open_answer_says_the_recommended_trials_and_how_long_that_takes(question: str) -> None:
     given = checked(asks(**OPEN[question], repetitions=WIDE, trial_s=3.0))
 
     assert (given.question, given.strength) == (question, "open")

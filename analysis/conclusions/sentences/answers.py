@@ -1,0 +1,475 @@
+"""Head lines of answers, by question, and remarks about the whole experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.conclusions.answer import Figure
+from analysis.conclusions.context import Accepted, Asked, Factor
+from analysis.conclusions.observations.drift import Drift
+from analysis.conclusions.observations.grid import Grid, SizeGrid
+from analysis.conclusions.observations.ladder import Advance, step_of
+from analysis.conclusions.observations.scatter import Scatter
+from analysis.conclusions.observations.transfer import MIN_SIZES
+from analysis.conclusions.wording import (
+    change_words,
+    factor_words,
+    first_up,
+    joined,
+    level,
+    levels,
+    lower_first,
+    percent,
+    percent_level,
+    place,
+    value,
+)
+from analysis.numbers import amount, between, change, grouped, plural, signed, significant
+from analysis.scaling import Point
+from analysis.statistics import Interval
+
+# The experiment as a whole
+
+NO_TRIAL: Final = "No trial has finished."
+DRIFT_REMOVED: Final = "A drift of {drift} is removed from the comparison."
+DRIFTS: Final = "The trials drift by {drift}."
+CONFOUNDED_BY_DRIFT: Final = (
+    "The trials drift by {drift}, and {factors} changed with their order. The drift alone may explain the differences."
+)
+DRIFT_NOT_EXCLUDED: Final = "These trials do not exclude a drift of up to {most} per trial, which would change this."
+_MOST_SLICES: Final = 4
+
+
+def slices(sentences: Mapping[str, Sequence[str]]) -> str:
+    """Return one sentence for all slices (the values) that it holds for."""
+    rows = list(sentences.items())
+    text = " ".join(f"{'; '.join(places)}: {words}" for words, places in rows[:_MOST_SLICES])
+    remaining = sum(len(places) for _, places in rows[_MOST_SLICES:])
+    return f"{text} {more_combinations(remaining)}" if remaining else text
+
+
+def more_combinations(remaining: int) -> str:
+    return f"{remaining} more combination{'s are' if remaining > 1 else ' is'} in the table."
+
+
+def outliers(total: int, trials: int) -> str:
+    are = "is an outlier" if total == 1 else "are outliers"
+    return f"{total} of {plural(trials, 'trial')} {are}, excluded from the scatter."
+
+
+def other_load(slowed: int, excluded: int, trials: int, weakens: bool) -> str:
+    words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
+    if excluded:
+        words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
+    return f"{words}: measure again on idle machines." if weakens else f"{words}."
+
+
+def per_trial(drift: Drift) -> str:
+    """Return "+1.92 % per trial (+1.71 to +2.13 %)": a drift needs two decimals."""
+    middle, low, high = (signed(100 * float(np.expm1(end)), 2) for end in (drift.slope, *drift.interval()))
+    return f"{middle}\u202f% per trial ({low} to {high}\u202f%)"
+
+
+def drift_fact(label: str, drift: Drift, whole: float) -> tuple[str, str]:
+    """Return the size of a drift over the experiment and the suggested next step."""
+    what = "the comparison removes it" if drift.is_balanced else "it cannot be separated from the varied parameters"
+    step = look = "look for changes on the machines over time: temperature, caches, files, other programs."
+    if not drift.is_balanced:
+        step = f"add rounds of all configurations, or clone the experiment with interleaved order; {look}"
+    trials = plural(drift.trials, "trial")
+    return f"{label} drifts by {per_trial(drift)}, {change(whole)} over {trials}: {what}.", first_up(step)
+
+
+def also_at(
+    where: Mapping[str, Any],
+    others: Sequence[Mapping[str, Any]],
+    slices: Sequence[Mapping[str, Any]],
+    factors: Sequence[Factor],
+    *,
+    is_everywhere: bool,
+) -> str:
+    """Return a slice and the others: "pull; also for tree", "2 ms; also for 4 of 6 others"."""
+    by_name = {factor.name: factor for factor in factors}
+    varying = [name for name in where if len({repr(other.get(name)) for other in slices}) > 1]
+    named = [by_name.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
+    label = place(named, where)
+    if not others:
+        return label
+    if len(named) == 1:
+        return f"{label}; also for {levels(named[0], [other.get(named[0].name) for other in others])}"
+    return f"{label}; also for {'all' if is_everywhere else f'{len(others)} of {len(slices) - 1}'} others"
+
+
+# Sizes
+
+STAYS_ABOVE: Final = "it stays above 80 %"
+UNDECIDED: Final = "whether it stays above 80 % is not known yet"
+SECOND_SIZE: Final = "Not enough data yet: the efficiency needs a second size."
+
+
+def size_of(curve: SizeGrid, i: int) -> str:
+    return level(curve.factor, curve.points[i].parameters[curve.factor.name])
+
+
+def _are(curve: SizeGrid, i: int) -> str:
+    return "is" if curve.level(i) == 1 else "are"
+
+
+def _at(curve: SizeGrid) -> str:
+    point = curve.points[curve.enough]
+    return value(curve.asked, curve.typical(point), curve.interval(point), with_level=True)
+
+
+def _verdict(curve: SizeGrid, alone: str = "") -> str:
+    """Return the first sentence and equal sizes; ``alone`` is the verdict without any."""
+    others = curve.as_good[1:]
+    if not others:
+        return f"{alone}: {_at(curve)}."
+    deciding = curve.asked.deciding
+    better = "faster" if deciding.unit == "s" and not deciding.higher_is_better else "better"
+    are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
+    names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
+    verb = "is" if len(others) == 1 and curve.level(others[0]) == 1 else "are"
+    most = "" if curve.most_gained is None else f" (at most {factor_words(curve.most_gained)})"
+    enough = first_up(size_of(curve, curve.enough))
+    return f"{enough} {are}: {_at(curve)}. {first_up(names)} {verb} not measurably {better}{most}"
+
+
+def _with(verdict: str, more: str) -> str:
+    """Append a fact to the verdict: to its second sentence if it has two."""
+    return f"{verdict} {first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
+
+
+def one_size(curve: SizeGrid) -> str:
+    size = size_of(curve, 0) if curve.points else ""
+    return f"Not enough data yet: only {size} finished, and a second size is needed."
+
+
+def stop(curve: SizeGrid, because: str) -> str:
+    """Return the sentence of a largest size that is measurably worse than the best."""
+    last, best = len(curve.points) - 1, size_of(curve, curve.best)
+    ratio, interval, _ = curve.worse(last, curve.best)
+    is_one = curve.level(last) == 1
+    beyond = f"{'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long"
+    if curve.asked.deciding.higher_is_better:
+        beyond = f"{'reaches' if is_one else 'reach'} {percent(1 / ratio)} of it"
+    against = "" if curve.enough == curve.best else f" as {best}"
+    head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {best}")
+    return _with(head, f"{size_of(curve, last)} {beyond}{against}{because}")
+
+
+def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
+    """Return the sentence of a largest size that no other one beats."""
+    enough = curve.enough
+    ratio, interval, _ = curve.worse(0, enough)
+    ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
+    much = "much" if curve.asked.deciding.higher_is_better else "fast"
+    words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
+    if len(curve.as_good) > 1:
+        return _with(_verdict(curve), f"{size_of(curve, enough)} {_are(curve, enough)} {words}")
+    largest = f"{first_up(size_of(curve, enough))} {_are(curve, enough)} best: {_at(curve)}, {words}"
+    return f"{largest}. Larger sizes may be better still: none was measured."
+
+
+def between_worse(curve: SizeGrid) -> str:
+    best, good = curve.best, curve.as_good
+    worst = max((i for i in range(len(curve.points)) if i not in good), key=lambda i: curve.worse(i, best)[0])
+    ratio, interval, _ = curve.worse(worst, best)
+    times = factor_words(ratio, interval)
+    return _with(
+        _verdict(curve), f"{size_of(curve, worst)} {_are(curve, worst)} {times} worse than {size_of(curve, best)}"
+    )
+
+
+def equal(curve: SizeGrid, most: float | None) -> str:
+    """Return the sentence of equal sizes.
+
+    ``most`` is the largest difference that could hide, None for printed values.
+    """
+    first = level(curve.factor, curve.points[0].parameters[curve.factor.name], counted=False)
+    last = size_of(curve, len(curve.points) - 1)
+    head = f"{first_up(size_of(curve, 0))} {_are(curve, 0)} enough: between {first} and {last}"
+    if most is None:
+        return f"{head} the printed values differ by less than 5 %."
+    label = lower_first(curve.asked.deciding.label)
+    return f"{head} {label} changes by less than {percent(most)} ({percent_level(curve.claims.level)} CI)."
+
+
+def too_few(curve: SizeGrid, resolution: float | None) -> str:
+    reason = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
+    best = curve.best
+    looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
+    return f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
+
+
+def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
+    """Return the efficiency of the largest size; ``line`` compares it with 80 %."""
+    about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
+    words = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
+    return f"Efficiency is {words} at {size_of(curve, len(curve.points) - 1)}; {line}{because}."
+
+
+def one_point(asked: Asked, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int) -> str:
+    typical = value(asked, middle, interval)
+    if asked.published:
+        return f"{typical}, printed without repetitions."
+    if scatter is None:
+        return f"{typical}, measured once: its scatter is not known."
+    if scatter.source == "repetitions" and trials > 1:
+        return f"{typical}, from {trials} trials that scatter by {percent(scatter.sd)}."
+    return f"{typical}, from {plural(trials, 'trial')}; {scatter.source} scatter by {percent(scatter.sd)}."
+
+
+# Choices
+
+SECOND_CHOICE: Final = "Not enough data yet: the comparison needs a second choice."
+ONE_CHOICE: Final = "Nothing to compare: no size was measured with more than one choice."
+CHANGE_TOGETHER: Final = "{factors} change together: their separate effects were not measured"
+_LISTED: Final = 2
+
+
+def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str:
+    clauses = []
+    for point in grid.points:
+        at = f"at {level(scale, point.parameters[scale.name])} " if scale is not None else ""
+        ratio = factor_words(grid.typical(point), grid.interval(point))
+        clauses.append(f"{at}{choice} is {ratio} as fast as {baseline}")
+    return f"{first_up(', '.join(clauses))}."
+
+
+def _better(asked: Asked) -> str:
+    return "as much" if asked.deciding.higher_is_better else "as fast"
+
+
+def _limit(grid: Grid) -> str:
+    resolvable = grid.claims.resolution()
+    return f"no difference{f' above {factor_words(resolvable)}' if resolvable else ''} was measured"
+
+
+def _typical(grid: Grid, point: Point) -> str:
+    return value(grid.asked, grid.typical(point), grid.interval(point))
+
+
+def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
+    leading = f"{place(choices, best.parameters)}, {_typical(grid, best)}"
+    return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
+
+
+def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], equal: Sequence[Point]) -> str:
+    best, worst = ranked[0], ranked[-1]
+    ratio, interval, _ = grid.compare(worst, best)
+    return first_up(
+        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}: {_typical(grid, best)}, "
+        f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}."
+    )
+
+
+def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
+    if not equal:
+        return ""
+    named = [place(choices, p.parameters) for p in equal[:_LISTED]]
+    more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
+    return f" ({'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse)"
+
+
+def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
+    at = f"At {level(scale, sizes[0])} no choice is" if len(sizes) == 1 else "At no size is a choice"
+    return f"{at} measurably better: {_limit(grid)}."
+
+
+def best_over_sizes(
+    grid: Grid,
+    scale: Factor,
+    choices: Sequence[Factor],
+    ranked: Sequence[Point],
+    since: float | None,
+    other: tuple[float, Mapping[str, Any] | None] | None,
+    largest: float,
+) -> str:
+    """Return the best choice of the largest decided size.
+
+    ``since`` is the size from which on it leads, 0 for every size.
+    """
+    best, worst = ranked[0], ranked[-1]
+    size = best.parameters[scale.name]
+    ratio, interval, _ = grid.compare(worst, best)
+    equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
+    lead = "" if since is None else f" from {level(scale, since)} on" if since else " at every size"
+    end = "" if size == largest else f"; at {level(scale, largest)} no choice is measurably better"
+    before = f"; at {level(scale, other[0])} {place(choices, other[1])} is" if other else ""
+    medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
+    return first_up(
+        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}{lead}: "
+        f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)} "
+        f"({' against '.join(medians)}{_also(grid.asked, best, worst)}){before}{end}."
+    )
+
+
+def _also(asked: Asked, best: Point, worst: Point) -> str:
+    if asked.also is None:
+        return ""
+    medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
+    if len(medians) < 2:
+        return ""
+    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit, 3) for m in medians)}"
+
+
+def growth_of_choice(
+    grid: Grid, scale: Factor, choices: Sequence[Factor], ends: Sequence[Point], times: tuple[float, Interval | None]
+) -> str:
+    first, last = (level(scale, point.parameters[scale.name]) for point in ends)
+    name, label = place(choices, ends[0].parameters), lower_first(grid.asked.deciding.label)
+    return f"{name}: {label} at {last} {factor_words(*times)} what it is at {first}"
+
+
+# Steps
+
+SECOND_STEP: Final = "Not enough data yet: a change needs a second step to compare with."
+
+
+def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | None) -> str:
+    asked, step = grid.asked, step_of(grid.asked, best)
+    reached = f"{_typical(grid, best)}{_share(asked, grid.typical(best))}"
+    if paid is None:
+        return f"No single change measurably paid off. Best so far is step {step}: {reached}."
+    names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
+    equals = (
+        f" ({'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse)"
+        if equal
+        else ""
+    )
+    times = factor_words(paid.gain, paid.interval)
+    gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
+    change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
+    return f"Step {step} is best{equals}: {reached}; {change}."
+
+
+def paid(asked: Asked, advance: Advance) -> str:
+    times = factor_words(advance.gain, advance.interval)
+    return f"step {advance.step} ({changed(asked, advance)}): {times} step {advance.over}"
+
+
+def lost(asked: Asked, advance: Advance) -> str:
+    return f"step {advance.step} ({changed(asked, advance)}): only {percent(advance.gain)} of step {advance.over}"
+
+
+def _share(asked: Asked, reached: float) -> str:
+    if not asked.peak:
+        return ""
+    if reached > asked.peak:
+        return ", more than the stated peak: check the stated facts of the cluster"
+    return f", {percent(reached / asked.peak)} of the peak"
+
+
+def changed(asked: Asked, advance: Advance) -> str:
+    """Return the settings that differ from the step that the gain is over."""
+    before, after = advance.before.parameters, advance.point.parameters
+    differing = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
+    named = [(f, level(f, after.get(f.name))) for f in differing[:3]]
+    return ", ".join(words if f.plural else f"{f.label} {words}" for f, words in named) or "nothing"
+
+
+# Loads
+
+NO_LINK: Final = "Not enough data yet: no link was measured with one job and with more."
+Ends = tuple[float | None, float | None]
+"""Loads that are certainly accepted and refused, if a measured one between them is neither."""
+
+
+def carried(rows: Sequence[Accepted], open_ends: Sequence[Ends | None], is_arithmetic: bool) -> str:
+    """Return one clause for all links with the same result."""
+    groups: dict[str, list[str]] = {}
+    for row, ends in zip(rows, open_ends, strict=True):
+        groups.setdefault(_carried(row, ends), []).append(amount(row.capacity_bps, "bit/s"))
+    clauses = [
+        f"{joined(links)} {words.replace('carries', 'carry', 1) if len(links) > 1 else words}"
+        for words, links in groups.items()
+    ]
+    no_capacity = " No capacity was measured: add pauses to the jobs or delay to the link." if is_arithmetic else ""
+    return f"{'; '.join(clauses)}.{no_capacity}"
+
+
+def _carried(row: Accepted, ends: Ends | None) -> str:
+    about = "about " if row.between else "at least " if row.beyond_measured else ""
+    jobs = f"{about}{plural(row.jobs or 0, 'job', digits=3)}"
+    if row.jobs is not None and row.first is not None and row.is_arithmetic:
+        return f"carries {jobs} by arithmetic: one job uses up {_named(row.first)}, so n jobs take n times as long"
+    used = used_up(row.first) if row.first else "nothing measured is used up"
+    if row.jobs is None:
+        return f"carries an unmeasured number of jobs; {used}"
+    if ends is not None and ends[0] is not None:
+        upper = f" and fewer than {significant(ends[1])}" if ends[1] else ""
+        return f"carries at least {plural(ends[0], 'job')}{upper} (not enough data for the exact number), and {used}"
+    between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
+    return f"carries {jobs}{between} and {used}"
+
+
+def used_up(resource: str) -> str:
+    name, comma, _ = resource.partition(",")
+    return f"{_named(resource)}{comma} {'are' if name.endswith('s') else 'is'} used up first"
+
+
+def _named(resource: str) -> str:
+    return resource if resource.startswith("the ") else f"the {resource}"
+
+
+def use(row: Accepted) -> str:
+    link = amount(row.capacity_bps, "bit/s")
+    if row.used is None or row.at is None:
+        return f"{link}: {row.first or 'no use was measured'}"
+    return f"{link}: {row.first or row.most_used} {percent(row.share or 0.0)} in use at {plural(row.at, 'job')}"
+
+
+# Laws along one factor
+
+FEW_SIZES: Final = f"Not enough data yet: latency and bandwidth need at least {MIN_SIZES} message sizes."
+NO_EFFECT_OF_SIZE: Final = (
+    "Not enough repetitions: the message size has no measurable effect, so latency and bandwidth are not known."
+)
+TOO_MUCH_SCATTER: Final = "Latency and bandwidth are not known yet: the times scatter too much."
+SECOND_PROBLEM: Final = "Not enough data yet: the growth needs a second size."
+_TRANSFER: Final[Mapping[str, str]] = {
+    "latency": "a message takes {} to start",
+    "bandwidth": "long messages reach {}",
+    "half-bandwidth size": "half of that rate is reached at {}",
+}
+
+
+def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
+    """Return the known parts of the line of transfer times and their misfit."""
+    clauses = []
+    for figure in figures:
+        if isinstance(figure.value, float):
+            text = f"{amount(figure.value, figure.unit, 3)} ({between(figure.low, figure.high, figure.unit)})"
+            clauses.append(_TRANSFER[figure.name].format(text))
+    if misfit is not None:
+        clauses.append(f"single sizes deviate from that line by {percent(misfit)}")
+    return f"{first_up('; '.join(clauses))}."
+
+
+def no_growth(asked: Asked, factor: Factor, ends: Sequence[Point]) -> str:
+    start, end = (level(factor, point.parameters[factor.name]) for point in ends)
+    if asked.published:
+        return f"From {start} to {end} the printed values differ by less than 5 %."
+    return f"Not enough repetitions: no growth from {start} to {end} was measured."
+
+
+def growth(
+    asked: Asked,
+    factor: Factor,
+    ends: Sequence[Point],
+    times: tuple[float, Interval | None],
+    exponent: float,
+    error: float | None,
+    misfit: float | None,
+) -> str:
+    start, end = (level(factor, point.parameters[factor.name]) for point in ends)
+    grows = f"grows {factor_words(*times)}" if times[0] > 1 else f"falls to {percent(times[0])}"
+    about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
+    shape = f", as the power {significant(exponent, 2)}{about} of the size"
+    if misfit is not None:
+        shape = f"; no single power law fits: sizes deviate from it by {percent(misfit)}"
+    return f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."
