@@ -28,7 +28,8 @@ from workers.hosts.processes import ROOT, Keeper, Process, end_all
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
 PARTS = ("workers/__init__.py", *(f"workers/agent/{name}.py" for name in (
-    "__init__", "counters", "disturbance", "linux", "loop", "machine", "mpi_files", "offloads", "ranks", "remote", "spawn", "table", "wire",
+    "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn",
+    "supervisor",
 )))  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\
