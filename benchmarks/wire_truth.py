@@ -90,7 +90,7 @@ def measure(session: Session, rate_bps: float, words: tuple[str, ...]) -> tuple[
         if status != 0:
             raise SystemExit(f"the ring ended with {status}: {err}")
         begin_s, end_s = (float(word) for word in out.split())
-        table = read_capture(stored.path)
+        table = read_capture(stored)
         ends = [int(np.searchsorted(table.time_ns, round(1e9 * when))) for when in (begin_s, end_s)]
         chains, figures = ChainAccumulator(rate_bps), []
         for part in slices(table, ends)[:2]:

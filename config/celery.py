@@ -8,7 +8,6 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.signals import (
     beat_init,
-    celeryd_after_setup,
     celeryd_init,
     heartbeat_sent,
     setup_logging,
@@ -21,7 +20,6 @@ from config.log import say_as_object
 from config.services.children import die_with_parent
 from experiments.common import outage
 from workers import stopping, vital_signs
-from workers.worker_identity import analysis_here
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -60,14 +58,6 @@ def remember_worker(**_: Any) -> None:
     """Before the pool is forked: a child that asked for its parent might be told the one it was left to."""
     global _worker_pid
     _worker_pid = os.getpid()
-
-
-@celeryd_after_setup.connect
-def hear_of_files_of_this_machine(instance: Any, **_: Any) -> None:
-    """Who takes analysis takes what only this machine has the files of, too."""
-    queues = instance.app.amqp.queues
-    if "analysis" in queues.consume_from:
-        queues.select_add(analysis_here())
 
 
 @worker_shutting_down.connect

@@ -7,12 +7,11 @@ waiting trials cost one message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
-from celery import current_app, group
+from celery import current_app
 from django.db import transaction
 
 from experiments import access, revision, workloads
@@ -22,13 +21,10 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
-from workers import backlog
-from workers.worker_identity import analysis_here
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
-SHARE: Final = "workers.tasks.make_share"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
 """Known by name alone: it is a room above that knows what people ask for."""
@@ -199,18 +195,6 @@ def ring_background() -> None:
 def ring_notices() -> None:
     """Tell the worker of what people wait for that there is something to tell."""
     transaction.on_commit(lambda: _send(NOTICES))
-
-
-def share_out(place: Path, numbers: Iterable[int]) -> None:
-    """Ask the other processes of this machine, as one group, to make shares of a joined capture; unless they are too busy to hear."""
-    here = analysis_here()
-    if not backlog.has_listener(current_app, here):
-        return
-    asked = group(current_app.signature(SHARE, args=(str(place), number)).set(queue=here) for number in numbers)
-    try:
-        asked.apply_async(retry=False)
-    except Exception as error:
-        outage.REDIS.note(error)
 
 
 def _send(task: str, *keys: int) -> None:

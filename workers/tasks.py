@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Final
 
 from celery import current_app, shared_task
@@ -11,7 +10,6 @@ from celery import current_app, shared_task
 from experiments.models import BackgroundTask, Cluster, Heartbeat
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
-from workers.capture import prepared_recordings
 from workers.cluster_check import run as cluster_test
 from workers.notifications import outbox
 from workers.trial import pipeline
@@ -38,12 +36,6 @@ def test_cluster(cluster_id: int) -> None:
 def read_again(experiment_id: int) -> None:
     """Read the kept outputs of an experiment as its specification says now."""
     reparse(candidates().filter(experiment=experiment_id).select_related("experiment", "configuration").order_by("pk"))
-
-
-@shared_task(name=queue.SHARE, ignore_result=True)
-def make_share(place: str, number: int) -> None:
-    """Help a trial of this machine whose recordings are being joined."""
-    prepared_recordings.help_with(Path(place), number)
 
 
 @shared_task(ignore_result=True)

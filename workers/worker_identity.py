@@ -13,11 +13,6 @@ def identity() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_start(os.getpid())}"
 
 
-def analysis_here() -> str:
-    """The queue of work on files of this machine, which its workers of the queue ``analysis`` take."""
-    return f"analysis@{socket.gethostname()}"
-
-
 def is_gone(worker: str) -> bool:
     """Return whether ``worker`` certainly no longer runs. A worker of another machine is never certainly gone."""
     host, _, process = worker.partition(":")

@@ -8,30 +8,28 @@ namespace does not grant.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import signal
-import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar, Final
 
 import zstandard
 
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.options import CaptureOptions
 from workers.capture.start import end_at_once, frames_on, started
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.processes import Keeper, LocalKeeper, Process
 from workers.hosts.programs import find_program, search_path
 
+DEFAULT_SNAP_LENGTH: Final = 128
+"""Ethernet, IP and TCP with options, and the 24-byte handshake of MPI."""
 KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
 START_LIMIT_S = 10.0
 STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
 QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledgements are on their way
-COUNTED_BYTES = 8 << 20  # 60 000 packets, counted in 30 ms
 POLL_S = 0.02
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
@@ -47,31 +45,13 @@ _TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+
 
 @dataclass(frozen=True)
 class CaptureReport:
-    """What the capture tool said at its end.
+    """Counts of the capture tool. `died`: it ended before the run did, without counts."""
 
-    `on_interface` is the interface's own count of frames in the same time, None where a filter makes it incomparable;
-    `tail_lost`: it counted frames that were neither captured nor dropped. `died`: the tool ended before it was told to.
-    """
-
-    interface: str
     captured: int
     received: int
     dropped: int
-    on_interface: int | None
-    tail_lost: bool
     died: bool
     limit_reached: bool
-    stderr: str
-
-
-@dataclass(frozen=True)
-class StoredCapture:
-    """The compressed file: `bytes` on disk with its hash, `stored_bytes` before compression."""
-
-    path: Path
-    bytes: int
-    sha256: str
-    stored_bytes: int
 
 
 class Capture:
@@ -89,20 +69,20 @@ class Capture:
         self._packets, self._messages = files
         self._baseline = baseline
         self._limit = limit
-        self._blocks = PacketBlocks(files[0])
         self._report: CaptureReport | None = None
 
     @classmethod
-    def start(cls, keeper: LocalKeeper, options: CaptureOptions) -> Capture:
-        """Record from an interface as the keeper sees it; returns once packets are being recorded.
+    def start(
+        cls, keeper: LocalKeeper, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
+    ) -> Capture:
+        """Record from an interface of the keeper's network; return once packets are being recorded.
 
-        Without a limit it ends by itself at a quarter of the free memory. Raises CaptureUnavailable.
+        The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
-        limit = options.max_bytes or available_memory_bytes() // 4
-        argv = dumpcap_argv(recorder(), options, limit)
-        counted = None if options.capture_filter else options.interface
-        with started(keeper, argv, counted=counted) as start:
-            capture = cls(keeper, start.process, options.interface, start.files, start.baseline, limit)
+        limit = available_memory_bytes() // 4
+        argv = dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit)
+        with started(keeper, argv) as start:
+            capture = cls(keeper, start.process, interface, start.files, None, limit)
             capture._wait_until_recording()
         return capture
 
@@ -117,13 +97,6 @@ class Capture:
         """The growing pcapng under a path that other processes of this user have too; opening it gives a position of its own."""
         return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
-    def refresh(self) -> None:
-        """Bring the file up to date for whoever reads along, where the recording tool does not write it itself."""
-
-    def open(self) -> BinaryIO:
-        """A reader of the growing pcapng with a position of its own, at the start."""
-        return self.file.open("rb")
-
     def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
         """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent.
 
@@ -131,19 +104,19 @@ class Capture:
         """
         if self._report is None:
             died = self._ended_by_itself() or not self._settle(settle_s, quiet_s)
-            seen = self._on_interface()
             with contextlib.suppress(ClusterUnavailable):
                 self._process.send_signal(signal.SIGINT)
                 if self._process.wait(END_LIMIT_S) is None:
                     self._process.terminate(0.0)
                     died = True
-            self._report = self._parse_report(died, seen)
+            self._report = self._parse_report(died)
         return self._report
 
-    def save(self, path: Path) -> StoredCapture:
+    def save(self, path: Path) -> Path:
         """Write the ended recording to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
-        with self.open() as packets:
-            return store(packets, path, self._stored_bytes())
+        with self.file.open("rb") as packets:
+            store(packets, path, self._stored_bytes())
+        return path
 
     def close(self) -> None:
         """Free the memory; end the recording at once if it still runs. Idempotent."""
@@ -184,7 +157,7 @@ class Capture:
                 sent = now
             if counters != before:
                 before, changed = counters, now
-            if now - sent >= quiet_s and self._is_complete(*counters):
+            if now - sent >= quiet_s and self._is_complete(counters[0]):
                 break
             if now - changed >= max(STILL_S, quiet_s):
                 break
@@ -192,10 +165,9 @@ class Capture:
                 return False
         return True
 
-    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
-        """Whether the file holds every frame. Spares short trials most of the wait; long captures take too long to count."""
-        countable = on_interface is not None and stored_bytes <= COUNTED_BYTES
-        return countable and self._blocks.count() >= (on_interface or 0)
+    def _is_complete(self, on_interface: int | None) -> bool:
+        """Return whether the file is known to hold every frame of the interface, which spares the rest of the wait."""
+        return False
 
     def _on_interface(self) -> int | None:
         """Frames the interface counted since the recording began."""
@@ -216,79 +188,39 @@ class Capture:
     def _read_messages(self) -> str:
         return os.pread(self._messages, 1 << 24, 0).decode(errors="replace")
 
-    def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
+    def _parse_report(self, died: bool) -> CaptureReport:
         text = self._read_messages()
         totals = _TOTALS.search(text)
-        received, dropped = (int(totals[1]), int(totals[2])) if totals else (self._blocks.count(), 0)
+        if totals is None:
+            return CaptureReport(0, 0, 0, died=died, limit_reached=False)
+        received, dropped = int(totals[1]), int(totals[2])
         captured = int(match[1]) if (match := _CAPTURED.search(text)) else received
-        limit_reached = died and totals is not None and self._stored_bytes() >= self._limit // 1000 * 1000
-        return CaptureReport(
-            interface=self._interface,
-            captured=captured,
-            received=received,
-            dropped=dropped,
-            on_interface=on_interface,
-            tail_lost=on_interface is not None and captured + dropped < on_interface,
-            died=died and not limit_reached,
-            limit_reached=limit_reached,
-            stderr=text.replace("\r", "").strip(),
-        )
+        limit_reached = died and self._stored_bytes() >= self._limit // 1000 * 1000
+        return CaptureReport(captured, received, dropped, died and not limit_reached, limit_reached)
 
 
-class PacketBlocks:
-    """Counts the packets of a growing pcapng (little-endian, as dumpcap writes here); each block is looked at once."""
-
-    _HEADER = struct.Struct("<II")  # block type, total length: pcapng, section 3.1
-    _ENHANCED_PACKET = 6
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._position = 0
-        self._packets = 0
-
-    def count(self) -> int:
-        """Complete blocks only: the last one may still be being written."""
-        while len(data := os.pread(self._descriptor, CHUNK_BYTES, self._position)) >= self._HEADER.size:
-            offset = 0
-            while offset + self._HEADER.size <= len(data):
-                kind, length = self._HEADER.unpack_from(data, offset)
-                if length < self._HEADER.size or offset + length > len(data):
-                    break
-                self._packets += kind == self._ENHANCED_PACKET
-                offset += length
-            if offset == 0:
-                break
-            self._position += offset
-        return self._packets
-
-
-def store(packets: BinaryIO, path: Path, size: int) -> StoredCapture:
+def store(packets: BinaryIO, path: Path, size: int) -> None:
     """Write a recording of ``size`` bytes to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
-    digest = hashlib.sha256()
-    written = 0
     try:
         with part.open("wb") as target:
             compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
             for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
-                digest.update(chunk)
                 target.write(chunk)
-                written += len(chunk)
             target.flush()
             os.fsync(target.fileno())
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise TrialFailed(f"The capture cannot be stored in {path.parent}: {error.strerror}.") from error
-    return StoredCapture(path, written, digest.hexdigest(), size)
 
 
-def dumpcap_argv(program: str, options: CaptureOptions, limit: int) -> list[str]:
-    """The exact command; pcapng to standard output."""
+def dumpcap_argv(program: str, interface: str, capture_filter: str | None, snap_length: int, limit: int) -> list[str]:
+    """Return the exact command; it writes pcapng to standard output."""
     return [
-        *(program, "-i", options.interface, "-s", str(options.snap_length), "-B", str(KERNEL_BUFFER_MIB)),
+        *(program, "-i", interface, "-s", str(snap_length), "-B", str(KERNEL_BUFFER_MIB)),
         *("-a", f"filesize:{max(limit // 1000, 1)}", "-w", "-"),
-        *(("-f", options.capture_filter) if options.capture_filter else ()),
+        *(("-f", capture_filter) if capture_filter else ()),
     ]
 
 

@@ -7,8 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.capture.dumpcap import NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
-from workers.capture.options import CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import Process
@@ -23,19 +22,23 @@ class RemoteCapture(Capture):
 
     grows_here = False
 
-    def __init__(
-        self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None, limit: int, host: str
-    ) -> None:
+    def __init__(self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None) -> None:
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        super().__init__(keeper, process, interface, files, baseline, limit)
+        super().__init__(keeper, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
         self._host_keeper = keeper
-        self._host = host
         self._here = False
 
     @classmethod
-    def on_host(cls, keeper: RemoteKeeper, options: CaptureOptions, *, command: Sequence[str]) -> RemoteCapture:
-        """Record from an interface of the host; returns once packets are being recorded. Raises CaptureUnavailable."""
-        limit = options.max_bytes or REMOTE_LIMIT_BYTES
+    def on_host(
+        cls,
+        keeper: RemoteKeeper,
+        interface: str,
+        capture_filter: str | None,
+        *,
+        command: Sequence[str],
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+    ) -> RemoteCapture:
+        """Record from an interface of the host; return once packets are being recorded. Raises CaptureUnavailable."""
         path = keeper.search_path()
         try:
             answer, _ = keeper.ask("find", program=command[0], path=path, directory="/")
@@ -45,9 +48,9 @@ class RemoteCapture(Capture):
                     if answer["there"]
                     else f"the program {command[0]} is missing on host {keeper.host}"
                 )
-            baseline = None if options.capture_filter else frames_on(keeper, options.interface)
+            baseline = None if capture_filter else frames_on(keeper, interface)
             process = keeper.spawn(
-                [*command, *dumpcap_argv("", options, limit)[1:]],
+                [*command, *dumpcap_argv("", interface, capture_filter, snap_length, REMOTE_LIMIT_BYTES)[1:]],
                 environment={"PATH": path, "LANG": "C.UTF-8"},
                 directory=Path("/"),
                 files=(os.devnull, PACKETS, MESSAGES),
@@ -55,17 +58,13 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(keeper, process, options.interface, baseline, limit, keeper.host)
+        capture = cls(keeper, process, interface, baseline)
         try:
             capture._wait_until_recording()
         except (LaunchFailed, ClusterUnavailable) as error:
             capture.close()
             raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
         return capture
-
-    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
-        """The packets are not here to be counted."""
-        return False
 
     def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
         """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
@@ -78,7 +77,7 @@ class RemoteCapture(Capture):
                         os.write(local, part)
             except OSError as error:
                 raise ClusterUnavailable(
-                    f"The capture cannot be fetched from {self._host}: {error.strerror}."
+                    f"The capture cannot be fetched from {self._host_keeper.host}: {error.strerror}."
                 ) from error
             self._here = True
         return super().stop(settle_s, quiet_s)

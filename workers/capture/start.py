@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process, null_input
+from workers.hosts.processes import Keeper, LocalKeeper, Process
 from workers.hosts.programs import search_path
 
 NICENESS: Final = 10
@@ -28,7 +28,7 @@ class Start:
 
 @contextlib.contextmanager
 def started(
-    keeper: LocalKeeper, argv: Sequence[str], *, counted: str | None, output: int | None = None
+    keeper: LocalKeeper, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
 ) -> Iterator[Start]:
     """Start a program that records; the body waits until it does. What fails ends the program and closes all files.
 
@@ -39,14 +39,16 @@ def started(
         if output is not None:
             opened.callback(os.close, output)
         try:
-            packets, messages = files = (_memory(opened, "packets"), _memory(opened, "messages"))
+            packets, messages = files = (os.memfd_create("packets"), os.memfd_create("messages"))
+            for descriptor in files:
+                opened.callback(os.close, descriptor)
             baseline = None if counted is None else frames_on(keeper, counted)
-            with _nothing() as nothing:
+            with Path(os.devnull).open("rb") as nothing:
                 process = keeper.spawn(
                     argv,
                     environment={"PATH": search_path(), "LANG": "C.UTF-8"},
                     directory=Path("/"),
-                    descriptors=(nothing, packets if output is None else output, messages),
+                    descriptors=(nothing.fileno(), packets if output is None else output, messages),
                     niceness=NICENESS,
                 )
             opened.callback(end_at_once, process)
@@ -54,21 +56,6 @@ def started(
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(reason(error)) from error
         opened.pop_all()
-
-
-def _memory(opened: contextlib.ExitStack, name: str) -> int:
-    descriptor = os.memfd_create(name)
-    opened.callback(os.close, descriptor)
-    return descriptor
-
-
-@contextlib.contextmanager
-def _nothing() -> Iterator[int]:
-    descriptor = null_input()
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def end_at_once(process: Process) -> None:

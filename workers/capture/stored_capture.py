@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from analysis.capture.join import Joined
-from analysis.capture.sharding import Recording
+from analysis.capture.join import Joined, join_shares, require_size
+from analysis.capture.sharding import Recording, write_share
 from analysis.errors import CaptureError
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import Capture, CaptureReport
-from workers.capture.prepared_recordings import DIRECTORY, Shares
+from workers.errors import TrialFailed
 
 NAME: Final = "capture.pcapng.zst"
+SHARES: Final = "shares"
+"""Directory of what each recording contributes to the joined capture."""
+CHECK_S: Final = 0.5
 CLOCK_CHANGE_S: Final = 1e-3
 """A clock that moves by more against another during one trial was set, or runs wrong."""
 
@@ -42,7 +48,7 @@ def keep(
 ) -> Recorded:
     """End every recording and store it; by the name of its host, "" for one that is analysed as it is. Raises TrialFailed.
 
-    ``check`` is asked while other processes help, and may raise to give up.
+    ``check`` is called while recordings are joined and may raise to give up.
     """
     reports = {host: capture.stop(quiet_s=quiet_s) for host, capture in recordings.items()}
     first, *others = reports
@@ -71,17 +77,35 @@ def _joined(
     addresses: Mapping[str, frozenset[str]],
     check: Callable[[], None],
 ) -> Joined:
-    """Store every recording, and the one capture of all. Raises CaptureError and TrialFailed."""
+    """Store every recording, and the joined capture of all (decision 23). Raises CaptureError and TrialFailed."""
+    _in_threads((partial(each.save, directory / _name(host)) for host, each in recordings.items()), check)
     sources = [Recording(host, each.file, addresses.get(host, frozenset())) for host, each in recordings.items()]
-    shares = Shares.begin(directory / DIRECTORY, sources)
+    require_size(sources)
+    shares = [directory / SHARES / str(number) for number in range(len(sources))]
     try:
-        shares.ask_for_help()
-        shares.finish(check)
-        for number, host in enumerate(recordings):
-            shares.keep_packed(number, directory / _name(host))
-        return shares.join(directory / NAME)
+        for share in shares:
+            share.mkdir(parents=True)
+        _in_threads((partial(write_share, sources, number, share) for number, share in enumerate(shares)), check)
+        return join_shares([source.host for source in sources], shares, directory / NAME)
+    except OSError as error:
+        raise TrialFailed(f"The captures cannot be stored in {directory}: {error.strerror}.") from error
     finally:
-        shutil.rmtree(shares.place, ignore_errors=True)
+        shutil.rmtree(directory / SHARES, ignore_errors=True)
+
+
+def _in_threads(tasks: Iterable[Callable[[], object]], check: Callable[[], None]) -> None:
+    """Run tasks on all cores: compressing and decoding release the interpreter's lock."""
+    check()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            while wait(futures, CHECK_S).not_done:
+                check()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for future in futures:
+        future.result()
 
 
 def not_recorded(host: str, report: CaptureReport) -> list[str]:

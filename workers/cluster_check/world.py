@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import CaptureReport
-from workers.capture.options import CaptureOptions
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
@@ -136,7 +135,7 @@ def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
         captures = {}
         for host in session.recorded_hosts:
             try:
-                captures[host] = stack.enter_context(session.capture(CaptureOptions(host=host)))
+                captures[host] = stack.enter_context(session.capture(host))
             except CaptureUnavailable as error:
                 failures[host or "this machine"] = str(error)
         steps = run()

@@ -257,8 +257,7 @@ class LocalKeeper(Keeper):
 
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
         with ExitStack() as files:
-            nothing = null_input()
-            files.callback(os.close, nothing)
+            nothing = files.enter_context(Path(os.devnull).open("rb")).fileno()
             answers = [os.memfd_create("answer") for _ in commands]
             for answer in answers:
                 files.callback(os.close, answer)
@@ -348,8 +347,3 @@ def end_all(processes: Sequence[Process]) -> None:
     for process in processes:
         if process.wait(max(deadline - time.monotonic(), 0.0)) is None:
             process.terminate(0.0)
-
-
-def null_input() -> int:
-    """A descriptor that reads nothing, for a program's standard input."""
-    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

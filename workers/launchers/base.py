@@ -21,11 +21,10 @@ from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
 from workers.agent.sandbox import TEMPORARY
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
-from workers.hosts.processes import LocalKeeper, Process, null_input
+from workers.hosts.processes import LocalKeeper, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteKeeper
 from workers.hosts.sampling import Sample
@@ -170,8 +169,11 @@ class Session(ABC):
         """Whether it can run another job."""
 
     @abstractmethod
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable."""
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
+        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable.
+
+        `snap_length`: bytes that are kept of each packet.
+        """
 
     @abstractmethod
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
@@ -193,9 +195,7 @@ class MachineSession(Session):
 
     first_host: str | None = None
     """Where the launch command runs: None is the machine itself."""
-    capture_interface = "lo"
     interface = "lo"
-    capture_filter: str | None = None
     confined = True
     """Whether jobs run in a cell: the keeper has namespaces of its own."""
     needed: tuple[Path, ...] = ()
@@ -209,9 +209,6 @@ class MachineSession(Session):
     def alive(self) -> bool:
         return self.keeper.alive()
 
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        return Capture.start(self.keeper, options.on(self.capture_interface, self.capture_filter))
-
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
         for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
@@ -224,8 +221,7 @@ class MachineSession(Session):
         self._require_launch_command(job)
         with ExitStack() as files:
             streams = [files.enter_context(path.open("wb")).fileno() for path in (stdout, stderr)]
-            nothing = null_input()
-            files.callback(os.close, nothing)
+            nothing = files.enter_context(Path(os.devnull).open("rb")).fileno()
             program = self._granted_program(job)
             writable = outermost([job.workdir, job.report_dir]) if self.confined else []
             for path in writable:

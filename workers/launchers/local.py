@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from experiments.cluster_kinds.local import Local, LocalSettings
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalKeeper
 from workers.hosts.programs import missing_programs
@@ -23,10 +24,9 @@ UNCONFINED: Final = (
 
 
 class LocalSession(MachineSession):
-    """The loopback interface carries also the launcher's traffic, or everybody's: record MPI's ports only."""
+    """The loopback interface also carries other traffic: only MPI's ports are recorded."""
 
-    capture_interface = INTERFACE
-    interface = INTERFACE
+    capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
 
     def __init__(
         self, launcher: LocalLauncher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]
@@ -34,7 +34,8 @@ class LocalSession(MachineSession):
         super().__init__(launcher, keeper, hosts, facts)
         self.confined = launcher.confined
 
-    capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
+        return Capture.start(self.keeper, INTERFACE, self.capture_filter, snap_length)
 
 
 class LocalLauncher(Launcher):

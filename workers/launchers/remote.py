@@ -18,8 +18,7 @@ from typing import Any
 
 from experiments.cluster_kinds.settings import HostSettings
 from workers.agent import machine, mpi_files
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.remote import RemoteCapture
 from workers.errors import (
     CaptureUnavailable,
@@ -221,12 +220,14 @@ class RemoteSession(Session):
                 f"The input file {path} cannot be read on host {self.hosts[0]}: {error.strerror}."
             ) from None
 
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
         try:
             return RemoteCapture.on_host(
-                self.keepers[options.host or self.hosts[0]],
-                options.on(self.interface, self.launcher.capture_filter(self._launch.library)),
+                self.keepers[host or self.hosts[0]],
+                self.interface,
+                self.launcher.capture_filter(self._launch.library),
                 command=self.settings.capture_command,
+                snap_length=snap_length,
             )
         except ClusterUnavailable as error:
             raise CaptureUnavailable(str(error)) from error

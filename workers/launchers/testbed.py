@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from analysis.numbers import plural
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
@@ -34,7 +33,6 @@ class TestbedSession(MachineSession):
 
     is_isolated = True
     first_host = "n1"
-    capture_interface = commands.BRIDGE
     interface = commands.HOST_INTERFACE
     needed = (fabric.REMOTE_SHELL, fabric.DOOR)
 
@@ -66,16 +64,9 @@ class TestbedSession(MachineSession):
     def _far_hosts(self) -> int:
         return sum(self.plan.second_site(number) for number in range(1, len(self.hosts) + 1))
 
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        far = options.host == FAR_SITE
-        place = options.on(commands.FAR_BRIDGE if far else commands.BRIDGE)
-        if place.capture_filter is None:
-            must_hold = commands.SITE_BYTES if far else ()
-            return RingCapture.on_bridge(self.keeper, place, self._memory, must_hold=must_hold)
-        if far:
-            within = f"({commands.WITHIN_FAR_SITE}) and ({place.capture_filter})"
-            place = dataclasses.replace(place, capture_filter=within)
-        return Capture.start(self.keeper, place)
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> RingCapture:
+        bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
+        return RingCapture.on_bridge(self.keeper, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
     def certify(self) -> Certificate | None:
         """What the link was measured to be; once, since the fabric does not change while it lives."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper, Process, null_input
+from workers.hosts.processes import LocalKeeper, Process
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
 from workers.testbed.schedule import Asked, Phase
@@ -156,17 +156,14 @@ class _Prober:
     def __init__(self, keeper: LocalKeeper, host: str, plan: str) -> None:
         self.host = host
         self.output = os.memfd_create("prober")
-        nothing = null_input()
-        try:
+        with Path(os.devnull).open("rb") as nothing:
             self.process: Process = keeper.spawn(
                 [PYTHON, "-I", "-S", str(PROBER), plan],
                 environment={"PATH": os.defpath, "LC_ALL": "C"},
                 directory=Path("/"),
-                descriptors=(nothing, self.output, self.output),
+                descriptors=(nothing.fileno(), self.output, self.output),
                 host=host,
             )
-        finally:
-            os.close(nothing)
 
     def answer(self, limit_s: float) -> list[dict[str, Any]]:
         """The results of its phases. Raises ClusterUnavailable."""

@@ -14,7 +14,6 @@ FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
 # The byte of a MAC address that tells the site, in the destination and the source: what crosses is seen at br0.
 SITE_BYTES = ((4, 1), (10, 1))
-WITHIN_FAR_SITE = " and ".join(f"ether[{offset}] = {value}" for offset, value in SITE_BYTES)
 HUB = "hub"
 HOST_INTERFACE = "eth0"
 

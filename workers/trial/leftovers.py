@@ -13,7 +13,7 @@ from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
-from workers.capture.prepared_recordings import DIRECTORY as SHARES
+from workers.capture.stored_capture import SHARES
 from workers.trial.inside_mpi import left_behind
 
 _KEPT: Final = {

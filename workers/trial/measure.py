@@ -23,7 +23,6 @@ from experiments.specification.launch_plan import plan_launch
 from experiments.specification.parameters import Capture as CaptureSettings
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
-from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.capture.stored_capture import Recorded, keep
 from workers.errors import CaptureUnavailable, TrialFailed
@@ -276,8 +275,7 @@ class TrialRun:
         refused: dict[str | None, str] = {}
         for host in session.recorded_hosts:
             try:
-                asked = CaptureOptions(host=host, snap_length=wanted.snap_length)
-                recordings[host] = stack.enter_context(session.capture(asked))
+                recordings[host] = stack.enter_context(session.capture(host, snap_length=wanted.snap_length))
             except CaptureUnavailable as error:
                 refused[host] = str(error)
                 if not session.addresses:  # nobody else sees what is analysed

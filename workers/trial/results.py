@@ -150,7 +150,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         result = analysis.analyse(
             measured.capture_file,
             mpi_ports=(first, first + count - 1) if measured.known_ports else None,
-            drops=analysis.DropCounters(report.captured, report.received, report.dropped),
+            drops=None if report.died else analysis.DropCounters(report.captured, report.received, report.dropped),
             mtu=mtu_of(run.launcher_kind, run.plan.link, measured.environment),
             link_rate_bps=_rate_of_every_host(run.launcher_kind, run.plan.link),
             host_ranks=measured.host_ranks,

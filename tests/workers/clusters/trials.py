@@ -9,7 +9,6 @@ from pathlib import Path
 
 import zstandard
 
-from workers.hosts.processes import null_input
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
 from workers.testbed.plan import Topology
@@ -45,16 +44,15 @@ def run(session: Session, job: Job, limit_s: float = 90.0) -> tuple[int | None, 
 def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[Process, int]:
     """Start a program beside the jobs; the second value is a descriptor with its standard output."""
     answer = os.memfd_create("answer")
-    nothing = null_input()
     assert isinstance(session, MachineSession)
-    process = session.keeper.spawn(
-        argv,
-        environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
-        directory=Path("/"),
-        descriptors=(nothing, answer, answer),
-        host=host,
-    )
-    os.close(nothing)
+    with Path(os.devnull).open("rb") as nothing:
+        process = session.keeper.spawn(
+            argv,
+            environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+            directory=Path("/"),
+            descriptors=(nothing.fileno(), answer, answer),
+            host=host,
+        )
     return process, answer
 
 

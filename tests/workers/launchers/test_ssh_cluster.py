@@ -12,7 +12,6 @@ import pytest
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
-from workers.capture.options import CaptureOptions
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
 from workers.launchers.remote import RemoteSession
@@ -45,7 +44,7 @@ def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     usages = read_rank_usage(job.report_dir)
     assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
     assert all(usage.cpu_s > 0 for usage in usages)
-    assert report.captured == capinfos(stored.path)[0] > 0
+    assert report.captured == capinfos(stored)[0] > 0
 
 
 def test_it_launches_as_the_open_mpi_of_the_first_host_wants(session: Session) -> None:
@@ -96,7 +95,7 @@ def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_jo
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
         assert session.addresses_by_name == session.addresses
-        captures = [session.capture(CaptureOptions(host=host)) for host in session.recorded_hosts]
+        captures = [session.capture(host) for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0
         reports = [capture.stop() for capture in captures]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,7 @@ from django.urls import reverse
 import analysis
 from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
-from tests.worker_process import CeleryWorker
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
-from workers.capture import prepared_recordings
-from workers.capture.prepared_recordings import Shares
 from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
@@ -54,45 +51,19 @@ def require_result(trial: Trial) -> None:
     assert not Lease.objects.exists()
 
 
-@pytest.fixture
-def helped(
-    start_celery_worker: Callable[..., CeleryWorker], empty_redis: object, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[Path]]:
-    """A worker that takes analysis alone makes all shares but the first of each trial; returns where it did."""
-    worker = start_celery_worker(queues="analysis")
-    places: list[Path] = []
-    finish = Shares.finish
-
-    def finish_last(prepared_recordings: Shares, check: Callable[[], None]) -> None:
-        deadline = time.monotonic() + LIVE_LIMIT_S
-        while not all(prepared_recordings.is_done(number) for number in range(1, len(prepared_recordings.recordings))):
-            assert time.monotonic() < deadline, f"nobody helps: {worker.output()[-3000:]}"
-            time.sleep(0.02)
-        places.append(prepared_recordings.place)
-        finish(prepared_recordings, check)
-
-    monkeypatch.setattr(Shares, "finish", finish_last)
-    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 0)
-    yield places
-    worker.kill()
-
-
-def test_it_measures_on_hosts_over_ssh(
-    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, helped: list[Path]
-) -> None:
+def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
     slug = add_cluster("ssh", ssh_hosts.settings())
     with ssh_hosts.testbed.capture() as between:  # the switch between the hosts sees every frame once
         (trial,) = run_all(cluster=slug, **WATER)
         between.stop()
         stored = between.save(trial_directory(trial) / "between.pcapng.zst")
     require_result(trial)
-    assert len(helped) == 1
-    assert not helped[0].exists()
+    assert not (trial_directory(trial) / "shares").exists()
     assert (trial.trust, trial.trust_reasons) == ("good", [])
     assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
     assert names == {"capture.pcapng.zst", *(f"capture-{host}.pcapng.zst" for host in ("n1", "n2", "n3"))}
-    truth = analysis.analyse(stored.path, mpi_ports=MPI_PORTS).mpi.metrics
+    truth = analysis.analyse(stored, mpi_ports=MPI_PORTS).mpi.metrics
     told = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
     for metric in ("packets", "wire_bytes", "payload_bytes"):
         assert told[metric] == truth[metric]
