@@ -18,8 +18,8 @@ from experiments.specification.design import Design
 from experiments.specification.launch_plan import plan_launch
 from workers import launchers
 from workers.launchers import Recording
+from workers.launchers.job import job_of
 from workers.trial.inside_mpi import previewed
-from workers.trial.job import job_for
 
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""
@@ -68,7 +68,7 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
     launch = plan_launch(spec.workload, point.parameters, spec.cluster)
-    job = job_for(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
+    job = job_of(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
     rehearsal = launcher.rehearse(launcher.for_program(job))
     return DryRun(
         argv=rehearsal.argv,

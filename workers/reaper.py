@@ -11,7 +11,7 @@ from experiments.errors import StaleTrial
 from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from workers import stopping
-from workers.trial import delivery, leftovers
+from workers.trial import delivery
 from workers.trial.heartbeat import ENDING
 from workers.worker_identity import is_alive_here, is_gone
 
@@ -57,7 +57,7 @@ def reap() -> int:
 def _clear_up(trial: Trial, worker: str) -> None:
     """Remove what a worker of this machine left there."""
     if is_gone(worker):
-        leftovers.remove_scratch(trial)
+        delivery.remove_scratch(trial)
         files.forget_delivered(trial)
 
 

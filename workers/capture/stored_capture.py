@@ -29,12 +29,19 @@ CLOCK_CHANGE_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What is analysed; ``reasons`` speak against it."""
+    """The capture that is analysed; ``reasons`` lower its trust."""
 
     report: CaptureReport | None = None
     file: Path | None = None
     joined: Joined | None = None
+    """What was made of the recordings of several hosts; None for a single recording."""
     reasons: tuple[str, ...] = ()
+    absent: str = ""
+    """Why there is no capture; empty if there is one."""
+    not_recorded: tuple[str, ...] = ()
+    """Hosts that could not be recorded, though others see all that they send to those."""
+    seen_from: str = ""
+    """The host whose recording is analysed alone, if hosts are recorded separately."""
 
 
 def keep(

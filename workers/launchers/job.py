@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from experiments.specification.launch_plan import LaunchPlan
 from workers.launchers.limits import Confinement
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
@@ -71,3 +72,27 @@ class Job:
         """The argv of one rank with the wrapper that reports what the rank used."""
         counting = [f"{PROFILE_OPTION}{self.profile.level}:{self.profile.library}"] if self.profile else []
         return [*self.wrapper, *counting, str(self.report_dir), *self.program]
+
+
+def job_of(
+    plan: LaunchPlan,
+    *,
+    hosts: Sequence[str],
+    directory: Path,
+    confinement: Confinement | None = None,
+    profile: Profile | None = None,
+) -> Job:
+    """Return the launch of a plan by a trial with this directory, on the first of the session's ``hosts``."""
+    return Job(
+        program=plan.program,
+        ranks=plan.ranks,
+        ranks_per_host=plan.ranks // plan.hosts,
+        hosts=tuple(hosts[: plan.hosts]),
+        workdir=directory / "work",
+        report_dir=directory / "ranks",
+        environment=plan.environment,
+        threads=plan.threads,
+        fetched=(*plan.workload.outputs, *plan.workload.keeps),
+        confinement=confinement or Confinement(),
+        profile=profile,
+    )

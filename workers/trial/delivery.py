@@ -19,16 +19,27 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from analysis.numbers import duration
 from experiments import files, store
+from experiments.common import plain_files
 from experiments.errors import NotPlain, StoreAway
+from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from experiments.models.states import ACTIVE
+from workers.capture.stored_capture import SHARES
 from workers.errors import NotDelivered
-from workers.trial import leftovers
+from workers.trial.inside_mpi import left_behind
 
 _OF_OTHERS_S: Final = 60.0
 """For the output of a trial that has no result: nothing that was measured is lost with it."""
 UNDELIVERED_S: Final = 86_400.0
 """That files which the store did not take stay with their worker."""
+_KEPT: Final = {
+    "stdout.txt": Artifact.Kind.STDOUT,
+    "stderr.txt": Artifact.Kind.STDERR,
+    "capture*.pcapng.zst": Artifact.Kind.CAPTURE,
+    MPI_PROFILE_NAME: Artifact.Kind.OTHER,
+}
+SCRATCH: Final = ("work", "ranks", SHARES)
+"""Directories that only the running trial needs."""
 log = structlog.get_logger()
 
 
@@ -40,24 +51,47 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
     except StoreAway as error:
         raise NotDelivered(
             f"What it measured could not be stored: {error}, for {duration(patience_s)}. "
-            f"Its files stay in {files.trial_directory(trial)} on {socket.gethostname()} for a day."
+            f"Its files stay in {trial_directory(trial)} on {socket.gethostname()} for a day."
         ) from None
 
 
 def left(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
-    """Store what a trial without a result leaves; return its rows, and a sentence where the store did not take it."""
-    rows = leftovers.describe(trial)
-    note = _unless_away(trial, rows, patience_s)
-    return ([], note) if note else (rows, "")
-
-
-def _unless_away(trial: Trial, rows: Sequence[Artifact], patience_s: float) -> str:
+    """Store the files of a trial without a result; return their rows, and a sentence if the store did not take them."""
+    rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
     except (StoreAway, NotPlain, OSError) as error:
         log.warning("files_not_delivered", trial=trial.pk, reason=str(error))
-        return f" Its output could not be stored: {error}."
-    return ""
+        return [], f" Its output could not be stored: {error}."
+    return rows, ""
+
+
+def describe(trial: Trial) -> list[Artifact]:
+    """Return unsaved rows for the plain files of an unfinished trial that are worth keeping; long output is shortened."""
+    directory = trial_directory(trial)
+    _keep_profile(directory)
+    rows = []
+    for pattern, kind in _KEPT.items():
+        for file in sorted(directory.glob(pattern)):
+            with suppress(NotPlain):
+                if kind in (Artifact.Kind.STDOUT, Artifact.Kind.STDERR):
+                    plain_files.shorten(file, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
+                rows.append(Artifact.describe(trial.pk, kind, file))
+    return rows
+
+
+def _keep_profile(directory: Path) -> None:
+    """What ranks had counted until they were ended: in which call each of them was."""
+    tables = left_behind(directory / "ranks")
+    if tables is not None:
+        with suppress(OSError):  # a full disk may be why the trial ended: its own reason counts
+            write_analysis(directory / MPI_PROFILE_NAME, tables)
+
+
+def remove_scratch(trial: Trial) -> None:
+    """Remove the directories that only the running trial needed."""
+    for name in SCRATCH:
+        shutil.rmtree(trial_directory(trial) / name, ignore_errors=True)
 
 
 def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, check: Callable[[], object]) -> None:

@@ -43,13 +43,6 @@ def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def why_failed(
-    program: str, returncode: int, usages: Sequence[RankUsage], *, ranks: int, stdout: Path, stderr: Path
-) -> str:
-    """Return what went wrong with a launch command that ended with ``returncode``."""
-    return with_output(f"{_cause(program, returncode, usages, ranks)}.", stdout=stdout, stderr=stderr)
-
-
 def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
     """Return ``sentence`` followed by the last lines that the run printed."""
     said = _without_noise(tail(stderr)) or tail(stdout)
@@ -59,20 +52,6 @@ def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
 def _without_noise(text: str) -> str:
     """Leave out what launchers say of themselves in good runs too."""
     return "\n".join(line for line in text.splitlines() if not _NOISE.search(line))
-
-
-def timed_out(program: str, limit_s: float) -> str:
-    """Return the sentence for a run that reached its time limit."""
-    return f"{program} did not end within the time limit of {amount(limit_s, 's')} and was stopped."
-
-
-def did_not_end(
-    program: str, usages: Sequence[RankUsage], limit_s: float, *, ranks: int, stdout: Path, stderr: Path
-) -> str:
-    """Return the sentences for a launch command that was still there so long after a rank failed or all had ended."""
-    what = _cause(program, 0, usages, ranks) if any(u.failed for u in usages) else f"All ranks of {program} ended"
-    sentence = f"{what}. The launch command did not end within {amount(limit_s, 's')} of that and was stopped."
-    return with_output(sentence, stdout=stdout, stderr=stderr)
 
 
 def storage_failure(error: OSError) -> str | None:
@@ -118,7 +97,8 @@ def available_bytes() -> int:
         return memory_bytes()
 
 
-def _cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+def cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+    """Return what went wrong with a launch command that ended with ``returncode``, as a sentence without its full stop."""
     if returncode < 0:  # mpirun passes the signal of a rank on as 128 + number: this one was meant for itself
         return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
     # The first rank to die took the others with it: mpirun ends them with SIGTERM or SIGKILL.

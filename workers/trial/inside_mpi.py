@@ -1,4 +1,4 @@
-"""Time inside MPI of one trial: what is loaded into its ranks, and what they left."""
+"""Time inside MPI of one trial: the library that its ranks load, their profiles, their waits and messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.capture.tables import tables_of
 from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
+from analysis.mpi import wait_tables
 from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
+from analysis.mpi.streams import StreamAccumulator, Wire
+from analysis.mpi.waits import explained
+from analysis.numbers import amount
 from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.metrics import FROM_TWINS
@@ -26,6 +31,13 @@ _NO_TWIN: Final = (
     "no twin on an ideal network has finished beside it (ideal: true adds twins to measured trials, on the test-bed)"
 )
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
+_LEAST_BYTES: Final = 100_000
+"""Fewer could be the start of the job as well."""
+_SHARE: Final = 0.9
+"""Of what ranks sent, at least so much must have been seen; its payload on the wire is larger than it, never smaller."""
+
+Explained = tuple[dict[str, float], dict[str, str], dict[str, Any] | None]
+"""Metrics of waits, why others are absent, and their table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +124,48 @@ def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
         ) from None
     except (NotPlain, NotAProfile) as error:
         raise NotAProfile(f"the profile of rank {usage.rank} cannot be read: {error}") from None
+
+
+def no_waits(reason: str) -> Explained:
+    """Return that no wait is explained."""
+    return {}, dict.fromkeys(wait_tables.METRICS, reason), None
+
+
+def explain_waits(
+    calls: Calls,
+    capture: Path,
+    *,
+    windows_s: Mapping[int, float],
+    hosts: Mapping[int, str],
+    link_rate_bps: float | None,
+) -> Explained:
+    """Explain the waits of a trial. ``windows_s``, ``hosts``: of each rank. Raises analysis.CaptureError."""
+    waits = explained(calls, wire_of(capture), link_rate_bps, hosts=hosts)
+    return *wait_tables.metrics(waits, windows_s), wait_tables.table(waits)
+
+
+def wire_of(capture: Path) -> Wire:
+    """Return what the ranks sent each other. Raises analysis.CaptureError."""
+    packets = StreamAccumulator()
+    for table in tables_of(capture):
+        packets.update(table)
+    return packets.result()
+
+
+def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
+    """Return the bytes of point-to-point messages from a rank to one on another host, by the tables of `analysis.mpi.profile`."""
+    if tables is None:
+        return 0
+    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
+    return sum(sent for source, to, _, sent in tables["pairs"] if host_of.get(source) != host_of.get(to))
+
+
+def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | None:
+    """Return why the recorded traffic is not that of the program, None where nothing says so. ``payload_bytes``: all that was recorded."""
+    sent = sent_between_hosts(tables)
+    if sent < _LEAST_BYTES or payload_bytes >= _SHARE * sent:
+        return None
+    return (
+        f"ranks on different hosts sent each other {amount(sent, 'B')}, and {amount(payload_bytes, 'B')} were seen on the recorded "
+        "interface: their messages went another way, over another network or through shared memory"
+    )

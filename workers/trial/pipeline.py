@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Sum
 
+from analysis.numbers import amount
 from experiments import files
 from experiments.common import outage, plain_files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import DISTURBANCES, Artifact, Cluster, Trial, TrialResult
+from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
 from experiments.selectors import quotas
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
-from workers.trial import delivery, leftovers, room
+from workers.trial import delivery
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
 from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
 from workers.trial.measure import TrialRun
-from workers.trial.one_at_a_time import alone_on
 from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
 
 POOL: Final = SessionPool()
 """The open sessions of this worker process: trials that share hosts and link share the fabric and its certificate."""
+_LOCK: Final = 0x52414E4B
+"""First key of PostgreSQL's advisory locks on clusters."""
+_LAST_TRIALS: Final = 5
+_COPIES: Final = 3
+"""A capture is on disk as it was recorded, as it is kept, and for a moment as both."""
 log = structlog.get_logger()
 
 
@@ -55,12 +64,53 @@ def run_waiting(cluster: Cluster) -> int:
     return executed
 
 
+@contextmanager
+def alone_on(cluster: Cluster) -> Iterator[bool]:
+    """Yield whether this worker alone runs trials of a cluster whose hosts a scheduler allots.
+
+    Between two trials nothing is leased, and a second worker would wait for nodes of its own while the first one returned its
+    job. PostgreSQL holds the lock as long as the connection; a lost connection costs time in the queue only.
+    """
+    if not cluster.traits.allots:
+        yield True
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK, cluster.pk])
+        (alone,) = cursor.fetchone()
+    try:
+        yield alone
+    finally:
+        if alone:
+            with suppress(DatabaseError), connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK, cluster.pk])
+
+
 def _waits_for_room(trial: Trial) -> bool:
     """Hand a claimed trial back, with the reason as its message, if the disk has no room for it. The sweep claims it again in seconds."""
-    reason = patiently(lambda: room.lacking(trial))
+    reason = patiently(lambda: _lacking_room(trial))
     if reason:
         _store(lambda: _hand_back(trial, reason))
     return bool(reason)
+
+
+def _lacking_room(trial: Trial) -> str:
+    """Return why a trial cannot be stored below RANKWIRE_VAR, with the free and the required room; empty if it can."""
+    existing = next(path for path in (settings.VAR, *settings.VAR.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    required = settings.DISK_RESERVE_BYTES + _COPIES * _stored_bytes(trial)
+    if free >= required:
+        return ""
+    return (
+        f"Waits for room on the disk: {amount(free, 'B')} free, {amount(required, 'B')} required. "
+        "It starts when there is room in RANKWIRE_VAR."
+    )
+
+
+def _stored_bytes(trial: Trial) -> int:
+    """Return the most that one of the last finished trials of the experiment stored."""
+    finished = Trial.objects.filter(experiment=trial.experiment_id, state=State.FINISHED).order_by("-ended_at")
+    last = finished.annotate(stored=Sum("artifacts__size_bytes")).values_list("stored", flat=True)[:_LAST_TRIALS]
+    return max((stored or 0 for stored in last), default=0)
 
 
 def execute(trial: Trial) -> None:
@@ -108,7 +158,7 @@ def execute(trial: Trial) -> None:
             _fail(trial, str(error))
         except Exception as error:
             _end_by_surprise(trial, error)
-    leftovers.remove_scratch(trial)
+    delivery.remove_scratch(trial)
     if not undelivered:
         files.forget_delivered(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)

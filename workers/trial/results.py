@@ -34,10 +34,9 @@ from workers.hosts.sampling import kept
 from workers.launchers import BTL_PORTS
 from workers.trial import written
 from workers.trial.failure import with_output
+from workers.trial.inside_mpi import Explained, explain_waits, no_waits, why_unseen
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
-from workers.trial.unseen_messages import why_unseen
-from workers.trial.waits import NO_CALLS, NO_TRACE, OTHER_CLOCKS, Explained, absent, explain_waits
 
 _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
@@ -107,8 +106,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
-            **({"joined": measured.joined.to_dict()} if measured.joined else {}),
-            **({"not_recorded": list(measured.not_recorded)} if measured.not_recorded else {}),
+            **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
+            **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
             **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),
         },
         artifacts=_keep_files(run, measured, waits),
@@ -119,7 +118,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
     """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
     told = measured.world.told
-    if told and run.plan.hosts > 1 and measured.capture is not None and not packets.mpi_packets:
+    if told and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
         told += "; no MPI message was seen between the hosts"
     return {"world": told} if told else {}
 
@@ -141,14 +140,14 @@ def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
 
 
 def _analyse(run: TrialRun, measured: Measured) -> _Packets:
-    if measured.capture is None or measured.capture_file is None:
-        reason = measured.no_capture
+    if measured.recorded.report is None or measured.recorded.file is None:
+        reason = measured.recorded.absent
         return _Packets(not_available={m.id: reason for m in METRICS.values() if m.section in _FROM_PACKETS})
-    report = measured.capture
+    report = measured.recorded.report
     first, count = BTL_PORTS
     try:
         result = analysis.analyse(
-            measured.capture_file,
+            measured.recorded.file,
             mpi_ports=(first, first + count - 1) if measured.known_ports else None,
             drops=None if report.died else analysis.DropCounters(report.captured, report.received, report.dropped),
             mtu=mtu_of(run.launcher_kind, run.plan.link, measured.environment),
@@ -156,7 +155,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
             host_ranks=measured.host_ranks,
         )
     except analysis.CaptureError as error:
-        raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
+        raise TrialFailed(f"The capture {measured.recorded.file.name} is kept but cannot be read: {error}.") from None
     reasons = list(result.trust.reasons)
     level: str = result.trust.verdict
     if report.died:
@@ -186,8 +185,8 @@ def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis)
         return []
     doubts = [] if measured.world.checked or _mpi_packets(measured, result) else [_SILENT_WORLD]
     seen_from = run.trial.conditions.get("captured_hosts")
-    if seen_from and run.plan.hosts > 2 and measured.joined is None:
-        only = measured.seen_from or seen_from[0]
+    if seen_from and run.plan.hosts > 2 and measured.recorded.joined is None:
+        only = measured.recorded.seen_from or seen_from[0]
         doubts.append(f"analysed from host {only} alone: packets between the other hosts are not counted")
     elif _is_whole(measured):
         unseen = why_unseen(measured.inside.tables, result.metrics.get("payload_bytes", 0.0))
@@ -197,9 +196,9 @@ def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis)
 
 def _is_whole(measured: Measured) -> bool:
     """Whether the recording was to hold every packet between the hosts, and nothing is known to have cut it."""
-    report = measured.capture
+    report = measured.recorded.report
     cut = report is None or report.died or report.limit_reached or report.dropped
-    return not cut and len(measured.not_recorded) < 2
+    return not cut and len(measured.recorded.not_recorded) < 2
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
@@ -232,18 +231,18 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
     """Why the ranks waited, where they kept their calls and a capture of one clock with them holds what they sent."""
     inside = measured.inside
     if run.spec.profile != "trace":
-        return absent(NO_TRACE)
+        return no_waits("the experiment keeps no calls (profile: trace)")
     if inside.calls is None or inside.tables is None:
-        return absent(NO_CALLS)
-    if measured.capture_file is None:
-        return absent(measured.no_capture)
+        return no_waits("the ranks left no calls")
+    if measured.recorded.file is None:
+        return no_waits(measured.recorded.absent)
     if run.trial.cluster is None or not run.trial.cluster.traits.on_this_machine:
-        return absent(OTHER_CLOCKS)
+        return no_waits("calls and packets have one clock only if all hosts are this machine's")
     windows_s = {row["rank"]: row["window_s"] for row in inside.tables["ranks"]}
     rate_bps = _rate_of_every_host(run.launcher_kind, run.plan.link)
     return explain_waits(
         inside.calls,
-        measured.capture_file,
+        measured.recorded.file,
         windows_s=windows_s,
         hosts={row["rank"]: row["host"] for row in inside.tables["ranks"]},
         link_rate_bps=rate_bps,
@@ -280,10 +279,10 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
     names = list(dict.fromkeys(names))
     written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
     files += [("other", written.keep(work, name, run.directory)) for name in names]
-    if measured.capture_file is not None:
+    if measured.recorded.file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:
-            files.append(("capture", measured.capture_file))
+            files.append(("capture", measured.recorded.file))
             files += [("capture", other) for other in sorted(run.directory.glob("capture-*.pcapng.zst"))]
         else:
             for file in run.directory.glob("capture*.pcapng.zst"):

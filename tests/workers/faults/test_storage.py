@@ -17,7 +17,7 @@ from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, State, Trial
 from tests.experiments import factories
 from workers import tasks
-from workers.trial import pipeline, room
+from workers.trial import pipeline
 from workers.trial.failure import storage_failure
 
 
@@ -118,7 +118,7 @@ def test_a_trial_waits_while_the_disk_has_too_little_room_and_runs_when_there_is
 def test_a_worker_without_a_directory_starts_its_first_trial(settings: Any, tmp_path: Path) -> None:
     settings.VAR = tmp_path / "new" / "var"
     factories.experiment(slug="first")
-    assert room.lacking(Trial.objects.filter(experiment__slug="first").earliest("pk")) == ""
+    assert pipeline._lacking_room(Trial.objects.filter(experiment__slug="first").earliest("pk")) == ""
 
 
 @pytest.mark.django_db
@@ -135,5 +135,5 @@ def test_the_required_room_grows_with_what_the_last_trials_stored(
     usage = shutil.disk_usage(settings.VAR)
     for free, lacks in ((301 << 20, False), (299 << 20, True)):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
-        assert bool(room.lacking(waiting)) is lacks
+        assert bool(pipeline._lacking_room(waiting)) is lacks
     assert Experiment.objects.get(slug="large").trials.exists()

@@ -8,8 +8,7 @@ import pytest
 from tests.analysis.capture_files import Frame, enhanced, interface, section
 from tests.analysis.frames import ethernet, ipv4, tcp
 from workers.hosts.sampling import HostSample
-from workers.trial.live_history import MOST, LiveHistory
-from workers.trial.live_traffic import LiveTraffic
+from workers.trial.live import MOST, LiveHistory, LiveTraffic
 
 HOSTS = [{"tx_pps": 10.0, "tx_Bps": 700.0}, {"tx_pps": 5.0, "tx_Bps": 300.0}]
 

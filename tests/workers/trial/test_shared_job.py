@@ -18,7 +18,7 @@ from tests.workers.clusters.real_hosts import Slurm
 from workers.launchers.remote import RemoteJob, RemoteSession
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 from workers.trial import pipeline
-from workers.trial.one_at_a_time import alone_on
+from workers.trial.pipeline import alone_on
 
 SOON = "from mpi4py import MPI\nMPI.COMM_WORLD.Barrier()\nprint('answer 42', flush=True)\n"
 LATE = SOON.replace("MPI.COMM_WORLD.Barrier()", "import time; time.sleep(4)")

@@ -12,7 +12,7 @@ from analysis.mpi.calls import Calls
 from analysis.mpi.wait_sums import CAUSES
 from experiments.files import read_mpi_calls, read_mpi_profile, trial_directory
 from experiments.models import State, Trial
-from workers.trial.waits import wire_of
+from workers.trial.inside_mpi import wire_of
 
 RunAll = Callable[..., list[Trial]]
 

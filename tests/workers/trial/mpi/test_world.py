@@ -11,9 +11,9 @@ import pytest
 from experiments.models import Cluster, State, Trial
 from tests.workers.clusters.mpi_programs import exchange_over_mpich, hidden_in_script, mpi_program
 from tests.workers.clusters.real_hosts import SshHosts
+from workers.trial.inside_mpi import sent_between_hosts, why_unseen
 from workers.trial.mpi_family import World, world_of
 from workers.trial.rank_usage import RankUsage
-from workers.trial.unseen_messages import sent_between_hosts, why_unseen
 
 OPEN = "mpirun (Open MPI) 4.1.4"
 LIBMPI, LIBMPICH, LIBPMIX = "libmpi.so.40.30.4", "libmpich.so.12.2.2", "libpmix.so.2.6.3"
