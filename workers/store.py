@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.db.models.functions import Collate
 
 from experiments import store as kept_in
 from experiments.common import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import UNFINISHED, Artifact, Deleted, Trial
 from experiments.store.base import Upload
-from workers.bucket_check import pairs
 
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""
@@ -43,6 +43,15 @@ class Store:
     def __len__(self) -> int:
         rows = len(self.missing) + len(self.resized) + len(self.changed)
         return rows + len(self.orphans) + len(self.unfinished)
+
+
+class _Pair(NamedTuple):
+    """A path with what the bucket has there and what row names it; either may be None."""
+
+    path: str
+    size_bytes: int | None
+    stored_at: datetime | None
+    artifact: Artifact | None
 
 
 def check(*, hashes: bool = False) -> Store:
@@ -88,7 +97,7 @@ def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
     store, before = Store(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
     unfinished = set(Trial.objects.unfinished().values_list("pk", flat=True))
     left_alone = unfinished | _deleted()
-    for path, size_bytes, stored_at, artifact in pairs(bucket):
+    for path, size_bytes, stored_at, artifact in _pairs(bucket):
         if artifact is None:
             if stored_at is not None and stored_at < before and _trial_of(path) not in left_alone:
                 store.orphans.append(PurePosixPath(path))
@@ -160,3 +169,24 @@ def _is_named(path: Path, named: set[str]) -> bool:
     """Whether a row names this file, or one below this directory."""
     own = str(path.relative_to(settings.VAR))
     return own in named or any(each.startswith(f"{own}/") for each in named)
+
+
+def _pairs(bucket: kept_in.Bucket) -> Iterator[_Pair]:
+    """Yield every path that the bucket or a row has, in order."""
+    # As bytes, which is the order in which a bucket lists; Python compares code points, in the same order.
+    rows = Artifact.objects.select_related("trial").only(
+        *("path", "size_bytes", "sha256", "name", "kind", "removed_at", "trial__state")
+    )
+    named = rows.order_by(Collate("path", "C")).iterator(chunk_size=1000)
+    there = bucket.below(kept_in.TRIALS)
+    row, found = next(named, None), next(there, None)
+    while row is not None or found is not None:
+        if found is not None and (row is None or found[0] < row.path):
+            yield _Pair(*found, None)
+            found = next(there, None)
+        elif row is not None and (found is None or row.path < found[0]):
+            yield _Pair(row.path, None, None, row)
+            row = next(named, None)
+        elif row is not None and found is not None:
+            yield _Pair(*found, row)
+            row, found = next(named, None), next(there, None)

@@ -19,7 +19,6 @@ ALLOWED = {
     "experiments/exchange/external_results.py": {
         "ssh"
     },  # what stands for a cluster that nothing here can reach: real hosts
-    "workers/launchers/schedulers/slurm_queue.py": {"slurm"},  # a part of that kind's launcher
     "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes
     "workers/launchers/openmpi.py": {"ssh"},  # a word in parameters of Open MPI 5

@@ -35,11 +35,10 @@ def swapped_in_bytes() -> int:
 
 def throttled_s() -> float:
     """How long the limit of this control group has kept its programs from running."""
-    file, unit_s = _limit_file()
-    for line in _lines(file):
+    for line in _lines(_limit_file()):
         name, _, value = line.partition(" ")
-        if name in ("throttled_usec", "throttled_time"):
-            return int(value) * unit_s
+        if name == "throttled_usec":
+            return int(value) / 1e6
     return 0.0
 
 
@@ -60,15 +59,13 @@ def _throttle_files() -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1)
-def _limit_file() -> tuple[str, float]:
-    """The statistics of this control group, version 2 (in us) or 1 (in ns)."""
+def _limit_file() -> str:
+    """Return the statistics of this control group (version 2)."""
     for line in _lines("/proc/self/cgroup"):
         _, names, path = line.split(":", 2)
         if not names:
-            return f"/sys/fs/cgroup{path.rstrip('/')}/cpu.stat", 1e-6
-        if "cpu" in names.split(","):
-            return f"/sys/fs/cgroup/cpu{path.rstrip('/')}/cpu.stat", 1e-9
-    return "", 1.0
+            return f"/sys/fs/cgroup{path.rstrip('/')}/cpu.stat"
+    return ""
 
 
 def _number(path: str) -> int:

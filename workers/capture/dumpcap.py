@@ -31,6 +31,7 @@ START_LIMIT_S = 10.0
 STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
 QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledgements are on their way
 POLL_S = 0.02
+SETTLE_LIMIT_S = 2.0
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
 CHUNK_BYTES = 1 << 20
@@ -97,13 +98,13 @@ class Capture:
         """The growing pcapng under a path that other processes of this user have too; opening it gives a position of its own."""
         return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
-        """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent.
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
+        """Wait until nothing is on its way any more, for two seconds at most; end the recording. Idempotent.
 
         `quiet_s`: how long no frame must come before that is believed; longer than packets take on a slow path.
         """
         if self._report is None:
-            died = self._ended_by_itself() or not self._settle(settle_s, quiet_s)
+            died = self._ended_by_itself() or not self._settle(quiet_s)
             with contextlib.suppress(ClusterUnavailable):
                 self._process.send_signal(signal.SIGINT)
                 if self._process.wait(END_LIMIT_S) is None:
@@ -147,11 +148,11 @@ class Capture:
         except ClusterUnavailable:
             return True
 
-    def _settle(self, limit_s: float, quiet_s: float) -> bool:
+    def _settle(self, quiet_s: float) -> bool:
         """Wait until every frame of the interface is in the file, or neither grows; False if the tool ended meanwhile."""
         start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
-        while (now := time.monotonic()) - start < limit_s:
+        while (now := time.monotonic()) - start < SETTLE_LIMIT_S:
             counters = (self._on_interface(), self._settling_bytes())
             if before is None or counters[0] != before[0]:
                 sent = now

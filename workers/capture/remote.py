@@ -66,13 +66,13 @@ class RemoteCapture(Capture):
             raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
         return capture
 
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
         if not self._here:
             try:
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
                     if name == PACKETS:
-                        super().stop(settle_s, quiet_s)
+                        super().stop(quiet_s)
                     for part in self._host_keeper.read(name):
                         os.write(local, part)
             except OSError as error:
@@ -80,7 +80,7 @@ class RemoteCapture(Capture):
                     f"The capture cannot be fetched from {self._host_keeper.host}: {error.strerror}."
                 ) from error
             self._here = True
-        return super().stop(settle_s, quiet_s)
+        return super().stop(quiet_s)
 
     def _stored_bytes(self) -> int:
         if self._here:

@@ -101,9 +101,9 @@ class RingCapture(Capture):
             self._tallied = end
         return end // self._slot_bytes, self._wire_bytes
 
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         """As of any recording; then the rest of the packets is in the file."""
-        report = super().stop(settle_s, quiet_s)
+        report = super().stop(quiet_s)
         self.refresh()
         return report
 

@@ -13,10 +13,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
@@ -394,3 +396,19 @@ class Launcher(ABC):
 def find(program: str, workdir: Path, path: str | None = None) -> str | None:
     """Where a program lies: in PATH, or relative to the working directory when its name has a slash."""
     return shutil.which(str(workdir / program) if "/" in program else program, path=path or search_path())
+
+
+def get(kind: str, settings: Mapping[str, Any] | None = None) -> Launcher:
+    """The launcher of one kind with the settings of one cluster. Raises ClusterUnavailable."""
+    try:
+        name = cluster_kinds.get(kind).name
+    except KeyError:
+        known = ", ".join(each.name for each in cluster_kinds.registry())
+        raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {known}.") from None
+    return _launcher_of(name)(settings)
+
+
+def _launcher_of(kind: str) -> type[Launcher]:
+    module = import_module(f"workers.launchers.{kind}")
+    classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Launcher)]
+    return next(each for each in classes if "kind" in vars(each) and each.kind.name == kind)

@@ -24,22 +24,8 @@ class GridengineQueue(Queue[GridengineSettings]):
         limit = None if settings.time_limit is None else f"h_rt={settings.time_limit}"
         chosen = (("-q", settings.queue), ("-P", settings.project), ("-l", limit))
         return [
-            *(
-                "qsub",
-                "-terse",
-                "-N",
-                "rankwire",
-                "-S",
-                "/bin/sh",
-                "-r",
-                "n",
-                "-o",
-                "/dev/null",
-                "-e",
-                "/dev/null",
-                "-wd",
-                "/",
-            ),
+            *("qsub", "-terse", "-N", "rankwire", "-S", "/bin/sh", "-r", "n"),
+            *("-o", "/dev/null", "-e", "/dev/null", "-wd", "/"),
             *("-pe", settings.parallel_environment, str(nodes * settings.slots_per_host)),
             *(word for option, value in chosen if value is not None for word in (option, value)),
             *settings.options,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +13,16 @@ from typing import Final, Protocol
 from workers.agent import machine, mpi_files
 from workers.hosts.programs import find_program, search_path
 from workers.launchers.job import Job, Launch
-from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
 
 AUTO: Final = "auto"
+OPEN_MPI: Final = "Open MPI"
+MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
+_OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
+"""What only Open MPI is made of: its old versions have the same libmpi.so.12 as MPICH's."""
+_MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so($|\.12(\.|$))")
+"""Intel MPI may lie there without links, under the name alone."""
+_NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
+_HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
 _LIBRARIES: Final = {OPEN_MPI: "openmpi", MPICH: "mpich"}
 _PROGRAMS: Final = {
     "openmpi": ("mpirun", "mpirun.openmpi", "orterun", "prterun"),
@@ -23,6 +31,25 @@ _PROGRAMS: Final = {
 """Names under which systems have the launch command of a library, that of the library itself first."""
 _SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
 """Found under the plain names too."""
+
+
+def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
+    """Return whose MPI library is among the files that a program loads, and its name; None where there is none.
+
+    A script loads it only later, a static program has it inside: nothing is known of those.
+    """
+    open_mpi = any(map(_OWN_PARTS.match, libraries))
+    for name in libraries:
+        if _NEW_OPEN_MPI.match(name) or (open_mpi and re.match(r"libmpi\.so(\.|$)", name)):
+            return OPEN_MPI, name
+    return next(((MPICH, name) for name in libraries if _MPICH.match(name)), None)
+
+
+def launcher_of(version: str | None) -> str | None:
+    """Return whose launch command says this of its version; None for one that is not known."""
+    if version is None:
+        return None
+    return OPEN_MPI if "Open MPI" in version else MPICH if _HYDRA.search(version) else None
 
 
 class Host(Protocol):

@@ -15,8 +15,7 @@ from typing import Any, Final
 import structlog
 
 from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost, TrialFailed
-from workers.launchers.base import Link, Session, Tell, say_nothing
-from workers.launchers.registry import get
+from workers.launchers.base import Link, Session, Tell, get, say_nothing
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 
 TIME_FACTOR: Final = 1.5

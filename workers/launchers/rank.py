@@ -111,31 +111,14 @@ def mpi_program(processes: "Iterable[int]") -> "tuple[list[str], dict[str, str]]
 
 
 def family(pid: int) -> "list[int]":
-    """The program and the processes that it started. Kernels may be built without lists of children."""
+    """Return the program and the processes that it started."""
     members = [pid]
-    parents = None if os.path.exists(f"/proc/{pid}/task/{pid}/children") else parents_of_all()  # noqa: PTH110
     for member in members:
-        if parents is not None:
-            members += [child for child, parent in parents.items() if parent == member]
-        else:
-            with open(f"/proc/{member}/task/{member}/children") as stream:  # noqa: PTH123
-                members += map(int, stream.read().split())
+        with open(f"/proc/{member}/task/{member}/children") as stream:  # noqa: PTH123
+            members += map(int, stream.read().split())
         if len(members) > MOST_PROCESSES:
             break
     return members
-
-
-def parents_of_all() -> "dict[int, int]":
-    """The parent of every process."""
-    parents = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as stream:  # noqa: PTH123
-                    parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                pass  # ended in this moment
-    return parents
 
 
 def mpi_libraries(pid: int) -> "list[str]":

@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +29,6 @@ from workers.errors import (
     ProfileUnavailable,
     TrialFailed,
 )
-from workers.hosts.addresses import addresses_by_name, addresses_of
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
@@ -39,6 +39,7 @@ from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Se
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 from workers.launchers.limits import MOST_TEXT_BYTES, Confinement, as_text
 
+_ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
@@ -171,11 +172,12 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        return {host: addresses_of(self.keepers[host]) for host in self.recorded_hosts if host}
+        return {host: _addresses_of(self.keepers[host]) for host in self.recorded_hosts if host}
 
     @functools.cached_property
     def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
-        return addresses_by_name(self.keepers.values())
+        names = Counter(keeper.name for keeper in self.keepers.values())
+        return {keeper.name: _addresses_of(keeper) for keeper in self.keepers.values() if names[keeper.name] == 1}
 
     @property
     def usual_launch(self) -> Launch:
@@ -404,6 +406,11 @@ class RemoteSession(Session):
             "link": {"bandwidth_bps": None, "mtu": None},
             **({"offloads_left_on": self.offloads_left} if self.offloads_left else {}),
         }
+
+
+def _addresses_of(keeper: RemoteKeeper) -> frozenset[str]:
+    """Return all IP addresses of the host, those of the loopback interface included."""
+    return frozenset(_ADDRESS.findall(keeper.output(["ip", "-o", "address", "show"])))
 
 
 class RemoteJob(Process):

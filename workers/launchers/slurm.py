@@ -1,11 +1,80 @@
-"""Nodes that Slurm allots: keepers run as steps of the job, and `srun` is how they reach each other."""
+"""Nodes that Slurm allots: agents run as steps of the job, and `srun` is how they reach each other."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
+from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
-from workers.launchers.schedulers.slurm_queue import SlurmQueue, srun_argv
+from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
+
+WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
+FORGOTTEN = "Invalid job id specified"
+ENDING = {"COMPLETING", "SIGNALING", "STOPPED"}
+# Reasons of a pending job that waiting does not cure (squeue(1), JOB REASON CODES).
+# Limits of what runs at the same time (QOSMaxJobsPerUserLimit, AssocGrpNodeLimit, QOSGrpCPURunMinutesLimit) are cured by it;
+# limits of one job, and budgets that are used up (AssocGrpCPUMinutesLimit), are not.
+HOPELESS = re.compile(
+    r"AccountNotAllowed|BadConstraints|InvalidAccount|InvalidQOS|JobHeldAdmin|PartitionNodeLimit|PartitionTimeLimit"
+    r"|QOSNotAllowed|QOSUsageThreshold|NotSatisfied|Max\w*PerJob|MaxMemPerLimit|Grp(?!\w*Run)\w*Minutes",
+    re.IGNORECASE,
+)
+
+
+class SlurmQueue(Queue[SlurmSettings]):
+    """Slurm's commands."""
+
+    good_end = "COMPLETED"
+
+    def submit_argv(self, nodes: int) -> list[str]:
+        return sbatch_argv(self.settings, nodes)
+
+    def job_in(self, output: str) -> str | None:
+        job = output.strip().partition(";")[0]
+        return job if job.isdigit() else None
+
+    def cancel_argv(self, job: str) -> list[str]:
+        return ["scancel", "--quiet", job]
+
+    def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
+        """One squeue for all; what has left the queue is asked of the accounting, and without that of the controller."""
+        wanted = sorted(set(jobs), key=int)
+        states = parse_squeue(self.run(squeue_argv(wanted)).output)
+        if missing := [job for job in wanted if job not in states]:
+            states |= parse_sacct(self.run(sacct_argv(missing)).output)
+        for job in (job for job in wanted if job not in states):
+            answer = self.run(["scontrol", "--oneliner", "show", "job", job])
+            states |= parse_scontrol(answer.output) or parse_forgotten(job, answer)
+        return {job: state for job, state in states.items() if job in wanted}
+
+    def nodes(self, state: JobState) -> tuple[str, ...]:
+        names = self.run(["scontrol", "show", "hostnames", state.nodes]).output.split()
+        if not names:
+            raise ClusterUnavailable(f"Slurm does not name the nodes of job {state.job}.")
+        return tuple(names)
+
+    def left_s(self, job: str, held_s: float) -> float | None:
+        """Slurm knows the limit of the partition too, and that somebody changed it."""
+        told = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]).output
+        return clock_s(told)
+
+    def refusal(self, answer: Answer, program: str) -> str:
+        return refusal(answer, self.settings) or super().refusal(answer, program)
+
+    def partition(self, job: str) -> dict[str, Any]:
+        """Name of a job's partition and how many `hosts` one job can have there; empty where Slurm does not tell."""
+        name = self.settings.partition
+        if name is None:
+            told = self.run(["scontrol", "--oneliner", "show", "job", job]).output
+            name = next((word.partition("=")[2] for word in told.split() if word.startswith("Partition=")), "")
+        hosts = (
+            parse_partition(self.run(["scontrol", "--oneliner", "show", "partition", name]).output) if name else None
+        )
+        return {} if hosts is None else {"name": name, "hosts": hosts}
 
 
 class SlurmLauncher(SchedulerLauncher):
@@ -22,3 +91,98 @@ class SlurmLauncher(SchedulerLauncher):
 
     def agent(self, allocation: Allocation) -> str:
         return agent_script([*srun_argv(allocation.job, "$node"), "--input=none"])
+
+
+def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
+    """Nodes for us alone. The script comes by standard input; it prints nothing that would need a file."""
+    chosen = {
+        "partition": settings.partition,
+        "account": settings.account,
+        "qos": settings.qos,
+        "constraint": settings.constraint,
+        "reservation": settings.reservation,
+        "time": settings.time_limit,
+    }
+    return [
+        *("sbatch", "--parsable", "--job-name=rankwire", "--no-requeue", "--exclusive", f"--nodes={nodes}"),
+        *("--output=/dev/null", "--chdir=/"),
+        *(f"--{name}={value}" for name, value in chosen.items() if value is not None),
+        *settings.options,
+    ]
+
+
+def srun_argv(job: str, node: str) -> list[str]:
+    """In front of what is run on one node of a job, beside whatever runs there."""
+    return [
+        *("srun", f"--jobid={job}", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={node}"),
+        *("--cpu-bind=none", "--mpi=none", "--mem=0"),
+    ]
+
+
+def squeue_argv(jobs: Sequence[str]) -> list[str]:
+    """One question for all jobs, ended ones too as long as the controller remembers them."""
+    return ["squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%i|%T|%r|%N"]
+
+
+def sacct_argv(jobs: Sequence[str]) -> list[str]:
+    """The same question to the accounting."""
+    options = ("--allocations", "--noheader", "--parsable2", "--format=JobIDRaw,State,NodeList")
+    return ["sacct", *options, f"--jobs={','.join(jobs)}"]
+
+
+def parse_squeue(text: str) -> dict[str, JobState]:
+    """`id|state|reason|nodes` per line."""
+    rows = [line.strip().split("|") for line in text.splitlines()]
+    return {row[0]: _state(row[0], row[1], row[2].strip("() "), row[3]) for row in rows if len(row) == 4}
+
+
+def parse_sacct(text: str) -> dict[str, JobState]:
+    """`id|state|nodes` per line; "CANCELLED by 0" is CANCELLED."""
+    rows = [line.strip().split("|") for line in text.splitlines()]
+    return {row[0]: _state(row[0], row[1].split()[0], "", row[2]) for row in rows if len(row) == 3 and row[1]}
+
+
+def parse_scontrol(text: str) -> dict[str, JobState]:
+    """`JobId=12 ... JobState=FAILED Reason=NonZeroExitCode ... NodeList=n[1-4]`."""
+    states = {}
+    for line in text.splitlines():
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if "JobId" in values and "JobState" in values:
+            nodes = values.get("NodeList", "").replace("(null)", "")
+            states[values["JobId"]] = _state(values["JobId"], values["JobState"], values.get("Reason", ""), nodes)
+    return states
+
+
+def parse_forgotten(job: str, answer: Answer) -> dict[str, JobState]:
+    """`slurm_load_jobs error: Invalid job id specified`: no silence, but a job that ended longer ago than MinJobAge."""
+    return {job: JobState(job, FORGOTTEN)} if FORGOTTEN in answer.complaints else {}
+
+
+def parse_partition(text: str) -> int | None:
+    """The smaller of `TotalNodes=3` and `MaxNodes=4` (or UNLIMITED); None where there is neither."""
+    values = dict(word.split("=", 1) for word in text.split() if "=" in word)
+    counts = [values[name] for name in ("TotalNodes", "MaxNodes") if name in values]
+    return min((int(count) for count in counts if count.isdigit()), default=None)
+
+
+def _state(job: str, state: str, reason: str, nodes: str) -> JobState:
+    phase: Phase = (
+        "waiting" if state in WAITING else "running" if state == "RUNNING" else "ending" if state in ENDING else "ended"
+    )
+    hopeless = phase == "waiting" and HOPELESS.search(reason) is not None
+    return JobState(job, state, reason, nodes, phase, hopeless)
+
+
+def refusal(answer: Answer, settings: SlurmSettings) -> str:
+    """Slurm's own reason, with the partition or account it speaks of; empty where it gives none."""
+    lines = [
+        line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()
+    ]
+    if not lines:
+        return ""
+    reason = lines[-1].removeprefix("Batch job submission failed: ")
+    if "partition" in reason.lower() and settings.partition is not None:
+        reason += f" ({settings.partition})"
+    if "account" in reason.lower() and settings.account is not None:
+        reason += f" ({settings.account})"
+    return reason

@@ -20,8 +20,7 @@ from workers.launchers.job import Job, Launch
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
-from workers.testbed.probe import emulators, probe, unshare_argv
-from workers.testbed.relay_library import made_relay
+from workers.testbed.probe import emulators, made_relay, probe, unshare_argv
 
 FAR_SITE = "site-2"
 _MEMORY: Final = SlotMemory()
@@ -125,7 +124,7 @@ class TestbedLauncher(Launcher):
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         plan = plan_of(host_count, link)
-        relay = str(made_relay()) if plan.spaced else ""
+        relay = str(made_relay()) if plan.relayed else ""
         keeper = LocalKeeper(unshare_argv())
         try:
             answer, _ = keeper.ask("build", plan=plan.to_message(), relay=relay)
@@ -185,5 +184,5 @@ def back_end(plan: Plan) -> str:
         "bridge + veth" if not plan.relayed or plan.topology == "two sites" else "bridge",
         "tbf" if limited else "",
     ]
-    named = {"relay": "relay (TAP)", "wirefilter": "vde2 wirefilter (TAP)", "nftables": "nftables numgen", "none": ""}
+    named = {"relay": "relay (TAP)", "nftables": "nftables numgen", "none": ""}
     return " + ".join(part for part in (*parts, named.get(plan.emulator, plan.emulator)) if part)

@@ -169,7 +169,7 @@ def host_shaping(plan: Plan, number: int) -> list[str]:
     """`tc -batch` lines run inside host `number`: what it sends."""
     impaired = plan.topology != "two sites"
     return _shaping(
-        plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=impaired, spaced=impaired and plan.spaced
+        plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=impaired, spaced=impaired and plan.relayed
     )
 
 
@@ -178,10 +178,10 @@ def hub_shaping(plan: Plan) -> list[str]:
     lines = []
     if plan.topology == "two sites":
         for end in WIDE_AREA:
-            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True, spaced=plan.spaced)
+            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True, spaced=plan.relayed)
     if plan.topology == "star":
         for number, host in enumerate(plan.hosts, start=1):
-            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False, spaced=plan.spaced)
+            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False, spaced=plan.relayed)
     return lines
 
 

@@ -18,7 +18,6 @@ from workers.testbed.plan import Emulator, Plan
 RELAY = Path(__file__).with_name("relay.py")
 # Frames on their way; far more than any rate times delay asked for here, so that the emulator itself never drops.
 NETEM_FRAMES = 1_000_000
-WIREFILTER_BYTES = 256 << 20
 # netem keeps the order of frames only when it has a rate; this one adds less than a microsecond to a frame.
 ORDERING_RATE = "100gbit"
 LOSS_UNIT = 1_000_000
@@ -45,9 +44,6 @@ def unfit(plan: Plan, name: str) -> str:
     """Why a back end cannot make exactly this link; empty when it can."""
     if name == "nftables" and (plan.delay_s or plan.jitter_s or plan.loss_burst > 1):
         return "nftables only loses packets at random: it cannot delay them, nor lose them in bursts."
-    if name == "wirefilter" and (plan.jitter_s or not (plan.delay_s * 1e3).is_integer()):
-        # Measured: asked for 3.5 ms it delays by 3 ms, and 4+-0.8 ms becomes 3 or 4 ms.
-        return "wirefilter works in whole milliseconds only: it cannot make this delay or jitter."
     return ""
 
 
@@ -101,17 +97,6 @@ def impairment(plan: Plan) -> dict[str, Any]:
         "loss": plan.loss,
         "loss_burst": plan.loss_burst,
     }
-
-
-def wirefilter_argv(plan: Plan, left: Path, right: Path, *, both_ways: bool) -> list[str]:
-    """vde2's emulator between two plugs, files that hold `tap://NAME`: its own separator is the colon."""
-    way = "" if both_ways else "LR"
-    argv = ["wirefilter", "-v", f"{left}:{right}", "-d", f"{way}{plan.delay_s * 1e3:.0f}", "-c", str(WIREFILTER_BYTES)]
-    if plan.loss:
-        argv += ["-l", f"{way}{100 * plan.loss:.7g}"]
-    if plan.loss and plan.loss_burst > 1:
-        argv += ["-L", f"{way}{plan.loss_burst:g}"]
-    return argv
 
 
 def _us(seconds: float) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -113,36 +112,20 @@ def settings(plan: Plan) -> dict[str, str]:
 
 def _start_emulators(plan: Plan, relay: str) -> dict[int, str]:
     """The processes that join the emulated wires; returns when they hold both ends of each."""
-    wires = commands.emulated_wires(plan)
-    if not wires:
+    if not plan.relayed:
         return {}
-    if plan.emulator == "relay":
-        groups = commands.shared_out(commands.relayed_wires(plan), len(os.sched_getaffinity(0)))
-        started = {
-            _start_emulator(emulation.relay_argv(relay, group)): [wire[:2] for wire in group] for group in groups
-        }
-    else:
-        started = {_start_emulator(_wirefilter(plan, *wire)): [wire] for wire in wires}
+    groups = commands.shared_out(commands.relayed_wires(plan), len(os.sched_getaffinity(0)))
+    started = {_start_emulator(emulation.relay_argv(relay, group)): [wire[:2] for wire in group] for group in groups}
     for pid, joined in started.items():
         _await_attached(pid, {end for wire in joined for end in wire})
     return dict.fromkeys(started, plan.emulator)
 
 
-def _wirefilter(plan: Plan, left: str, right: str) -> list[str]:
-    plugs = [STATE / left, STATE / right]
-    for plug in plugs:
-        plug.write_text(f"tap://{plug.name}\n")
-    return emulation.wirefilter_argv(plan, *plugs, both_ways=plan.topology == "two sites")
-
-
 def _start_emulator(argv: list[str]) -> int:
-    """wirefilter ends when its standard input does; it gets a pipe that stays open as long as the keeper."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     log = os.open(STATE / "emulators.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
-    os.set_inheritable(writer, False)
-    argv = [shutil.which(argv[0]) or argv[0], *argv[1:]]
-    pid = spawn.start(spawn.Order(argv, {"PATH": os.defpath}, "/", descriptors=[reader, log, log]))
-    os.close(reader)
+    pid = spawn.start(spawn.Order(argv, {"PATH": os.defpath}, "/", descriptors=[nothing, log, log]))
+    os.close(nothing)
     os.close(log)
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(EMULATOR_PRIORITY))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Topology = Literal["one site", "two sites", "star"]
-Emulator = Literal["none", "nftables", "netem", "relay", "wirefilter"]
+Emulator = Literal["none", "nftables", "netem", "relay"]
 
 DEFAULT_MTU = 1500
 
@@ -58,12 +58,7 @@ class Plan:
 
     @property
     def relayed(self) -> bool:
-        """Whether the impaired wires are TAP devices joined by a process, not veth pairs."""
-        return self.impaired and self.emulator in ("relay", "wirefilter")
-
-    @property
-    def spaced(self) -> bool:
-        """Whether the emulator itself keeps the frames of a wire with a rate apart."""
+        """Whether the impaired wires are TAP devices joined by the relay, which keeps frames apart, not veth pairs."""
         return self.impaired and self.emulator == "relay"
 
     def second_site(self, number: int) -> bool:

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 from analysis.numbers import amount
+from workers.compiled import Library, NotCompiled
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
-from workers.testbed.relay_library import relay_library
 
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
 PROGRAMS = {
@@ -30,6 +30,7 @@ GATES = (
 CAP_SYS_ADMIN = 21  # linux/capability.h
 CAP_NET_ADMIN = 12
 TUN = "/dev/net/tun"
+RELAY_SOURCE = Path(__file__).with_name("relay.c")
 PROBES = 3
 PROBE_LIMIT_S = 10.0
 NO_NETEM = "This kernel has no netem (module sch_netem)."
@@ -68,16 +69,11 @@ def has_capabilities() -> bool:
 
 def emulators() -> dict[str, str]:
     """What keeps each back end for delay, jitter and loss from working here; "" for nothing. What works is asked once."""
-    missing = {
-        name: "" if find_program(program) else f"{name} needs the program {program}: install the package {package}."
-        for name, program, package in (("nftables", "nft", "nftables"), ("wirefilter", "wirefilter", "vde-wirefilter"))
-    }
+    nft = "" if find_program("nft") else "nftables needs the program nft: install the package nftables."
     return {
         "netem": NO_NETEM if _refusal("tc", "qdisc", "add", "dev", "lo", "root", "netem") else "",
-        "nftables": missing["nftables"]
-        or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
+        "nftables": nft or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
         "relay": _tun_problem() or _relay_problem(),
-        "wirefilter": missing["wirefilter"] or _tun_problem(),
     }
 
 
@@ -89,8 +85,21 @@ def _tun_problem() -> str:
     return ""
 
 
+def _relay_library() -> Library:
+    texts = {RELAY_SOURCE.name: RELAY_SOURCE.read_text()}
+    return Library("relay", RELAY_SOURCE.parent, RELAY_SOURCE.name, texts, ("-lm",))
+
+
+def made_relay() -> Path:
+    """Return the relay's library; the first call builds it in some seconds. Raises ClusterUnavailable."""
+    try:
+        return _relay_library().built()
+    except NotCompiled as error:
+        raise ClusterUnavailable(f"The relay cannot be made: {error}.") from error
+
+
 def _relay_problem() -> str:
-    obstacle = relay_library().obstacle()
+    obstacle = _relay_library().obstacle()
     return f"The relay cannot be made: {obstacle}." if obstacle else ""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.numbers import plural
-from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
+from workers.launchers.mpi_choice import MPICH, OPEN_MPI, launcher_of, library_of
 from workers.trial.rank_usage import RankUsage
 
 _SIZE: Final = {OPEN_MPI: "OMPI_COMM_WORLD_SIZE", MPICH: "PMI_SIZE"}

@@ -94,7 +94,7 @@ def test_it_says_that_grid_engine_took_the_job_away_and_leaves_nothing_running(
         grid_engine.ask("qdel", number)
         with pytest.raises(HostsLost, match=rf"^Grid Engine job {number} on its nodes ended: ended"):
             process.wait(30.0)
-        assert session.is_taken_away()
+        assert session.launcher.queue.has_ended(session.allocation.job)
     scratch = str(session.scratch)
     eventually(lambda: scratch not in grid_engine.ask("pgrep", "-af", "rank.py"))
 

@@ -17,8 +17,7 @@ from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.job import Launch
 from workers.launchers.schedulers.launcher import Allocation
-from workers.launchers.schedulers.slurm_queue import sbatch_argv, squeue_argv
-from workers.launchers.slurm import SlurmLauncher
+from workers.launchers.slurm import SlurmLauncher, sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
 from workers.testbed.plan import address
 

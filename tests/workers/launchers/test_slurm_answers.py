@@ -9,7 +9,7 @@ import pytest
 from experiments.cluster_kinds.slurm import SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.queue import END_LIMIT_S, Answer, JobState
-from workers.launchers.schedulers.slurm_queue import (
+from workers.launchers.slurm import (
     SlurmQueue,
     parse_partition,
     parse_sacct,

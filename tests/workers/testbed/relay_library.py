@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from workers.testbed import relay
-from workers.testbed.relay_library import made_relay
+from workers.testbed.probe import made_relay
 
 
 @cache

@@ -12,7 +12,7 @@ from tests.workers.clusters.trials import PlainLink
 from workers import launchers
 from workers.compiled import COMPILER_MISSING
 from workers.errors import ClusterUnavailable
-from workers.testbed import probe
+from workers.testbed.probe import probe
 
 MODULE = sys.modules["workers.testbed.probe"]
 

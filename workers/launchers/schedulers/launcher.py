@@ -190,10 +190,6 @@ class SchedulerSession(RemoteSession):
             return HostsLost(self.why_lost(error))
         return super().as_lost(error)
 
-    def is_taken_away(self) -> bool:
-        """Whether the scheduler ended the job under us."""
-        return self.launcher.queue.has_ended(self.allocation.job)
-
 
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:
     """The batch job: hold the nodes as long as the keeper on this first one lives; give it two minutes to appear.
