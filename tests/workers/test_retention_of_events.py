@@ -13,7 +13,6 @@ from experiments.access import visible_events
 from experiments.models import Delivery, Event, Experiment, Trial
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
-from workers import retention
 from workers.retention import remove_old_events
 
 pytestmark = pytest.mark.django_db
@@ -67,14 +66,6 @@ def test_the_setting_says_how_many_days_and_none_is_for_ever(experiment: Experim
     assert visible_events(factories.person("root", is_superuser=True)).count() == 2
     settings.EVENT_DAYS = 7
     assert remove_old_events() == 2
-    assert keys() == set()
-
-
-def test_it_works_in_batches(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "_BATCH", 2)
-    for number in range(5):
-        event("imported", str(number), experiment, 100)
-    assert remove_old_events() == 5
     assert keys() == set()
 
 

@@ -105,11 +105,3 @@ def test_it_says_whether_a_card_adapts_its_interrupts() -> None:
     assert coalescing(said) == {"adaptive-rx": "on", "adaptive-tx": "off", "rx-usecs": "3", "tx-usecs": "0"}
     assert coalescing("Adaptive RX: n/a  TX: n/a\nrx-usecs: n/a\n")["adaptive-tx"] == "n/a"
     assert coalescing("") == {}
-
-
-def test_the_local_cluster_has_an_environment_too() -> None:
-    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
-        facts = session.environment()
-    assert facts["interface"]["name"] == "lo"
-    assert facts["program"] is None
-    assert list(facts) == sorted(facts)

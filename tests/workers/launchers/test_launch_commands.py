@@ -165,18 +165,6 @@ def test_the_registry_knows_its_kinds_and_says_so() -> None:
         launchers.get("cloud")
 
 
-@pytest.mark.parametrize("kind", ["testbed", "local"])
-def test_a_machine_is_used_as_it_is_whatever_its_settings_say(kind: str) -> None:
-    assert launchers.get(kind, {"hosts": ["n9"]}).host_names(1) == launchers.get(kind).host_names(1)
-
-
-def test_host_names_follow_the_kind() -> None:
-    assert launchers.get("testbed").host_names(3) == ("n1", "n2", "n3")
-    assert launchers.get("local").host_names(1) == ("localhost",)
-    assert launchers.get("ssh", SSH).host_names(2) == ("n1", "n2")
-    assert launchers.get("slurm").host_names(2) == ("node1", "node2")
-
-
 def test_a_test_bed_has_an_address_for_every_host_that_it_may_have() -> None:
     broadcast = ipaddress.ip_interface(f"{address(1)}/24").network.broadcast_address
     assert ipaddress.ip_address(address(1)) < ipaddress.ip_address(address(MOST_HOSTS)) < broadcast

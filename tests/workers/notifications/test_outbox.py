@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +12,6 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -302,48 +298,3 @@ def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_t
     assert not backlog.has_listener(current_app, tasks.BACKGROUND_QUEUE)
     tasks.send_notices()
     assert not outbox.is_waiting()
-
-
-_CLAIM = """
-import time
-import django
-django.setup()
-from experiments.models import Delivery, Event
-from workers.notifications import outbox
-outbox.tell(Event.objects.untold().get().pk)
-assert Delivery.claim_next() is not None
-print("claimed", flush=True)
-time.sleep(600)
-"""
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_message_in_the_hands_of_a_killed_process_is_sent_once_by_the_next(
-    services: Any, experiment: Experiment, receiver: Receiver
-) -> None:
-    Webhook.objects.create(project=experiment.project, url=receiver.url)
-    run(experiment)
-    database = f"{services.postgres.url.rpartition('/')[0]}/{connection.settings_dict['NAME']}"
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database,
-        "REDIS_URL": services.redis.url,
-        "RANKWIRE_VAR": str(django_settings.VAR),
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    argv = [sys.executable, "-c", _CLAIM]
-    with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, text=True, env=environment, cwd=django_settings.BASE_DIR
-    ) as one:
-        try:
-            assert one.stdout is not None
-            assert "claimed\n" in one.stdout
-        finally:
-            one.kill()
-    outbox.work()
-    assert receiver.messages == []  # the dead one holds it still
-    assert Delivery.objects.get().state == "waiting"
-    Delivery.objects.update(due_at=Now())
-    outbox.work()
-    outbox.work()
-    assert len(receiver.messages) == 1

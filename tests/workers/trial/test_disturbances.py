@@ -41,35 +41,27 @@ def test_it_tells_what_others_took_while_no_core_was_free() -> None:
     assert "other programs took 44" in told(after(0), stolen)
 
 
-def test_it_says_nothing_where_others_used_what_was_free_or_little() -> None:
-    assert told(after(0), after(10, cpu_user_s=14.4, cpu_idle_s=5.6, cpu_ours_s=10.0)) == ""
-    assert told(after(0), after(10, cpu_user_s=20.0, cpu_ours_s=18.5)) == ""
-    assert told(after(0)) == ""
-
-
-def test_packets_that_the_kernel_hands_on_are_no_other_programs() -> None:
-    handed_on = after(10, cpu_user_s=12.0, cpu_system_s=8.0, cpu_interrupts_s=6.0, cpu_ours_s=13.5)
-    assert told(after(0), handed_on) == ""
-
-
-def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
-    # One second of a loaded machine, then nine of a free one: 1 of 20 core-seconds.
-    course = (
-        after(0),
-        after(1, cpu_user_s=2.0, cpu_ours_s=1.0),
-        after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0),
-    )
-    assert told(*course) == ""
-
-
-def test_load_beside_a_free_core_is_no_disturbance_of_the_seconds_without_one() -> None:
-    # Others take three core-seconds while a core is free; then the ranks alone fill both cores.
-    course = (
-        after(0),
-        after(5, cpu_user_s=3.0, cpu_idle_s=7.0, cpu_ours_s=0.0),
-        after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0),
-    )
-    assert told(*course) == ""
+@pytest.mark.parametrize(
+    "course",
+    [
+        pytest.param((after(10, cpu_user_s=14.4, cpu_idle_s=5.6, cpu_ours_s=10.0),), id="free cores"),
+        pytest.param((after(10, cpu_user_s=20.0, cpu_ours_s=18.5),), id="little"),
+        pytest.param((), id="one sample"),
+        pytest.param(
+            (after(10, cpu_user_s=12.0, cpu_system_s=8.0, cpu_interrupts_s=6.0, cpu_ours_s=13.5),), id="interrupts"
+        ),
+        pytest.param(
+            (after(1, cpu_user_s=2.0, cpu_ours_s=1.0), after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0)),
+            id="one loaded second, 1 of 20 core-seconds",
+        ),
+        pytest.param(
+            (after(5, cpu_user_s=3.0, cpu_idle_s=7.0), after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0)),
+            id="load beside a free core, then the ranks alone",
+        ),
+    ],
+)
+def test_disturbances_ignores_load_that_costs_the_trial_nothing(course: tuple[Sample, ...]) -> None:
+    assert told(after(0), *course) == ""
 
 
 def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:

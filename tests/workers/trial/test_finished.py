@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from dashboard.api.experiments.result import experiment_result
 from experiments.files import read_analysis, trial_directory
 from experiments.models import Artifact, Lease, State, Trial
 
@@ -43,7 +42,6 @@ def test_everything_of_it_is_kept_and_true(finished: Trial, tmp_path: Path) -> N
     it_stores_run_metrics_figures_of_merit_and_files(finished)
     it_keeps_where_each_rank_ran_and_what_it_used(finished)
     it_keeps_the_analysis_and_tells_on_what_it_ran(finished)
-    it_exports_everything_as_json(finished)
 
 
 def it_counts_packets_and_bytes_as_capinfos_does(finished: Trial, tmp_path: Path) -> None:
@@ -84,15 +82,6 @@ def it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:
     assert finished.conditions["ranks_on"] == {"n1": "0", "n2": "1"}
     assert finished.environment is not None
     assert not Lease.objects.exists()
-
-
-def it_exports_everything_as_json(finished: Trial) -> None:
-    result = json.loads(json.dumps(experiment_result(finished.experiment)))
-    assert result["experiment"]["slug"] == finished.experiment.slug
-    (trial,) = result["trials"]
-    assert (trial["state"], trial["warmup"], trial["repetition"]) == ("finished", False, 1)
-    assert trial["parameters"]["hosts"] == 2
-    assert trial["metrics"]["packets"] > 1000
 
 
 def test_it_runs_a_control_trial_without_capture_and_says_why_metrics_are_absent(

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from experiments.models import Experiment, Hold, State, Trial
 from experiments.selectors import progress_of
@@ -65,12 +64,6 @@ def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., l
     there.unlink()
     trials = run_all(**FAILING, parameters=failing(there), repetitions=2)
     assert [trial.state for trial in trials] == [State.FAILED, State.FAILED]
-
-
-def test_cancelling_gives_the_rest_up(held: Experiment, admin_client: Client) -> None:
-    admin_client.post(reverse("experiment-cancel", args=[held.slug]))
-    held.refresh_from_db()
-    assert (held.hold, states(held)) == (Hold.NONE, [State.FAILED, *[State.CANCELLED] * 3])
 
 
 def test_rest_says_it_and_goes_on(held: Experiment, admin_client: Client) -> None:

@@ -117,10 +117,6 @@ def test_it_says_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, pa
     assert why_unseen(tables("n1", "n2", pairs=[[0, 1, 1, sent]]), payload) is None
 
 
-def test_it_says_nothing_without_a_profile() -> None:
-    assert why_unseen(None, 0) is None
-
-
 def test_messages_through_memory_that_hosts_share_are_told(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
