@@ -75,16 +75,15 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
         preparation=rehearsal.preparation,
         notes=[
             *rehearsal.notes,
-            *_on_decks(launch.decks),
+            *(
+                f"{name} is read from {path} of the first host when the trial starts."
+                for name, path in launch.decks.items()
+            ),
             *_on_threads(launch.threads, launch.ranks),
         ],
         files={name: len(text.encode()) for name, text in launch.files.items()},
         recording=launcher.recording(),
     )
-
-
-def _on_decks(paths: Mapping[str, str]) -> list[str]:
-    return [f"{name} is read from {path} of the first host when the trial starts." for name, path in paths.items()]
 
 
 def _on_threads(threads: int, ranks: int) -> list[str]:

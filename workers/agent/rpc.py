@@ -31,29 +31,6 @@ def pair() -> tuple[socket.socket, socket.socket]:
     return ours, theirs
 
 
-def send(end: socket.socket, message: Message, descriptors: tuple[int, ...] = ()) -> None:
-    """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
-    data = json.dumps(message).encode()
-    if descriptors:
-        socket.send_fds(end, [data], list(descriptors))
-    else:
-        end.send(data)
-
-
-def receive(end: socket.socket) -> tuple[Message, list[int]] | None:
-    """The next message and its descriptors; None when the other side is gone. Raises BlockingIOError when none waits."""
-    try:
-        data, descriptors, _flags, _address = socket.recv_fds(end, MESSAGE_LIMIT_BYTES, DESCRIPTOR_LIMIT)
-    except ConnectionResetError:
-        return None
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
-    if not data:
-        return None
-    message: Message = json.loads(data)
-    return message, descriptors
-
-
 class Packets:
     """The keeper's end of the socket."""
 
@@ -64,10 +41,18 @@ class Packets:
         return self.end.fileno()
 
     def receive(self) -> tuple[Message, list[int]] | None:
-        return receive(self.end)
+        """Return the next message and its descriptors; None if the other side is gone."""
+        try:
+            data, descriptors, _flags, _address = socket.recv_fds(self.end, MESSAGE_LIMIT_BYTES, DESCRIPTOR_LIMIT)
+        except ConnectionResetError:
+            return None
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        return (json.loads(data), descriptors) if data else None
 
     def send(self, message: Message, beside: tuple[int, ...] = ()) -> None:
-        send(self.end, message, beside)
+        """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
+        socket.send_fds(self.end, [json.dumps(message).encode()], list(beside))
 
     def discard(self, beside: Iterable[int]) -> None:
         """Close our copies of descriptors that have arrived at the other side, or are used up."""

@@ -62,12 +62,9 @@ class FluxQueue(Queue[FluxSettings]):
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         return parse_jobs(self.run(["flux", "jobs", "-a", "--no-header", f"--format={FORMAT}", *jobs]).output)
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`n[1-4]`."""
-        names = tuple(host_names(state.nodes))
-        if not names:
-            raise ClusterUnavailable(f"Flux does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Expand `n[1-4]`."""
+        return tuple(host_names(nodes))
 
 
 class FluxLauncher(SchedulerLauncher):

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from experiments.cluster_kinds.gridengine import Gridengine, GridengineSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, in_order
 
@@ -61,11 +60,8 @@ class GridengineQueue(Queue[GridengineSettings]):
         number, _, reason = (part.strip(" :") for part in match[1].partition(" "))
         return JobState(job, self.good_end) if number == "0" else JobState(job, "ended", reason or f"failed {number}")
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        names = tuple(state.nodes.split())
-        if not names:
-            raise ClusterUnavailable(f"Grid Engine does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        return tuple(nodes.split())
 
 
 class GridengineLauncher(LoginLauncher):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from experiments.cluster_kinds.lsf import Lsf, LsfSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, clock_s, in_order
 
@@ -56,12 +55,9 @@ class LsfQueue(Queue[LsfSettings]):
         gone = GONE.findall(f"{answer.output}\n{answer.complaints}")
         return {**{job: JobState(job, "not found") for job in gone}, **parse_bjobs(answer.output)}
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`32*n1:32*n2`, or `n1:n2`."""
-        names = in_order(part.rpartition("*")[2] for part in state.nodes.split(":"))
-        if not names:
-            raise ClusterUnavailable(f"LSF does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Read `32*n1:32*n2` or `n1:n2`."""
+        return in_order(part.rpartition("*")[2] for part in nodes.split(":"))
 
 
 class LsfLauncher(LoginLauncher):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
 from workers.launchers.job import Job
 
@@ -85,14 +84,3 @@ LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
 }
 KNOWN_PORTS = ("openmpi",)
 """Libraries whose traffic on real hosts can be told by its ports, because we set them."""
-
-
-def argv(library: str, job: Job, place: Place) -> list[str]:
-    """The launch command of a library. Raises ClusterUnavailable for one we do not know."""
-    try:
-        command = LIBRARIES[library]
-    except KeyError:
-        raise ClusterUnavailable(
-            f"There is no MPI library “{library}” among those Rankwire can launch: {', '.join(LIBRARIES)}."
-        ) from None
-    return command(job, place)

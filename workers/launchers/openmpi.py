@@ -6,18 +6,16 @@ other names. `version` is the major version; everything but `installed` is pure.
 
 from __future__ import annotations
 
-import functools
 import re
-import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from workers.hosts.programs import find_program
+from workers.agent import machine
+from workers.hosts.programs import search_path
 from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 OLDEST = 4  # what a library is taken for that does not tell
-QUESTION_LIMIT_S = 10.0
 
 
 class Runtime(NamedTuple):
@@ -44,20 +42,8 @@ def major(text: str) -> int | None:
 
 
 def installed(name: str = "mpirun") -> int:
-    """The major version of an mpirun of this machine, asked once per process."""
-    program = find_program(name)
-    return OLDEST if program is None else _asked(program)
-
-
-@functools.lru_cache(maxsize=4)
-def _asked(program: str) -> int:
-    try:
-        told = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return OLDEST
-    return major(told) or OLDEST
+    """Return the major version of an mpirun of this machine."""
+    return major(machine.mpi_version(name, {"PATH": search_path()}) or "") or OLDEST
 
 
 def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from experiments.cluster_kinds.pbs import Pbs, PbsSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, in_order
@@ -58,12 +57,9 @@ class PbsQueue(Queue[PbsSettings]):
                 states[job] = JobState(job, "finished")
         return states
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`n1/0*32+n2/0*32`."""
-        names = in_order(part.partition("/")[0] for part in state.nodes.split("+"))
-        if not names:
-            raise ClusterUnavailable(f"PBS does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Read `n1/0*32+n2/0*32`."""
+        return in_order(part.partition("/")[0] for part in nodes.split("+"))
 
 
 class PbsLauncher(LoginLauncher):

@@ -67,7 +67,7 @@ class HostsLauncher(Launcher):
             program=launch.program,
             shared_cores=self.settings.shared_cores,
         )
-        return mpi.argv(launch.library, job, place)
+        return mpi.LIBRARIES[launch.library](job, place)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
         """The same job in the hosts' directories, with what was found out there. Pure."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
-from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
@@ -51,11 +50,8 @@ class SlurmQueue(Queue[SlurmSettings]):
             states |= parse_scontrol(answer.output) or parse_forgotten(job, answer)
         return {job: state for job, state in states.items() if job in wanted}
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        names = self.run(["scontrol", "show", "hostnames", state.nodes]).output.split()
-        if not names:
-            raise ClusterUnavailable(f"Slurm does not name the nodes of job {state.job}.")
-        return tuple(names)
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        return tuple(self.run(["scontrol", "show", "hostnames", nodes]).output.split())
 
     def left_s(self, job: str, held_s: float) -> float | None:
         """Slurm knows the limit of the partition too, and that somebody changed it."""

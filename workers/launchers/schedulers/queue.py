@@ -91,9 +91,15 @@ class Queue(ABC, Generic[S]):
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         """The state of every job that the scheduler tells about; those it is silent about are absent."""
 
-    @abstractmethod
     def nodes(self, state: JobState) -> tuple[str, ...]:
-        """The names of a job's nodes, in the scheduler's order."""
+        """Return the names of a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
+        if names := self.node_names(state.nodes):
+            return names
+        raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}.")
+
+    @abstractmethod
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Return the names of nodes in the scheduler's short form."""
 
     def partition(self, job: str) -> dict[str, Any]:
         """Name of a job's queue and how many `hosts` one job can have there; empty where the scheduler does not tell."""
