@@ -73,10 +73,10 @@ def own_group(told: Path = Path("/proc/self/cgroup")) -> Path | None:
 
 
 def _remove_old(parent: Path) -> None:
-    """Groups that a killed keeper left. One that is in use stays, and so does that of a living keeper, which nobody may be in yet."""
+    """Groups that a killed agent left. One that is in use stays, and so does that of a living agent, which nobody may be in yet."""
     for left in parent.glob(f"{NAME}*"):
-        keeper = left.name.removeprefix(NAME).partition("-")[0]
-        if keeper.isdecimal() and not Path(f"/proc/{keeper}").exists():
+        agent = left.name.removeprefix(NAME).partition("-")[0]
+        if agent.isdecimal() and not Path(f"/proc/{agent}").exists():
             with contextlib.suppress(OSError):
                 left.rmdir()
 

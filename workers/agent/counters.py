@@ -21,7 +21,7 @@ LOOKS = 3
 
 class Counters:
     """Running totals per host. `networks` maps inode numbers of network namespaces to host names, `ports` maps host
-    names to their bridge port. Without networks everything the keeper started is the one host "localhost"."""
+    names to their bridge port. Without networks everything the agent started is the one host "localhost"."""
 
     def __init__(
         self, networks: dict[int, str] | None = None, ports: dict[str, str] | None = None, missing_bytes: int = 0
@@ -78,17 +78,15 @@ class Counters:
         }
 
     def _ours(self) -> list[process_table.Entry]:
-        """Return the processes below the keeper, and bring their total up to date.
+        """Return the processes below the agent, and bring their total up to date.
 
         Parents are read before their children: a child that is waited for meanwhile is missed, and never counted twice. What is
         still missing in the last look is lost for good: of children whose parent ignores SIGCHLD the kernel keeps no time.
         """
         for _ in range(LOOKS):
-            keeper_s = sum(os.times()[:4])
+            agent_s = sum(os.times()[:4])
             processes = process_table.tree(os.getpid())
-            total_s = (
-                self.lost_s + keeper_s + sum(each.user_s + each.system_s + each.waited_for_s for each in processes)
-            )
+            total_s = self.lost_s + agent_s + sum(each.user_s + each.system_s + each.waited_for_s for each in processes)
             if total_s >= self.ours_s:
                 break
         self.lost_s += max(0.0, self.ours_s - total_s)

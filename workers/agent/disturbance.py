@@ -1,6 +1,6 @@
 """Counters of what may disturb a trial on this machine: swapping, throttled processors, a clock that is set.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does. What a machine does not tell stays 0.
+Standard library and Python 3.9 only: this runs wherever an agent does. What a machine does not tell stays 0.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def realtime_offset_ns() -> int:
 
 @functools.lru_cache(maxsize=1)
 def _throttle_files() -> tuple[str, ...]:
-    return tuple(glob.glob(THROTTLED))  # noqa: PTH207 - pathlib would double the start of a keeper
+    return tuple(glob.glob(THROTTLED))  # noqa: PTH207 - pathlib would double the start of an agent
 
 
 @functools.lru_cache(maxsize=1)

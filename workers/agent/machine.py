@@ -1,6 +1,6 @@
 """What a machine is: kernel, processor, memory, MPI library, and the program that is measured on it.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does.
+Standard library and Python 3.9 only: this runs wherever an agent does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which MPI library a program was built for, read out of its files: nothing of it is run, not even by the loader.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does.
+Standard library and Python 3.9 only: this runs wherever an agent does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Switching off what joins frames on an interface, and back on at the end: also when the keeper is killed without a word.
+"""Switching off what joins frames on an interface, and back on at the end: also when the agent is killed without a word.
 
-A guard waits on a pipe whose other end only the keeper holds. The kernel closes that end whatever ends the keeper.
+A guard waits on a pipe whose other end only the agent holds. The kernel closes that end whatever ends the agent.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Offloads:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             signal.set_wakeup_fd(-1)
-            os.closerange(0, reading)  # the connection must see the keeper's end at once
+            os.closerange(0, reading)  # the connection must see the agent's end at once
             os.closerange(reading + 1, MOST_DESCRIPTORS)
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
@@ -96,7 +96,7 @@ class Offloads:
             if os.read(reading, 1) == b"":
                 self.restore()
         finally:
-            os._exit(0)  # never back into the keeper's loop
+            os._exit(0)  # never back into the agent's loop
 
 
 def _words(answer: subprocess.CompletedProcess[str]) -> str:

@@ -1,4 +1,4 @@
-"""The keeper on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
+"""The agent on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
 
 It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that nothing has to be installed but
 Python 3.9. All it writes lies in one scratch directory, which goes when it ends. When the connection ends, or the worker
@@ -23,13 +23,13 @@ from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervi
 from workers.agent.counters import frames
 from workers.agent.offloads import Offloads
 
-GREETING = b"\0rankwire keeper\0\n"  # what a login script prints before it is passed over
+GREETING = b"\0rankwire agent\0\n"  # what a login script prints before it is passed over
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
 
 
-class RemoteKeeper(supervisor.Keeper):
+class RemoteSupervisor(supervisor.Supervisor):
     """Programs, files and counters of one host of a real cluster."""
 
     nothing = b""
@@ -61,33 +61,33 @@ class RemoteKeeper(supervisor.Keeper):
     def silence_limit_s(self) -> float | None:
         return SILENCE_WITH_JOB_S if any(child.job for child in self.children.values()) else SILENCE_S
 
-    def hello(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Make the scratch directory; several hosts may see the same one. `keeper.pid` tells others on this host that
+    def hello(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Make the scratch directory; several hosts may see the same one. `agent.pid` tells others on this host that
         we live."""
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.scratch / f"keeper-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
+        (self.scratch / f"agent-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
         told = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
         return {**told, "python": platform.python_version()}, b""
 
-    def clock(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def clock(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """What time it is here."""
         return {"time_s": time.time()}, b""
 
-    def watch(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def watch(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """The interface that `sample` counts."""
         self.interface = message["interface"]
         if self.interface not in frames():
             raise supervisor.Refusal(f"there is no network interface {self.interface}")
         return {}, b""
 
-    def switch_offloads(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def switch_offloads(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Switch off what joins frames until we end; `refusal` says why it cannot be, `off` what was switched."""
         environment = {"PATH": message["path"], "LC_ALL": "C"}
         self.offloads = Offloads(message["command"], message["interface"], environment)
         return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
 
-    def find(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def find(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Where a program lies, and whether it is at least there when we may not execute it."""
         program, path = message["program"], message["path"]
         name = str(Path(message["directory"], program)) if "/" in program else program
@@ -95,19 +95,19 @@ class RemoteKeeper(supervisor.Keeper):
         there = executable or any(Path(part, program).exists() for part in path.split(":"))
         return {"found": executable, "there": bool(there)}, b""
 
-    def write(self, message: rpc.Message, beside: bytes) -> supervisor.Answer:
+    def write(self, message: rpc.Message, attachment: bytes) -> supervisor.Answer:
         path = Path(message["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(beside)
+        path.write_bytes(attachment)
         path.chmod(message["mode"])
         return {}, b""
 
-    def read(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def read(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """A part of a file or of a program's memory, and the size of the whole."""
         if message["path"] in self.memories:
             descriptor, ours = self.memories[message["path"]], False
         else:
-            # A job may have put a pipe where its output was: that must not hold the keeper.
+            # A job may have put a pipe where its output was: that must not hold the agent.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor, ours = os.open(message["path"], flags), True
         try:
@@ -118,7 +118,7 @@ class RemoteKeeper(supervisor.Keeper):
             if ours:
                 os.close(descriptor)
 
-    def files(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def files(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """The names of the plain files that lie in a directory; what a link points to is none of them."""
         try:
             with os.scandir(message["path"]) as entries:
@@ -126,7 +126,7 @@ class RemoteKeeper(supervisor.Keeper):
         except FileNotFoundError:
             return {"files": []}, b""  # the program removed its own directory
 
-    def nested(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """The names of the plain files that lie below a directory, links not followed."""
         root, names = Path(message["path"]), []
         for place, directories, files in os.walk(root):
@@ -139,22 +139,22 @@ class RemoteKeeper(supervisor.Keeper):
                 break
         return {"files": names[: message["most"]]}, b""
 
-    def clear(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def clear(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""
         path = Path(message["path"])
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return {}, b""
 
-    def mpi(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def mpi(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """The files of the MPI library that a program loads."""
         return {"loaded": mpi_files.loaded_by(message["program"], message["variables"], message["directory"])}, b""
 
-    def machine(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def machine(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Facts of this machine and of a program."""
         return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
-    def spawn(self, message: rpc.Message, beside: Any) -> supervisor.Answer:
+    def spawn(self, message: rpc.Message, attachment: Any) -> supervisor.Answer:
         """As on one machine, but `files` say what becomes 0, 1, 2: a path, or the name of a memory."""
         descriptors = []
         try:
@@ -176,7 +176,7 @@ class RemoteKeeper(supervisor.Keeper):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         return os.open(name, flags | os.O_CLOEXEC, 0o600)
 
-    def sample(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def sample(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """A real host is its machine: what the daemons of the MPI library started is not ours, but counts."""
         sample = self.counters.sample()
         whole, counted = sample["machine"], frames().get(self.interface, {})
@@ -197,7 +197,7 @@ class RemoteKeeper(supervisor.Keeper):
         ]
         return sample, b""
 
-    def sweep(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def sweep(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Kill what a job left here. Ranks are children of the MPI library's daemon and not ours, but their working
         directory or their command line lies in our scratch directory."""
         deadline = time.monotonic() + SWEEP_LIMIT_S
@@ -246,4 +246,4 @@ def start() -> None:
     os.dup2(2, 1)
     os.close(nothing)
     os.write(writing, GREETING)
-    supervisor.keep(RemoteKeeper(rpc.Stream(reading, writing)))
+    supervisor.supervise(RemoteSupervisor(rpc.Stream(reading, writing)))

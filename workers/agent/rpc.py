@@ -1,4 +1,4 @@
-"""Messages between a worker and its keeper.
+"""Messages between a worker and its agent.
 
 On one machine: one JSON object per packet of a Unix SEQPACKET socket. It keeps message borders, so there is no framing
 to get wrong, and descriptors (standard streams, the memory file of a capture) travel beside the message they belong to.
@@ -32,7 +32,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 class Packets:
-    """The keeper's end of the socket."""
+    """The agent's end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
@@ -50,13 +50,13 @@ class Packets:
             os.set_inheritable(descriptor, False)
         return (json.loads(data), descriptors) if data else None
 
-    def send(self, message: Message, beside: tuple[int, ...] = ()) -> None:
+    def send(self, message: Message, attachment: tuple[int, ...] = ()) -> None:
         """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
-        socket.send_fds(self.end, [json.dumps(message).encode()], list(beside))
+        socket.send_fds(self.end, [json.dumps(message).encode()], list(attachment))
 
-    def discard(self, beside: Iterable[int]) -> None:
+    def discard(self, attachment: Iterable[int]) -> None:
         """Close our copies of descriptors that have arrived at the other side, or are used up."""
-        for descriptor in beside:
+        for descriptor in attachment:
             os.close(descriptor)
 
     def close(self) -> None:
@@ -80,19 +80,19 @@ class Stream:
         lengths = self._read(self._LENGTHS.size)
         if lengths is None:
             return None
-        text_bytes, beside_bytes = self._LENGTHS.unpack(lengths)
-        text, beside = self._read(text_bytes), self._read(beside_bytes)
-        if text is None or beside is None or self._read(len(self._END)) is None:
+        text_bytes, attachment_bytes = self._LENGTHS.unpack(lengths)
+        text, attachment = self._read(text_bytes), self._read(attachment_bytes)
+        if text is None or attachment is None or self._read(len(self._END)) is None:
             return None
         message: Message = json.loads(text)
-        return message, beside
+        return message, attachment
 
-    def send(self, message: Message, beside: bytes = b"") -> None:
+    def send(self, message: Message, attachment: bytes = b"") -> None:
         """Send one message. Raises OSError (EPIPE) as the pipe does."""
         text = json.dumps(message).encode()
-        write(self.writing, self._LENGTHS.pack(len(text), len(beside)) + text + beside + self._END)
+        write(self.writing, self._LENGTHS.pack(len(text), len(attachment)) + text + attachment + self._END)
 
-    def discard(self, beside: bytes) -> None:
+    def discard(self, attachment: bytes) -> None:
         """Nothing to free."""
 
     def close(self) -> None:

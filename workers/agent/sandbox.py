@@ -1,8 +1,8 @@
 """Where a trial's programs run: process ids, mounts and IPC of their own, and of this machine's files what everybody may read.
 
-A cell is made by its first process, PID 1 of the cell's process ids, which then only waits: when it ends, the kernel ends
-everything in the cell at once, and it ends with the keeper. Programs are forked by the keeper itself, so that their end and
-what they used are told to it, and enter the cell before they execute. None of them sees the keeper, the worker, its
+A sandbox is made by its first process, PID 1 of the sandbox's process ids, which then only waits: when it ends, the kernel ends
+everything in the sandbox at once, and it ends with the agent. Programs are forked by the agent itself, so that their end and
+what they used are told to it, and enter the sandbox before they execute. None of them sees the agent, the worker, its
 directories or its sockets, and none has a right to leave (`workers.agent.seccomp`).
 """
 
@@ -24,7 +24,7 @@ from workers.agent import linux, seccomp
 from workers.agent.cgroup import Group
 
 RUN = Path("/run")
-TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the cell's own
+TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the sandbox's own
 HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
 """What programs of this machine share with each other, besides what the plan names."""
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
@@ -43,7 +43,7 @@ MOUNT_FLAGS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a cell is to be. `user`: of the programs, where the keeper can give them one; `writable` belong to it then.
+    """What a sandbox is to be. `user`: of the programs, where the agent can give them one; `writable` belong to it then.
 
     `hidden` are directories and files that it must not see; `readable` and `writable` are seen although they lie below one.
     `limits`: processes, open_files, file_bytes, memory_bytes, scratch_bytes (of each temporary directory).
@@ -56,8 +56,8 @@ class Plan:
     limits: dict[str, int]
 
 
-class Cell:
-    """A made cell. `pid` is its first process, a child of the keeper."""
+class Sandbox:
+    """A made sandbox. `pid` is its first process, a child of the agent."""
 
     def __init__(self, plan: Plan, directories: Sequence[int]) -> None:
         """`directories` are descriptors of the plan's `writable`. Raises OSError."""
@@ -72,7 +72,7 @@ class Cell:
         }
 
     def _make(self, plan: Plan, directories: Sequence[int]) -> int:
-        """Fork the first process; returns when it has made the cell."""
+        """Fork the first process; returns when it has made the sandbox."""
         report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
         alive_reader, alive_writer = os.pipe2(os.O_CLOEXEC)
         linux.unshare(linux.CLONE_NEWPID)
@@ -91,7 +91,7 @@ class Cell:
             return pid
         os.waitpid(pid, 0)
         number, _, what = report.decode(errors="replace").partition(" ")
-        raise OSError(int(number or 0), what or "the first process of the cell ended")
+        raise OSError(int(number or 0), what or "the first process of the sandbox ended")
 
     def variables(self) -> dict[str, str]:
         """What programs are told of who they are, where that is not who the worker is."""
@@ -101,7 +101,7 @@ class Cell:
         return {"HOME": str(TEMPORARY), "USER": name, "LOGNAME": name}
 
     def fork(self) -> int:
-        """As os.fork(); the child is one of the cell's process ids, but not yet in its other namespaces."""
+        """As os.fork(); the child is one of the sandbox's process ids, but not yet in its other namespaces."""
         linux.enter(self._namespaces[linux.CLONE_NEWPID], linux.CLONE_NEWPID)
         try:
             pid = os.fork()
@@ -113,18 +113,18 @@ class Cell:
         return pid
 
     def enter(self) -> None:
-        """In a child: see what the cell sees."""
+        """In a child: see what the sandbox sees."""
         if self.group is not None:
             self.group.join()
         for kind in (linux.CLONE_NEWIPC, linux.CLONE_NEWNS):
             linux.enter(self._namespaces[kind], kind)
 
-    def seal(self) -> None:
+    def restrict(self) -> None:
         """In a child, last: give up every right."""
-        seccomp.seal(self.user, self.limits)
+        seccomp.restrict(self.user, self.limits)
 
     def end(self) -> None:
-        """The kernel ends everything in it; the keeper collects them. Idempotent."""
+        """The kernel ends everything in it; the agent collects them. Idempotent."""
         if not self._namespaces:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -153,10 +153,10 @@ def _name_of(user: int) -> str | None:
 
 
 def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
-    """In the child: make the cell, say so, and wait to be killed."""
+    """In the child: make the sandbox, say so, and wait to be killed."""
     try:
         linux.die_with_parent(signal.SIGKILL)
-        if os.read(alive, 1) != b".":  # the keeper died before the line above could ask for its signal
+        if os.read(alive, 1) != b".":  # the agent died before the line above could ask for its signal
             os._exit(1)
         linux.control(linux.PR_SET_DUMPABLE, 0)  # or programs of the same user could take it over
         signal.set_wakeup_fd(-1)
@@ -213,7 +213,7 @@ def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> 
 
 
 def _open_granted(plan: Plan, directories: Sequence[int]) -> dict[Path, int]:
-    """A descriptor for each granted path, opened among the cell's own mounts. Raises OSError for a directory that is not the
+    """A descriptor for each granted path, opened among the sandbox's own mounts. Raises OSError for a directory that is not the
     one whose descriptor was handed over."""
     granted = {}
     for name in (*plan.readable, *plan.writable):

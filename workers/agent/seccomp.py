@@ -153,7 +153,7 @@ def filter_program(numbers: Numbers) -> bytes:
     return b"".join(INSTRUCTION.pack(*each) for each in program)
 
 
-def seal(user: int | None, limits: dict[str, Any]) -> None:
+def restrict(user: int | None, limits: dict[str, Any]) -> None:
     """All of it, in the process that is about to execute a trial's program. Raises OSError."""
     limit(limits)
     give_up_rights(user)

@@ -1,4 +1,4 @@
-"""The keeper's loop: answer requests, collect ended programs, leave nothing of a job alive.
+"""The agent's loop: answer requests, collect ended programs, leave nothing of a job alive.
 
 It knows no cluster and no way of transport: `workers.testbed.agent` speaks with a worker on this machine,
 `workers.agent.remote` with one at the other end of an ssh or srun connection.
@@ -31,7 +31,7 @@ class Refusal(Exception):
 
 @dataclass
 class Child:
-    """A program started on request. A job's remains are swept when it ends; a tool's session is spared by the sweep."""
+    """A program started on request. A job's leftover_processes are swept when it ends; a tool's session is spared by the sweep."""
 
     pid: int
     job: bool
@@ -46,14 +46,14 @@ class Channel(Protocol):
 
     def fileno(self) -> int: ...
     def receive(self) -> tuple[rpc.Message, Any] | None: ...
-    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
-    def discard(self, beside: Any) -> None: ...
+    def send(self, message: rpc.Message, attachment: Any = ...) -> None: ...
+    def discard(self, attachment: Any) -> None: ...
 
 
 Answer = tuple[rpc.Message, Any]
 
 
-class Keeper:
+class Supervisor:
     """One worker's programs on one cluster."""
 
     nothing: Any = ()
@@ -118,17 +118,17 @@ class Keeper:
         received = self.requests.receive()
         if received is None:
             return False
-        message, beside = received
+        message, attachment = received
         answer: dict[str, Any] = {"answers": message["sequence"]}
         passed = self.nothing
         try:
-            result, passed = self.answers[message["do"]](message, beside)
+            result, passed = self.answers[message["do"]](message, attachment)
             answer.update(result)
         except (OSError, Refusal) as error:
             answer["error"] = getattr(error, "strerror", None) or str(error)
             answer["errno"] = getattr(error, "errno", None)
         finally:
-            self.requests.discard(beside)
+            self.requests.discard(attachment)
         try:
             self.requests.send(answer, passed)
         except OSError:
@@ -147,13 +147,13 @@ class Keeper:
         self.children[pid] = Child(pid, message["job"], started_ns)
         return {"pid": pid, "started_ns": started_ns}, (os.pidfd_open(pid),)
 
-    def signal(self, message: rpc.Message, _beside: Any) -> Answer:
+    def signal(self, message: rpc.Message, _attachment: Any) -> Answer:
         if message["pid"] in self.children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(message["pid"], message["signal"])
         return {}, self.nothing
 
-    def stop(self, message: rpc.Message, _beside: Any) -> Answer:
+    def stop(self, message: rpc.Message, _attachment: Any) -> Answer:
         """TERM now; KILL for it and all it started once the grace is over."""
         child = self.children.get(message["pid"])
         if child is not None and child.ended_ns is None and child.kill_at_ns is None:
@@ -162,10 +162,10 @@ class Keeper:
                 os.killpg(child.pid, signal.SIGTERM)
         return {}, self.nothing
 
-    def sample(self, _message: rpc.Message, _beside: Any) -> Answer:
+    def sample(self, _message: rpc.Message, _attachment: Any) -> Answer:
         return self.counters.sample(), self.nothing
 
-    def frames(self, message: rpc.Message, _beside: Any) -> Answer:
+    def frames(self, message: rpc.Message, _attachment: Any) -> Answer:
         counted = frames().get(message["interface"])
         if counted is None:
             raise Refusal(f"there is no interface {message['interface']}")
@@ -201,21 +201,21 @@ class Keeper:
             overdue = child.kill_at_ns is not None and now >= child.kill_at_ns
             if child.ended_ns is None and not overdue:
                 continue
-            remains = self.remains(child)
-            if child.ended_ns is not None and not remains:
+            leftover_processes = self.leftover_processes(child)
+            if child.ended_ns is not None and not leftover_processes:
                 self.children.pop(child.pid)
                 self.tell(child)
             elif overdue:
                 self.overdue(child)
-                for entry in remains:
+                for entry in leftover_processes:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(entry.pid, signal.SIGKILL)
 
     def overdue(self, child: Child) -> None:
         """What is left of a job is about to be killed."""
 
-    def remains(self, child: Child) -> list[process_table.Entry]:
-        """What still lives of a job: every descendant of the keeper except the tools. Daemons leave their session and
+    def leftover_processes(self, child: Child) -> list[process_table.Entry]:
+        """What still lives of a job: every descendant of the agent except the tools. Daemons leave their session and
         their parent, so neither would tell; but one cluster runs one job at a time."""
         if not child.job:
             return [] if child.ended_ns is not None else [entry for entry in [process_table.read(child.pid)] if entry]
@@ -247,12 +247,12 @@ class Keeper:
             time.sleep(0.001)
 
 
-def keep(keeper: Keeper) -> None:
+def supervise(supervisor: Supervisor) -> None:
     """Run it until there is nobody to keep for, and leave nothing of its programs."""
     linux.adopt_orphans()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crashed rank must not fill the disk
     gc.freeze()
     try:
-        keeper.run()
+        supervisor.run()
     finally:
-        keeper.end_all()
+        supervisor.end_all()

@@ -21,7 +21,7 @@ import zstandard
 from workers.agent.process_table import available_memory_bytes
 from workers.capture.start import end_at_once, frames_on, started
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process
+from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import find_program, search_path
 
 DEFAULT_SNAP_LENGTH: Final = 128
@@ -62,9 +62,9 @@ class Capture:
     """Whether `file` grows while it records."""
 
     def __init__(
-        self, keeper: Keeper, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
+        self, agent: Agent, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
     ) -> None:
-        self._keeper = keeper
+        self._agent = agent
         self._process = process
         self._interface = interface
         self._packets, self._messages = files
@@ -74,16 +74,16 @@ class Capture:
 
     @classmethod
     def start(
-        cls, keeper: LocalKeeper, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
+        cls, agent: LocalAgent, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
     ) -> Capture:
-        """Record from an interface of the keeper's network; return once packets are being recorded.
+        """Record from an interface of the agent's network; return once packets are being recorded.
 
         The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
         limit = available_memory_bytes() // 4
         argv = dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit)
-        with started(keeper, argv) as start:
-            capture = cls(keeper, start.process, interface, start.files, None, limit)
+        with started(agent, argv) as start:
+            capture = cls(agent, start.process, interface, start.files, None, limit)
             capture._wait_until_recording()
         return capture
 
@@ -175,7 +175,7 @@ class Capture:
         if self._baseline is None:
             return None
         try:
-            return frames_on(self._keeper, self._interface) - self._baseline
+            return frames_on(self._agent, self._interface) - self._baseline
         except (ClusterUnavailable, OSError):
             return None
 

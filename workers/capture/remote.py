@@ -11,7 +11,7 @@ from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S,
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30
@@ -22,16 +22,16 @@ class RemoteCapture(Capture):
 
     grows_here = False
 
-    def __init__(self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None) -> None:
+    def __init__(self, agent: RemoteAgent, process: Process, interface: str, baseline: int | None) -> None:
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        super().__init__(keeper, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
-        self._host_keeper = keeper
+        super().__init__(agent, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
+        self._host_agent = agent
         self._here = False
 
     @classmethod
     def on_host(
         cls,
-        keeper: RemoteKeeper,
+        agent: RemoteAgent,
         interface: str,
         capture_filter: str | None,
         *,
@@ -39,17 +39,17 @@ class RemoteCapture(Capture):
         snap_length: int = DEFAULT_SNAP_LENGTH,
     ) -> RemoteCapture:
         """Record from an interface of the host; return once packets are being recorded. Raises CaptureUnavailable."""
-        path = keeper.search_path()
+        path = agent.search_path()
         try:
-            answer, _ = keeper.ask("find", program=command[0], path=path, directory="/")
+            answer, _ = agent.ask("find", program=command[0], path=path, directory="/")
             if answer["found"] is None:
                 raise CaptureUnavailable(
-                    f"on host {keeper.host} {NOT_PERMITTED}"
+                    f"on host {agent.host} {NOT_PERMITTED}"
                     if answer["there"]
-                    else f"the program {command[0]} is missing on host {keeper.host}"
+                    else f"the program {command[0]} is missing on host {agent.host}"
                 )
-            baseline = None if capture_filter else frames_on(keeper, interface)
-            process = keeper.spawn(
+            baseline = None if capture_filter else frames_on(agent, interface)
+            process = agent.spawn(
                 [*command, *dumpcap_argv("", interface, capture_filter, snap_length, REMOTE_LIMIT_BYTES)[1:]],
                 environment={"PATH": path, "LANG": "C.UTF-8"},
                 directory=Path("/"),
@@ -58,12 +58,12 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(keeper, process, interface, baseline)
+        capture = cls(agent, process, interface, baseline)
         try:
             capture._wait_until_recording()
         except (LaunchFailed, ClusterUnavailable) as error:
             capture.close()
-            raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
+            raise CaptureUnavailable(f"on host {agent.host} {error}") from error
         return capture
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
@@ -73,11 +73,11 @@ class RemoteCapture(Capture):
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
                     if name == PACKETS:
                         super().stop(quiet_s)
-                    for part in self._host_keeper.read(name):
+                    for part in self._host_agent.read(name):
                         os.write(local, part)
             except OSError as error:
                 raise ClusterUnavailable(
-                    f"The capture cannot be fetched from {self._host_keeper.host}: {error.strerror}."
+                    f"The capture cannot be fetched from {self._host_agent.host}: {error.strerror}."
                 ) from error
             self._here = True
         return super().stop(quiet_s)
@@ -86,12 +86,12 @@ class RemoteCapture(Capture):
         if self._here:
             return super()._stored_bytes()
         try:
-            return self._host_keeper.size(PACKETS)
+            return self._host_agent.size(PACKETS)
         except OSError:
             return 0
 
     def _read_messages(self) -> str:
         try:
-            return b"".join(self._host_keeper.read(MESSAGES)).decode(errors="replace")
+            return b"".join(self._host_agent.read(MESSAGES)).decode(errors="replace")
         except (OSError, ClusterUnavailable):
             return ""

@@ -15,7 +15,7 @@ from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.capture.start import Start, reason, started
 from workers.errors import CaptureUnavailable
-from workers.hosts.processes import Keeper, LocalKeeper
+from workers.hosts.processes import Agent, LocalAgent
 from workers.testbed import recorder
 
 PYTHON: Final = "/usr/bin/python3"
@@ -30,7 +30,7 @@ class RingCapture(Capture):
 
     def __init__(
         self,
-        keeper: Keeper,
+        agent: Agent,
         start: Start,
         interface: str,
         slots: int,
@@ -42,19 +42,19 @@ class RingCapture(Capture):
         self._slots = slots
         self._slot_bytes = recorder.slot_bytes(snap_length)
         self._taken = self._tallied = self._wire_bytes = 0
-        super().__init__(keeper, start.process, interface, start.files, start.baseline, limit)
+        super().__init__(agent, start.process, interface, start.files, start.baseline, limit)
 
     @classmethod
     def on_bridge(
         cls,
-        keeper: LocalKeeper,
+        agent: LocalAgent,
         interface: str,
         memory: SlotMemory,
         *,
         snap_length: int = DEFAULT_SNAP_LENGTH,
         must_hold: Sequence[tuple[int, int]] = (),
     ) -> RingCapture:
-        """Record from a bridge of the keeper's network; return once packets are being recorded.
+        """Record from a bridge of the agent's network; return once packets are being recorded.
 
         `must_hold`: offsets and values of bytes; frames where one differs are left out. The recording ends at a quarter of the
         free memory. Raises CaptureUnavailable.
@@ -74,9 +74,9 @@ class RingCapture(Capture):
             raise CaptureUnavailable(reason(error)) from error
         argv = [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)]
         counted = None if must_hold else interface
-        with started(keeper, argv, counted=counted, output=slots) as start:
+        with started(agent, argv, counted=counted, output=slots) as start:
             os.write(start.files[0], file_header(interface, snap_length))
-            capture = cls(keeper, start, interface, slots, memory, snap_length, limit)
+            capture = cls(agent, start, interface, slots, memory, snap_length, limit)
             capture._wait_until_recording()
         return capture
 

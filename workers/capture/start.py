@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process
+from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 
 NICENESS: Final = 10
@@ -28,7 +28,7 @@ class Start:
 
 @contextlib.contextmanager
 def started(
-    keeper: LocalKeeper, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
+    agent: LocalAgent, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
 ) -> Iterator[Start]:
     """Start a program that records; the body waits until it does. What fails ends the program and closes all files.
 
@@ -42,9 +42,9 @@ def started(
             packets, messages = files = (os.memfd_create("packets"), os.memfd_create("messages"))
             for descriptor in files:
                 opened.callback(os.close, descriptor)
-            baseline = None if counted is None else frames_on(keeper, counted)
+            baseline = None if counted is None else frames_on(agent, counted)
             with Path(os.devnull).open("rb") as nothing:
-                process = keeper.spawn(
+                process = agent.spawn(
                     argv,
                     environment={"PATH": search_path(), "LANG": "C.UTF-8"},
                     directory=Path("/"),
@@ -59,14 +59,14 @@ def started(
 
 
 def end_at_once(process: Process) -> None:
-    """At once; where its keeper is gone it has ended."""
+    """At once; where its agent is gone it has ended."""
     with contextlib.suppress(ClusterUnavailable):
         process.terminate(0.0)
 
 
-def frames_on(keeper: Keeper, interface: str) -> int:
+def frames_on(agent: Agent, interface: str) -> int:
     """Frames that an interface has received and sent so far, by its own counters."""
-    frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
+    frames: int = agent.ask("frames", interface=interface)[0]["frames"]
     return frames
 
 

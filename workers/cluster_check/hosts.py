@@ -14,7 +14,7 @@ from django.conf import settings
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Session
 
 OLDEST_PYTHON: Final = (3, 9)
@@ -56,10 +56,10 @@ def launch_command(session: Session, program: str) -> Step:
     name = "Launch command"
     without = [
         host
-        for host, keeper in session.remote_keepers.items()
-        if keeper.ask("find", program=program, path=keeper.search_path(), directory="/")[0]["found"] is None
+        for host, agent in session.remote_agents.items()
+        if agent.ask("find", program=program, path=agent.search_path(), directory="/")[0]["found"] is None
     ]
-    if not session.remote_keepers and session.missing(program, Path("/")):
+    if not session.remote_agents and session.missing(program, Path("/")):
         without = ["this machine"]
     if without:
         return problem(
@@ -69,7 +69,7 @@ def launch_command(session: Session, program: str) -> Step:
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
             "sudo apt install openmpi-bin",
         )
-    first = next(iter(session.remote_keepers.values()), None)
+    first = next(iter(session.remote_agents.values()), None)
     told = first.output([program, "--version"]).strip().splitlines()[:1] if first else []
     return ok(name, program, f"{told[0].strip()}." if told else "")
 
@@ -151,17 +151,17 @@ def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], tol
 
 def path_mtu(session: Session, found: Interfaces) -> Step:
     """Whether packets as long as the interfaces allow get from the first host to the second one whole."""
-    if len(session.remote_keepers) < 2:
+    if len(session.remote_agents) < 2:
         return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
     first, second = session.hosts[:2]
-    keeper, mtu = session.remote_keepers[first], found[first].get("mtu") or 0
-    address = keeper.output(["getent", "ahostsv4", second]).split()[:1]
-    if not address or not keeper.output(["ping", "-V"]):
+    agent, mtu = session.remote_agents[first], found[first].get("mtu") or 0
+    address = agent.output(["getent", "ahostsv4", second]).split()[:1]
+    if not address or not agent.output(["ping", "-V"]):
         return skipped(PATH_MTU, f"ping is not installed on {first}." if address else f"{second} has no IPv4 address.")
 
     def passes(size: int) -> bool:
         argv = ["ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", str(size - _PING_HEADERS), *address]
-        return "bytes from" in keeper.output(argv)
+        return "bytes from" in agent.output(argv)
 
     if passes(mtu) or passes(mtu):  # a single one may be lost
         return ok(PATH_MTU, f"{mtu} B", f"Packets of {mtu} B get from {first} to {second} in one piece.")
@@ -184,7 +184,7 @@ def path_mtu(session: Session, found: Interfaces) -> Step:
 def disk(session: Session, scratch: str) -> Step:
     """Room for what trials write on hosts, and for their captures on the worker's machine."""
     name = "Free disk"
-    room = {f"{host}:{scratch}": _room(keeper, scratch) for host, keeper in session.remote_keepers.items()}
+    room = {f"{host}:{scratch}": _room(agent, scratch) for host, agent in session.remote_agents.items()}
     room["this machine"] = shutil.disk_usage(_existing(Path(settings.VAR))).free
     known = {place: free for place, free in room.items() if free is not None}
     words = "; ".join(f"{place} {amount(free, 'B')}" for place, free in known.items()) + "."
@@ -199,11 +199,11 @@ def disk(session: Session, scratch: str) -> Step:
 
 
 def clocks(session: Session) -> Step:
-    """How far the hosts' clocks are apart, asked over the keepers' connections."""
+    """How far the hosts' clocks are apart, asked over the agents' connections."""
     name = "Clocks"
-    if len(session.remote_keepers) < 2:
+    if len(session.remote_agents) < 2:
         return skipped(name, "One clock: nothing to compare.")
-    offsets = {host: _offset(keeper) for host, keeper in session.remote_keepers.items()}
+    offsets = {host: _offset(agent) for host, agent in session.remote_agents.items()}
     unsure = max(error for _, error in offsets.values())
     middle = sorted(offset for offset, _ in offsets.values())[len(offsets) // 2]
     far = {host: offset - middle for host, (offset, _) in offsets.items()}
@@ -244,19 +244,19 @@ def _existing(path: Path) -> Path:
     return next(each for each in (path, *path.parents) if each.exists())
 
 
-def _room(keeper: RemoteKeeper, path: str) -> int | None:
+def _room(agent: RemoteAgent, path: str) -> int | None:
     """Bytes that `df` says are free; None where it says nothing."""
-    words = keeper.output(["df", "-Pk", path]).splitlines()[-1:]
+    words = agent.output(["df", "-Pk", path]).splitlines()[-1:]
     parts: Sequence[str] = words[0].split() if words else ()
     return 1024 * int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else None
 
 
-def _offset(keeper: RemoteKeeper) -> tuple[float, float]:
+def _offset(agent: RemoteAgent) -> tuple[float, float]:
     """(the host's clock minus ours, half the time the question took), s."""
     answers = []
     for _ in range(_QUESTIONS):
         before, asked = time.time(), time.monotonic()
-        there = keeper.ask("clock")[0]["time_s"]
+        there = agent.ask("clock")[0]["time_s"]
         took = time.monotonic() - asked
         answers.append((took / 2, there - before - took / 2))
     error, offset = min(answers)

@@ -133,7 +133,7 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
 
 def _versions(session: Session, known: set[str]) -> list[Step]:
     """Python of hosts that could not be asked before they were allotted."""
-    versions = {host: keeper.python for host, keeper in session.remote_keepers.items()}
+    versions = {host: agent.python for host, agent in session.remote_agents.items()}
     return [hosts.python(versions)] if versions and "Python" not in known else []
 
 

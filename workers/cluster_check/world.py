@@ -30,7 +30,7 @@ class Greeting:
 
     status: int | None
     ranks: list[dict[str, Any]]
-    complaint: str
+    stderr: str
     elapsed_s: float
 
 
@@ -64,12 +64,12 @@ def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
         return problem(
             name,
             "Did not end",
-            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quoted(greeting.complaint)}",
+            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quoted(greeting.stderr)}",
             "Usually a firewall between the hosts: MPI needs TCP ports 20000 to 21015 open among them, or another “Interface”.",
         )
     if greeting.status != 0:
-        refused = [line for line in greeting.complaint.splitlines() if _SSH_BETWEEN.search(line)]
-        seen = f"{mpirun} ended with status {greeting.status}.{_quoted(refused[0] if refused else greeting.complaint)}"
+        refused = [line for line in greeting.stderr.splitlines() if _SSH_BETWEEN.search(line)]
+        seen = f"{mpirun} ended with status {greeting.status}.{_quoted(refused[0] if refused else greeting.stderr)}"
         if refused:
             remedy = "The first host must be able to log in to the others without being asked; try this there."
             return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
@@ -190,6 +190,6 @@ def _words(path: Path) -> str:
     return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
 
 
-def _quoted(complaint: str, lines: int = 3) -> str:
-    last = " ".join(complaint.splitlines()[-lines:])[-400:]
+def _quoted(stderr: str, lines: int = 3) -> str:
+    last = " ".join(stderr.splitlines()[-lines:])[-400:]
     return f" It said: {last}" if last else ""

@@ -1,6 +1,6 @@
 """What a trial ran on and with, as far as it is cheap to know: stable on one system, so that equal means equal.
 
-Everything that needs a program is asked inside the host (through the keeper), so that the test-bed's interfaces and
+Everything that needs a program is asked inside the host (through the agent), so that the test-bed's interfaces and
 settings are described and not the machine's.
 """
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workers.hosts.processes import Keeper
+from workers.hosts.processes import Agent
 
 TCP_SYSCTLS = (
     "net.core.rmem_max",
@@ -40,7 +40,7 @@ COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 
 
 def describe(
-    keeper: Keeper,
+    agent: Agent,
     host: str | None,
     interface: str,
     program: Sequence[str],
@@ -52,9 +52,9 @@ def describe(
     `program` is the argv of a rank (empty: none), `mpirun` the program that launches them, `variables` what they see.
     """
     questions = questions_about(interface)
-    answers = dict(zip(questions, keeper.outputs(list(questions.values()), host), strict=True))
+    answers = dict(zip(questions, agent.outputs(list(questions.values()), host), strict=True))
     facts = {
-        **keeper.machine(program, mpirun, variables),
+        **agent.machine(program, mpirun, variables),
         "interface": interface_facts(interface, answers),
         "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),

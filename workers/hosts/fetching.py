@@ -18,7 +18,7 @@ _LONGEST_NAME: Final = 255
 
 
 class Source(Protocol):
-    """A keeper, as far as fetching needs it."""
+    """An agent, as far as fetching needs it."""
 
     host: str
 
@@ -27,40 +27,40 @@ class Source(Protocol):
     def read(self, path: str) -> Iterator[bytes]: ...
 
 
-def fetch(keeper: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
+def fetch(agent: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
     """Copy the files that lie in `source` of a host to `target`, and of those in its subdirectories what the patterns `deep` stand
     for. Raises TrialFailed for a name that is no file's, OSError."""
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
-    for name in [*_names(keeper, source), *(_nested_names(keeper, source, nested) if nested else ())]:
+    for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
         there = str(source / name)
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if keeper.size(there) > OUTPUT_LIMIT_BYTES:
+        if agent.size(there) > OUTPUT_LIMIT_BYTES:
             continue
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(target / name, flags, 0o640), "wb") as stream:
             room = OUTPUT_LIMIT_BYTES
-            for part in keeper.read(there):
+            for part in agent.read(there):
                 if (room := room - len(part)) < 0:
-                    raise TrialFailed(f"Host {keeper.host} sends more of {name} than it said there was.")
+                    raise TrialFailed(f"Host {agent.host} sends more of {name} than it said there was.")
                 stream.write(part)
 
 
-def _names(keeper: Source, source: Path) -> list[str]:
-    names = keeper.ask("files", path=str(source))[0]["files"]
+def _names(agent: Source, source: Path) -> list[str]:
+    names = agent.ask("files", path=str(source))[0]["files"]
     if not isinstance(names, list) or len(names) > MOST_FILES:
-        raise TrialFailed(f"Host {keeper.host} names more files than the {MOST_FILES} that a run may write.")
+        raise TrialFailed(f"Host {agent.host} names more files than the {MOST_FILES} that a run may write.")
     for name in names:
         if not is_file_name(name):
             raise TrialFailed(
-                f"Host {keeper.host} sends a file under the name {str(name)[:80]!r}, which would lie outside of the trial."
+                f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would lie outside of the trial."
             )
     return names
 
 
-def _nested_names(keeper: Source, source: Path, patterns: Sequence[str]) -> list[str]:
+def _nested_names(agent: Source, source: Path, patterns: Sequence[str]) -> list[str]:
     """Names that can be kept have no odd part: what else a host tells is no name that was asked for."""
-    names = keeper.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
+    names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
     if not isinstance(names, list):
         return []
     return selected(patterns, (name for name in names if isinstance(name, str) and "/" in name))

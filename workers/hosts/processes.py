@@ -1,7 +1,7 @@
-"""The worker's side of the keeper: start programs on a cluster, wait for them, end them with everything they started.
+"""The worker's side of the agent: start programs on a cluster, wait for them, end them with everything they started.
 
-A `Keeper` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). Whatever happens to the
-worker, the keeper notices and leaves nothing behind; whatever happens to the keeper, its namespaces die with it and
+A `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). Whatever happens to the
+worker, the agent notices and leaves nothing behind; whatever happens to the agent, its namespaces die with it and
 `Process` reports the end.
 """
 
@@ -38,12 +38,12 @@ KILL_LIMIT_S = 10.0
 
 
 class Channel(Protocol):
-    """Our end of what a keeper is spoken with through: `wire.Packets` or `wire.Stream`."""
+    """Our end of what an agent is spoken with through: `wire.Packets` or `wire.Stream`."""
 
     def fileno(self) -> int: ...
     def receive(self) -> tuple[rpc.Message, Any] | None: ...
-    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
-    def discard(self, beside: Any) -> None: ...
+    def send(self, message: rpc.Message, attachment: Any = ...) -> None: ...
+    def discard(self, attachment: Any) -> None: ...
     def close(self) -> None: ...
 
 
@@ -56,19 +56,19 @@ class Ended:
     ended_ns: int
 
 
-class Keeper(ABC):
-    """The worker's side of a running keeper process. Thread-safe. Close it, or leave the `with` block."""
+class Agent(ABC):
+    """The worker's side of a running agent process. Thread-safe. Close it, or leave the `with` block."""
 
-    def __init__(self, channel: Channel, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+    def __init__(self, channel: Channel, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._lock = threading.RLock()
         self._sequence = 0
         self._ended: dict[int, Ended] = {}
         self._gone = False
-        self._complaints = complaints
+        self._stderr = stderr
         self._channel = channel
         self._process = process
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> Agent:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,13 +79,13 @@ class Keeper(ABC):
         """The process to end if nothing else helps."""
         return self._process.pid
 
-    def ask(self, do: str, beside: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
-        """One request and its answer. Raises ClusterUnavailable when the keeper is gone, OSError when it refuses."""
+    def ask(self, do: str, attachment: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
+        """One request and its answer. Raises ClusterUnavailable when the agent is gone, OSError when it refuses."""
         with self._lock:
             self._sequence += 1
             try:
                 message = {"do": do, "sequence": self._sequence, **fields}
-                self._channel.send(message) if beside is None else self._channel.send(message, beside)
+                self._channel.send(message) if attachment is None else self._channel.send(message, attachment)
             except OSError as error:
                 if error.errno == errno.EMSGSIZE:
                     raise LaunchFailed("The command line or its environment is too long.") from error
@@ -101,7 +101,7 @@ class Keeper(ABC):
                         raise OSError(message.get("errno") or 0, message["error"])
                     return message, passed
                 self._channel.discard(passed)  # the answer to a request that an exception interrupted
-            raise ClusterUnavailable(f"The keeper of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
+            raise ClusterUnavailable(f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
 
     def alive(self) -> bool:
         """Whether it still keeps."""
@@ -109,7 +109,7 @@ class Keeper(ABC):
             return not self._gone and self._process.poll() is None
 
     def ended(self, pid: int, timeout_s: float) -> Ended | None:
-        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the keeper died."""
+        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the agent died."""
         deadline = time.monotonic() + timeout_s
         while True:
             with self._lock:
@@ -123,7 +123,7 @@ class Keeper(ABC):
                     return None
 
     def close(self) -> None:
-        """End everything. Idempotent; returns when the keeper and its programs are gone."""
+        """End everything. Idempotent; returns when the agent and its programs are gone."""
         with self._lock:
             self._gone = True
             self._channel.close()
@@ -133,7 +133,7 @@ class Keeper(ABC):
                 self._process.kill()
                 self._process.wait()
             self._kill_orphans()
-            self._complaints.close()
+            self._stderr.close()
 
     def _receive(self, timeout_s: float) -> tuple[rpc.Message, Any] | None:
         """The next message, ends of programs noted on the way; None when none came in time."""
@@ -153,7 +153,7 @@ class Keeper(ABC):
         return received
 
     def _lost(self) -> None:
-        """The keeper has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
+        """The agent has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
         self._gone = True
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
@@ -170,7 +170,7 @@ class Keeper(ABC):
 
     @abstractmethod
     def _kill_orphans(self) -> None:
-        """The keeper is gone: end what it may have left."""
+        """The agent is gone: end what it may have left."""
 
     @abstractmethod
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
@@ -181,24 +181,24 @@ class Keeper(ABC):
         return self.outputs([argv], host)[0]
 
     def exit_report(self) -> str:
-        """Why the keeper ended, in a sentence with its last words."""
+        """Why the agent ended, in a sentence with its last words."""
         words = b""
-        if not self._complaints.closed:
-            self._complaints.seek(0)
-            words = self._complaints.read()
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            words = self._stderr.read()
         last = words.decode(errors="replace").strip().splitlines()[-1:]
         status = self._process.poll()
         how = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with status {status}"
-        return f"The keeper of the cluster {how}" + (f": {last[0]}" if last else ".")
+        return f"The agent of the cluster {how}" + (f": {last[0]}" if last else ".")
 
 
-class LocalKeeper(Keeper):
-    """A keeper that is our child, on the test-bed inside its own namespaces."""
+class LocalAgent(Agent):
+    """An agent that is our child, on the test-bed inside its own namespaces."""
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
         """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
         self._pidfds: dict[int, int] = {}
-        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         ours, theirs = rpc.pair()
         owner = os.pidfd_open(os.getpid())
         try:
@@ -207,16 +207,16 @@ class LocalKeeper(Keeper):
                 pass_fds=(theirs.fileno(), owner),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=stderr,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 start_new_session=True,  # a Ctrl-C meant for the worker must not end its programs out of order
             )
         except OSError as error:
-            raise ClusterUnavailable(f"The keeper of the cluster cannot be started: {error.strerror}.") from error
+            raise ClusterUnavailable(f"The agent of the cluster cannot be started: {error.strerror}.") from error
         finally:
             theirs.close()
             os.close(owner)
-        super().__init__(rpc.Packets(ours), process, complaints)
+        super().__init__(rpc.Packets(ours), process, stderr)
 
     def spawn(
         self,
@@ -228,15 +228,15 @@ class LocalKeeper(Keeper):
         host: str | None = None,
         job: bool = False,
         niceness: int = 0,
-        cell: Mapping[str, Any] | None = None,
+        sandbox: Mapping[str, Any] | None = None,
     ) -> Process:
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
-        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `cell`
-        (`workers.agent.sandbox.Plan`) it has three streams; descriptors of the cell's writable directories follow them.
+        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `sandbox`
+        (`workers.agent.sandbox.Plan`) it has three streams; descriptors of the sandbox's writable directories follow them.
         Raises LaunchFailed.
         """
-        confined = {} if cell is None else {"cell": dict(cell)}
+        confined = {} if sandbox is None else {"sandbox": dict(sandbox)}
         try:
             answer, (pidfd,) = self.ask(
                 "spawn",
@@ -292,13 +292,13 @@ class LocalKeeper(Keeper):
 
 
 class Process:
-    """A program under a keeper."""
+    """A program under an agent."""
 
-    def __init__(self, keeper: Keeper, pid: int, started_ns: int) -> None:
-        self._keeper = keeper
-        self.pid = pid  # as the keeper sees it: inside its PID namespace, if it has one
+    def __init__(self, agent: Agent, pid: int, started_ns: int) -> None:
+        self._agent = agent
+        self.pid = pid  # as the agent sees it: inside its PID namespace, if it has one
         self.started_ns = started_ns
-        self._known_ns = time.monotonic_ns()  # a keeper on another machine has another clock
+        self._known_ns = time.monotonic_ns()  # an agent on another machine has another clock
         self._end: Ended | None = None
 
     def poll(self) -> int | None:
@@ -306,9 +306,9 @@ class Process:
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end; None when it still runs after `timeout_s`. Raises ClusterUnavailable if the keeper died."""
+        """Wait for its end; None when it still runs after `timeout_s`. Raises ClusterUnavailable if the agent died."""
         if self._end is None:
-            self._end = self._keeper.ended(self.pid, float("inf") if timeout_s is None else timeout_s)
+            self._end = self._agent.ended(self.pid, float("inf") if timeout_s is None else timeout_s)
         return None if self._end is None else self._end.status
 
     @property
@@ -329,12 +329,12 @@ class Process:
     def send_signal(self, number: int) -> None:
         """To the program alone."""
         if self._end is None:
-            self._keeper.ask("signal", pid=self.pid, signal=number)
+            self._agent.ask("signal", pid=self.pid, signal=number)
 
     def terminate(self, grace_s: float = 5.0) -> int:
         """TERM to its group, KILL to all it started after the grace; wait for the end and return the status."""
         if self.poll() is None:
-            self._keeper.ask("stop", pid=self.pid, grace_s=grace_s)
+            self._agent.ask("stop", pid=self.pid, grace_s=grace_s)
         status = self.wait(grace_s + KILL_LIMIT_S)
         if status is None:
             raise ClusterUnavailable(f"Process {self.pid} does not end, even after SIGKILL.")

@@ -1,6 +1,6 @@
-"""The worker's side of a keeper on another machine: carry it there, start it, speak with it.
+"""The worker's side of an agent on another machine: carry it there, start it, speak with it.
 
-Nothing has to be installed on the host but Python 3.9: the keeper travels as a zip archive over the connection that it
+Nothing has to be installed on the host but Python 3.9: the agent travels as a zip archive over the connection that it
 then serves, an `ssh` or `srun` process of ours.
 """
 
@@ -23,7 +23,7 @@ from analysis.numbers import amount
 from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import ROOT, Keeper, Process, end_all
+from workers.hosts.processes import ROOT, Agent, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
@@ -42,7 +42,7 @@ def read(count):
             sys.exit(1)
         data += part
     return data
-archive = os.memfd_create("keeper")
+archive = os.memfd_create("agent")
 os.write(archive, read(int(read(8))))
 sys.path.insert(0, "/proc/self/fd/%d" % archive)
 from workers.agent.remote import start
@@ -51,7 +51,7 @@ start()
 
 
 def archive() -> bytes:
-    """The keeper's modules as a zip file; equal for equal sources."""
+    """The agent's modules as a zip file; equal for equal sources."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in PARTS:
@@ -69,8 +69,8 @@ def in_shell(argv: Sequence[str]) -> str:
     return "exec " + shlex.join(argv)
 
 
-class RemoteKeeper(Keeper):
-    """A keeper at the other end of a connection. `connect` finishes what the constructor began, so that the hosts of a
+class RemoteAgent(Agent):
+    """An agent at the other end of a connection. `connect` finishes what the constructor began, so that the hosts of a
     cluster can start side by side."""
 
     def __init__(self, host: str, connection: Sequence[str]) -> None:
@@ -80,13 +80,13 @@ class RemoteKeeper(Keeper):
         """What the host calls itself; known when it is connected."""
         self.home: Mapping[str, str] = {}
         self.python = ""
-        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         reading, theirs_out = os.pipe2(os.O_CLOEXEC)
         theirs_in, writing = os.pipe2(os.O_CLOEXEC)
         channel = rpc.Stream(reading, writing)
         try:
             process = subprocess.Popen(
-                connection, stdin=theirs_in, stdout=theirs_out, stderr=complaints, start_new_session=True
+                connection, stdin=theirs_in, stdout=theirs_out, stderr=stderr, start_new_session=True
             )
         except OSError as error:
             channel.close()
@@ -94,11 +94,11 @@ class RemoteKeeper(Keeper):
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        super().__init__(channel, process, complaints)
+        super().__init__(channel, process, stderr)
         self._stream = channel
 
     def connect(self, scratch: Path) -> rpc.Message:
-        """Hand the keeper over and let it make its scratch directory; returns what it says of its host.
+        """Hand the agent over and let it make its scratch directory; returns what it says of its host.
 
         Raises ClusterUnavailable with the host and the reason.
         """
@@ -199,10 +199,10 @@ class RemoteKeeper(Keeper):
 
     def last_words(self) -> str:
         """What the connection's own program said on its standard error."""
-        if self._complaints.closed:
+        if self._stderr.closed:
             return ""
-        self._complaints.seek(0)
-        return self._complaints.read().decode(errors="replace").strip()
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace").strip()
 
     def close(self) -> None:
         with self._lock, contextlib.suppress(OSError):
@@ -212,7 +212,7 @@ class RemoteKeeper(Keeper):
         pass
 
     def _kill_orphans(self) -> None:
-        """The connection's process ends with its keeper; make sure of it."""
+        """The connection's process ends with its agent; make sure of it."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

@@ -70,7 +70,7 @@ class Sample:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Sample:
-        """From the keeper's answer."""
+        """From the agent's answer."""
         return cls(
             monotonic_ns=message["monotonic_ns"],
             machine=MachineSample(**message["machine"]),

@@ -26,13 +26,13 @@ from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
-from workers.hosts.processes import LocalKeeper, Process
+from workers.hosts.processes import LocalAgent, Process
 from workers.hosts.programs import search_path
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
-    Confinement,
+    Limits,
     disk_use_bytes,
     open_path,
     outermost,
@@ -122,7 +122,7 @@ class Session(ABC):
         return None if find(program, workdir, path) else f"The program {program} is not installed on this machine."
 
     @property
-    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
+    def remote_agents(self) -> Mapping[str, RemoteAgent]:
         """Who speaks for each host that is a machine of its own; empty where all hosts are on the worker's."""
         return {}
 
@@ -151,7 +151,7 @@ class Session(ABC):
         return platform.machine()
 
     @abstractmethod
-    def read_text(self, path: str, confinement: Confinement) -> str:
+    def read_text(self, path: str, limits: Limits) -> str:
         """A file of the first host that programs of trials may read there. Raises LaunchFailed."""
 
     def certify(self) -> Certificate | None:
@@ -163,7 +163,7 @@ class Session(ABC):
         return []
 
     def exceeded(self, job: Job) -> str:
-        """Which limit of its confinement the job has reached, as a sentence; empty for none, and where the hosts have their own."""
+        """Which limit of its limits the job has reached, as a sentence; empty for none, and where the hosts have their own."""
         return ""
 
     @abstractmethod
@@ -193,23 +193,23 @@ class Session(ABC):
 
 
 class MachineSession(Session):
-    """Hosts on the machine of the worker, and the keeper that runs programs on them."""
+    """Hosts on the machine of the worker, and the agent that runs programs on them."""
 
     first_host: str | None = None
     """Where the launch command runs: None is the machine itself."""
     interface = "lo"
     confined = True
-    """Whether jobs run in a cell: the keeper has namespaces of its own."""
+    """Whether jobs run in a sandbox: the agent has namespaces of its own."""
     needed: tuple[Path, ...] = ()
-    """Files that jobs need although they lie where a cell is empty."""
+    """Files that jobs need although they lie where a sandbox is empty."""
 
-    def __init__(self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
+    def __init__(self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
-        self.keeper = keeper
-        self._stack.callback(keeper.close)
+        self.agent = agent
+        self._stack.callback(agent.close)
 
     def alive(self) -> bool:
-        return self.keeper.alive()
+        return self.agent.alive()
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
@@ -232,14 +232,14 @@ class MachineSession(Session):
             counting = [job.profile.library] if job.profile else []
             granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
             readable = [path for path in granted if path.is_absolute()]
-            return self.keeper.spawn(
+            return self.agent.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
                 directory=job.workdir.resolve(),
                 descriptors=(nothing, *streams),
                 host=self.first_host,
                 job=True,
-                cell=job.confinement.plan(readable=readable, writable=writable) if self.confined else None,
+                sandbox=job.limits.plan(readable=readable, writable=writable) if self.confined else None,
             )
 
     def _require_launch_command(self, job: Job) -> None:
@@ -252,13 +252,13 @@ class MachineSession(Session):
         program = Path(job.program[0]).resolve()
         if not self.confined or not Path(job.program[0]).is_absolute() or program.is_relative_to(job.workdir.resolve()):
             return []
-        if reason := job.confinement.refusal(program):
+        if reason := job.limits.refusal(program):
             raise LaunchFailed(reason)
         return [program]
 
-    def read_text(self, path: str, confinement: Confinement) -> str:
+    def read_text(self, path: str, limits: Limits) -> str:
         try:
-            return confinement.read_text(path) if self.confined else read_text(path)
+            return limits.read_text(path) if self.confined else read_text(path)
         except OSError as error:
             raise LaunchFailed(f"The input file {path} cannot be read on this machine: {error.strerror}.") from None
 
@@ -272,21 +272,21 @@ class MachineSession(Session):
 
     def sample(self) -> Sample:
         """The worker is an instrument of the trial too, and on the same machine."""
-        message = self.keeper.ask("sample")[0]
+        message = self.agent.ask("sample")[0]
         message["machine"]["cpu_ours_s"] += time.process_time()
         return Sample.from_message(message)
 
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        return job.confinement.exceeded(self.keeper.ask("use")[0], disk_use_bytes(job.workdir))
+        return job.limits.exceeded(self.agent.ask("use")[0], disk_use_bytes(job.workdir))
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
-        return describe(self.keeper, self.first_host, self.interface, argv, mpirun, self.environment_variables())
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, self.environment_variables())
 
 
 @dataclass(frozen=True)

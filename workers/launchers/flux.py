@@ -9,7 +9,7 @@ from experiments.cluster_kinds.flux import Flux, FluxSettings
 from experiments.cluster_kinds.form import host_names
 from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
-from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
 from workers.launchers.schedulers.queue import JobState, Phase, Queue
 
 PHASES: dict[str, Phase] = {
@@ -81,11 +81,11 @@ class FluxLauncher(SchedulerLauncher):
         step = ["flux", "exec", f"--jobid={allocation.job}", f"--rank={rank}"]
         return self.queue.wrap([*step, *start_argv(self.settings.python)])
 
-    def agent(self, allocation: Allocation) -> str:
+    def remote_shell(self, allocation: Allocation) -> str:
         ranks = " ".join(f"{node}) echo {rank} ;;" for rank, node in enumerate(allocation.nodes))
         of_node = f'"$(case $node in {ranks} esac)"'
         step = ["flux", "exec", "--noinput", f"--jobid={allocation.job}", f"--rank={of_node}"]
-        head, _, last = agent_script([]).rpartition("exec ")
+        head, _, last = remote_shell_script([]).rpartition("exec ")
         return f"{head}exec {' '.join(step)} {last.strip()}\n"
 
 

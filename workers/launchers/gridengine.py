@@ -39,10 +39,10 @@ class GridengineQueue(Queue[GridengineSettings]):
 
     def refusal(self, answer: Answer, program: str) -> str:
         """`Unable to run job: REASON.`, then `Exiting.`"""
-        match = re.search(r"Unable to run job: (?:job rejected: )?(.*)", answer.complaints)
+        match = re.search(r"Unable to run job: (?:job rejected: )?(.*)", answer.stderr)
         if match is not None:
             return match[1].strip().rstrip(".")
-        said = "\n".join(line for line in answer.complaints.splitlines() if line.strip() != "Exiting.")
+        said = "\n".join(line for line in answer.stderr.splitlines() if line.strip() != "Exiting.")
         return super().refusal(Answer(answer.status, answer.output, said), program)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:

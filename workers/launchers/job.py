@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.specification.launch_plan import LaunchPlan
-from workers.launchers.limits import Confinement
+from workers.launchers.limits import Limits
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
 PYTHON = (
@@ -46,7 +46,7 @@ class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
     `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
+    version of the hosts' Open MPI, likewise. `threads`: of each rank. `limits`: where it runs on the worker's machine.
     `launch` None: not chosen yet, so what is usual. `fetched`: patterns of files in subdirectories that are wanted of real hosts.
     `profile`: what counts time inside MPI; None for nothing.
     """
@@ -63,7 +63,7 @@ class Job:
     interface: str | None = None
     open_mpi: int | None = None
     threads: int = 1
-    confinement: Confinement = field(default_factory=Confinement)
+    limits: Limits = field(default_factory=Limits)
     launch: Launch | None = None
     fetched: tuple[str, ...] = ()
     profile: Profile | None = None
@@ -79,7 +79,7 @@ def job_of(
     *,
     hosts: Sequence[str],
     directory: Path,
-    confinement: Confinement | None = None,
+    limits: Limits | None = None,
     profile: Profile | None = None,
 ) -> Job:
     """Return the launch of a plan by a trial with this directory, on the first of the session's ``hosts``."""
@@ -93,6 +93,6 @@ def job_of(
         environment=plan.environment,
         threads=plan.threads,
         fetched=(*plan.workload.outputs, *plan.workload.keeps),
-        confinement=confinement or Confinement(),
+        limits=limits or Limits(),
         profile=profile,
     )

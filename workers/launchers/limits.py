@@ -22,7 +22,7 @@ SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
 MEMORY_SHARE = 0.9
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
-FULL = 0.9  # the kernel counts also processes of the keeper that have the same user
+FULL = 0.9  # the kernel counts also processes of the agent that have the same user
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
 """What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
 MIB = 1 << 20
@@ -43,7 +43,7 @@ def refused_container(program: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Confinement:
+class Limits:
     """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see,
     besides the worker's temporary files.
 
@@ -101,7 +101,7 @@ class Confinement:
         return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
 
     def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
-        """Which limit a trial has reached, as a sentence; empty for none. `use` is the keeper's answer."""
+        """Which limit a trial has reached, as a sentence; empty for none. `use` is the agent's answer."""
         refused = use["refused"]
         if use["processes"] >= FULL * self.processes or refused.get("processes"):
             return (

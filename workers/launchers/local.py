@@ -8,7 +8,7 @@ from typing import Any, Final
 from experiments.cluster_kinds.local import Local, LocalSettings
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper
+from workers.hosts.processes import LocalAgent
 from workers.hosts.programs import missing_programs
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
@@ -29,13 +29,13 @@ class LocalSession(MachineSession):
     capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
 
     def __init__(
-        self, launcher: LocalLauncher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]
+        self, launcher: LocalLauncher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]
     ) -> None:
-        super().__init__(launcher, keeper, hosts, facts)
+        super().__init__(launcher, agent, hosts, facts)
         self.confined = launcher.confined
 
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
-        return Capture.start(self.keeper, INTERFACE, self.capture_filter, snap_length)
+        return Capture.start(self.agent, INTERFACE, self.capture_filter, snap_length)
 
 
 class LocalLauncher(Launcher):
@@ -98,11 +98,11 @@ class LocalLauncher(Launcher):
             "capture_interface": INTERFACE,
             "link": {"bandwidth_bps": None, "mtu": None},
         }
-        keeper = LocalKeeper(unshare_argv() if self.confined else ())
+        agent = LocalAgent(unshare_argv() if self.confined else ())
         if self.confined:
             try:
-                keeper.ask("loopback")
+                agent.ask("loopback")
             except BaseException:
-                keeper.close()
+                agent.close()
                 raise
-        return LocalSession(self, keeper, (HOST,), facts)
+        return LocalSession(self, agent, (HOST,), facts)

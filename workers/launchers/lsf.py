@@ -52,7 +52,7 @@ class LsfQueue(Queue[LsfSettings]):
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         answer = self.run(["bjobs", "-a", "-noheader", "-o", FIELDS, *jobs])
-        gone = GONE.findall(f"{answer.output}\n{answer.complaints}")
+        gone = GONE.findall(f"{answer.output}\n{answer.stderr}")
         return {**{job: JobState(job, "not found") for job in gone}, **parse_bjobs(answer.output)}
 
     def node_names(self, nodes: str) -> tuple[str, ...]:

@@ -11,23 +11,23 @@ from workers.launchers.job import Job
 
 @dataclass(frozen=True)
 class Place:
-    """What a launch command must know of the cluster. `agent` starts a program on another host: `agent HOST COMMAND...`,
+    """What a launch command must know of the cluster. `remote_shell` starts a program on another host: `remote_shell HOST COMMAND...`,
     None where there is no other; `interface` None: the library chooses."""
 
-    agent: str | None
+    remote_shell: str | None
     interface: str | None
     program: str
     shared_cores: bool = False
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
-    """mpirun of Open MPI; its own support of Slurm is switched off, our agent reaches the nodes."""
+    """mpirun of Open MPI; its own support of Slurm is switched off, our remote_shell reaches the nodes."""
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(place.program, "--allow-run-as-root"),
         *openmpi.placement(job),
         *(openmpi.shared_cores() if place.shared_cores else openmpi.unbound(job)),
-        *(openmpi.daemons(place.agent, version, slurm=False) if place.agent is not None else ()),
+        *(openmpi.daemons(place.remote_shell, version, slurm=False) if place.remote_shell is not None else ()),
         *openmpi.transport(job, place.interface, version),
         *openmpi.exports(job),
         *job.wrapped_program(),
@@ -41,7 +41,7 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
     """
     told = {**(variables or {}), **job.environment}
     exports = [word for name in sorted(told) for word in ("-genv", name, told[name])]
-    launcher = ("fork",) if place.agent is None else ("ssh", "-launcher-exec", place.agent)
+    launcher = ("fork",) if place.remote_shell is None else ("ssh", "-launcher-exec", place.remote_shell)
     return [
         *(place.program, "-launcher", *launcher),
         *(("-iface", place.interface) if place.interface is not None else ()),

@@ -108,7 +108,7 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
 
 class _ThisMachine:
     def find(self, program: str) -> str | None:
-        """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every cell."""
+        """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every sandbox."""
         place = find_program(program)
         if place is None:
             return None

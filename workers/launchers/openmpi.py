@@ -51,12 +51,12 @@ def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
     return [word for name, value in settings.items() for word in (option, name, value)]
 
 
-def daemons(agent: str, version: int, *, slurm: bool = True) -> list[str]:
-    """mpirun itself starts its daemons on all other hosts: `agent HOST COMMAND...`; `slurm` False: not as Slurm says."""
+def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]:
+    """mpirun itself starts its daemons on all other hosts: `remote_shell HOST COMMAND...`; `slurm` False: not as Slurm says."""
     own = runtime(version)
     settings = {
         "plm": own.component,
-        f"plm_{own.component}_agent": agent,
+        f"plm_{own.component}_agent": remote_shell,
         f"plm_{own.component}_no_tree_spawn": "1",
     }
     return parameters(settings if slurm else {**settings, "ras": "^slurm"}, own.option)

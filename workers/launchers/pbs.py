@@ -53,7 +53,7 @@ class PbsQueue(Queue[PbsSettings]):
             answer = self.run(["qstat", "-x", "-f", "-F", "json", job])
             if (state := parse_qstat(job, answer.output)) is not None:
                 states[job] = state
-            elif GONE.search(answer.complaints):
+            elif GONE.search(answer.stderr):
                 states[job] = JobState(job, "finished")
         return states
 

@@ -1,4 +1,4 @@
-"""Sessions on real hosts: a keeper on each, one scratch directory of the same name on all, and the first host launches.
+"""Sessions on real hosts: an agent on each, one scratch directory of the same name on all, and the first host launches.
 
 No file system has to be shared: what a job needs is written to every host, and what it wrote is fetched from them.
 """
@@ -32,12 +32,12 @@ from workers.errors import (
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
-from workers.launchers.limits import MOST_TEXT_BYTES, Confinement, as_text
+from workers.launchers.limits import MOST_TEXT_BYTES, Limits, as_text
 
 _ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
@@ -62,7 +62,7 @@ class HostsLauncher(Launcher):
         """The command that the first host runs; `job` has the host's own directories."""
         launch = job.launch or self.usual_launch
         place = mpi.Place(
-            agent=str(job.workdir.parent / "rsh"),
+            remote_shell=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
             program=launch.program,
             shared_cores=self.settings.shared_cores,
@@ -115,34 +115,34 @@ class HostsLauncher(Launcher):
 
 
 class RemoteSession(Session):
-    """Hosts with a keeper on each, the first one in front. Connections may end while a trial runs."""
+    """Hosts with an agent on each, the first one in front. Connections may end while a trial runs."""
 
     launcher: HostsLauncher
 
     def __init__(
         self,
         launcher: HostsLauncher,
-        keepers: Mapping[str, RemoteKeeper],
+        agents: Mapping[str, RemoteAgent],
         scratch: Path,
-        agent: str,
+        remote_shell: str,
         facts: dict[str, Any],
     ) -> None:
         """Connect, agree on the interface, and write what every job needs. Raises ClusterUnavailable."""
-        super().__init__(launcher, tuple(keepers), facts)
+        super().__init__(launcher, tuple(agents), facts)
         self.settings = launcher.settings
         self.scratch = scratch
-        self.keepers = dict(keepers)
-        self.first = self.keepers[self.hosts[0]]
+        self.agents = dict(agents)
+        self.first = self.agents[self.hosts[0]]
         self._outputs: dict[Path, tuple[Path, int]] = {}
         self._versions: dict[str, str] = {}
-        for keeper in self.keepers.values():
-            self._stack.callback(keeper.close)
+        for agent in self.agents.values():
+            self._stack.callback(agent.close)
         try:
-            for keeper in self.keepers.values():
-                keeper.connect(scratch)
+            for agent in self.agents.values():
+                agent.connect(scratch)
             self.interface = self.settings.interface or self._find_interface()
             self._launch = self._choose_launch(())
-            self._write_tools(agent)
+            self._write_tools(remote_shell)
             self.offloads_left = self._switch_offloads() if self.settings.offloads == "off" else {}
         except BaseException:
             self.close()
@@ -160,11 +160,11 @@ class RemoteSession(Session):
         return error
 
     def alive(self) -> bool:
-        return all(keeper.alive() for keeper in self.keepers.values())
+        return all(agent.alive() for agent in self.agents.values())
 
     @property
-    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
-        return self.keepers
+    def remote_agents(self) -> Mapping[str, RemoteAgent]:
+        return self.agents
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
@@ -172,12 +172,12 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        return {host: _addresses_of(self.keepers[host]) for host in self.recorded_hosts if host}
+        return {host: _addresses_of(self.agents[host]) for host in self.recorded_hosts if host}
 
     @functools.cached_property
     def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
-        names = Counter(keeper.name for keeper in self.keepers.values())
-        return {keeper.name: _addresses_of(keeper) for keeper in self.keepers.values() if names[keeper.name] == 1}
+        names = Counter(agent.name for agent in self.agents.values())
+        return {agent.name: _addresses_of(agent) for agent in self.agents.values() if names[agent.name] == 1}
 
     @property
     def usual_launch(self) -> Launch:
@@ -200,7 +200,7 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def _architectures(self) -> frozenset[str]:
-        return frozenset(keeper.output(["uname", "-m"]).strip() for keeper in self.keepers.values())
+        return frozenset(agent.output(["uname", "-m"]).strip() for agent in self.agents.values())
 
     def architecture(self) -> str:
         if len(self._architectures) > 1:
@@ -214,7 +214,7 @@ class RemoteSession(Session):
         answer, _ = self.first.ask("find", program=program, **where)
         return None if answer["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
-    def read_text(self, path: str, confinement: Confinement) -> str:
+    def read_text(self, path: str, limits: Limits) -> str:
         try:
             return as_text(b"".join(self.first.read(path, most=MOST_TEXT_BYTES + 1)))
         except OSError as error:
@@ -225,7 +225,7 @@ class RemoteSession(Session):
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
         try:
             return RemoteCapture.on_host(
-                self.keepers[host or self.hosts[0]],
+                self.agents[host or self.hosts[0]],
                 self.interface,
                 self.launcher.capture_filter(self._launch.library),
                 command=self.settings.capture_command,
@@ -261,7 +261,7 @@ class RemoteSession(Session):
 
     def sample(self) -> Sample:
         """Counters of every host; also brings the output over that has been printed since."""
-        answers = [keeper.ask("sample")[0] for keeper in self.keepers.values()]
+        answers = [agent.ask("sample")[0] for agent in self.agents.values()]
         self.follow_outputs()
         merged = {
             **answers[0],
@@ -277,16 +277,16 @@ class RemoteSession(Session):
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            described = list(pool.map(lambda keeper: self._describe(keeper, argv, mpirun), self.keepers.values()))
+            described = list(pool.map(lambda agent: self._describe(agent, argv, mpirun), self.agents.values()))
         first, *others = described
         different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
         return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
 
-    def _describe(self, keeper: RemoteKeeper, program: Sequence[str], mpirun: str) -> dict[str, Any]:
-        variables = {**self.environment_variables(), "PATH": self._path(keeper)}
+    def _describe(self, agent: RemoteAgent, program: Sequence[str], mpirun: str) -> dict[str, Any]:
+        variables = {**self.environment_variables(), "PATH": self._path(agent)}
         variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
-        return describe(keeper, None, self.interface, program, mpirun, variables)
+        return describe(agent, None, self.interface, program, mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
         """The few variables of the host's login that programs see, and those of the cluster's settings."""
@@ -307,13 +307,13 @@ class RemoteSession(Session):
 
     def collect(self, job: Job, there: Job) -> None:
         """After the launch command has ended: end what is left on any host, fetch reports and written files."""
-        for keeper in self.keepers.values():
-            left = keeper.ask("sweep")[0]["left"]
+        for agent in self.agents.values():
+            left = agent.ask("sweep")[0]["left"]
             if left:
-                raise ClusterUnavailable(f"{left} programs of the trial do not end on host {keeper.host}.")
+                raise ClusterUnavailable(f"{left} programs of the trial do not end on host {agent.host}.")
         self.follow_outputs()
-        for keeper in self.keepers.values():
-            fetch(keeper, there.report_dir, job.report_dir)
+        for agent in self.agents.values():
+            fetch(agent, there.report_dir, job.report_dir)
         fetch(self.first, there.workdir, job.workdir, deep=job.fetched)
 
     # How a job is moved to the hosts
@@ -323,21 +323,21 @@ class RemoteSession(Session):
         launch = job.launch or self._launch
         return self.launcher.on_hosts(job, self.scratch, self.interface, openmpi.major(self._said(launch.program)))
 
-    def _write_tools(self, agent: str) -> None:
+    def _write_tools(self, remote_shell: str) -> None:
         try:
-            for keeper in self.keepers.values():
-                keeper.ask("watch", interface=self.interface)
-                keeper.write(self.scratch / "rank.py", WRAPPER.read_bytes())
-                keeper.write(self.scratch / "rsh", agent.encode(), 0o700)
+            for agent in self.agents.values():
+                agent.ask("watch", interface=self.interface)
+                agent.write(self.scratch / "rank.py", WRAPPER.read_bytes())
+                agent.write(self.scratch / "rsh", remote_shell.encode(), 0o700)
         except OSError as error:
-            raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
+            raise ClusterUnavailable(f"Host {agent.host} cannot be prepared: {error.strerror}.") from error
 
     def _switch_offloads(self) -> dict[str, str]:
-        """Switch off what joins frames until the keepers end; why it cannot be, by host. Their recordings are estimated then."""
+        """Switch off what joins frames until the agents end; why it cannot be, by host. Their recordings are estimated then."""
         refused = {}
-        for host, keeper in self.keepers.items():
-            command, path = list(self.settings.offload_command), keeper.search_path()
-            answer, _ = keeper.ask("offloads", command=command, interface=self.interface, path=path)
+        for host, agent in self.agents.items():
+            command, path = list(self.settings.offload_command), agent.search_path()
+            answer, _ = agent.ask("offloads", command=command, interface=self.interface, path=path)
             if answer["refusal"]:
                 refused[host] = answer["refusal"]
         return refused
@@ -346,17 +346,17 @@ class RemoteSession(Session):
         """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
         counting = job.profile.library.read_bytes() if job.profile else b""
-        for keeper in self.keepers.values():
+        for agent in self.agents.values():
             try:
                 if there.profile is not None:
-                    keeper.write(there.profile.library, counting, 0o700)
+                    agent.write(there.profile.library, counting, 0o700)
                 for directory in (there.workdir, there.report_dir):
-                    keeper.ask("clear", path=str(directory))
+                    agent.ask("clear", path=str(directory))
                 for path in inputs:
                     mode = path.stat().st_mode & 0o777
-                    keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
+                    agent.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
             except OSError as error:
-                raise LaunchFailed(f"The trial cannot be prepared on host {keeper.host}: {error.strerror}.") from error
+                raise LaunchFailed(f"The trial cannot be prepared on host {agent.host}: {error.strerror}.") from error
 
     # The network
 
@@ -391,8 +391,8 @@ class RemoteSession(Session):
             self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
         return self._versions[program]
 
-    def _path(self, keeper: RemoteKeeper | None = None) -> str:
-        return self.settings.environment.get("PATH", (keeper or self.first).search_path())
+    def _path(self, agent: RemoteAgent | None = None) -> str:
+        return self.settings.environment.get("PATH", (agent or self.first).search_path())
 
     def _facts(self) -> dict[str, Any]:
         machine = self.first.machine((), self._launch.program, self.environment_variables())
@@ -408,9 +408,9 @@ class RemoteSession(Session):
         }
 
 
-def _addresses_of(keeper: RemoteKeeper) -> frozenset[str]:
+def _addresses_of(agent: RemoteAgent) -> frozenset[str]:
     """Return all IP addresses of the host, those of the loopback interface included."""
-    return frozenset(_ADDRESS.findall(keeper.output(["ip", "-o", "address", "show"])))
+    return frozenset(_ADDRESS.findall(agent.output(["ip", "-o", "address", "show"])))
 
 
 class RemoteJob(Process):

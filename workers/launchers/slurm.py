@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
 from workers.hosts.remote_agent import start_argv
-from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
 
 WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
@@ -85,8 +85,8 @@ class SlurmLauncher(SchedulerLauncher):
     def connection(self, allocation: Allocation, node: str) -> list[str]:
         return self.queue.wrap([*srun_argv(allocation.job, node), *start_argv(self.settings.python)])
 
-    def agent(self, allocation: Allocation) -> str:
-        return agent_script([*srun_argv(allocation.job, "$node"), "--input=none"])
+    def remote_shell(self, allocation: Allocation) -> str:
+        return remote_shell_script([*srun_argv(allocation.job, "$node"), "--input=none"])
 
 
 def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
@@ -151,7 +151,7 @@ def parse_scontrol(text: str) -> dict[str, JobState]:
 
 def parse_forgotten(job: str, answer: Answer) -> dict[str, JobState]:
     """`slurm_load_jobs error: Invalid job id specified`: no silence, but a job that ended longer ago than MinJobAge."""
-    return {job: JobState(job, FORGOTTEN)} if FORGOTTEN in answer.complaints else {}
+    return {job: JobState(job, FORGOTTEN)} if FORGOTTEN in answer.stderr else {}
 
 
 def parse_partition(text: str) -> int | None:
@@ -171,9 +171,7 @@ def _state(job: str, state: str, reason: str, nodes: str) -> JobState:
 
 def refusal(answer: Answer, settings: SlurmSettings) -> str:
     """Slurm's own reason, with the partition or account it speaks of; empty where it gives none."""
-    lines = [
-        line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()
-    ]
+    lines = [line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
     if not lines:
         return ""
     reason = lines[-1].removeprefix("Batch job submission failed: ")

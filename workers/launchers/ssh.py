@@ -14,7 +14,7 @@ from analysis.numbers import amount
 from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_agent import RemoteKeeper, in_shell, start_argv
+from workers.hosts.remote_agent import RemoteAgent, in_shell, start_argv
 from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
 from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
@@ -39,7 +39,7 @@ class SshLauncher(HostsLauncher):
         return self.settings.hosts[:host_count]
 
     def connection(self, host: str) -> list[str]:
-        """The command of the keeper's connection. Pure."""
+        """The command of the agent's connection. Pure."""
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
 
     def reach(self) -> list[Reached]:
@@ -78,21 +78,21 @@ class SshLauncher(HostsLauncher):
             problems.append(f"This cluster has {len(self.settings.hosts)} hosts, not {host_count}.")
         if problems:
             raise ClusterUnavailable(" ".join(problems))
-        keepers: dict[str, SshKeeper] = {}
+        agents: dict[str, SshAgent] = {}
         try:
             for host in self.host_names(host_count):
                 tell(f"connecting to {host}")
-                keepers[host] = SshKeeper(host, self.connection(host))
+                agents[host] = SshAgent(host, self.connection(host))
         except BaseException:
-            for keeper in keepers.values():
-                keeper.close()
+            for agent in agents.values():
+                agent.close()
             raise
         scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
-        agent = quoted_script([*self.settings.between_hosts])
-        return RemoteSession(self, keepers, scratch, agent, {"back_end": "real hosts over ssh"})
+        remote_shell = quoted_script([*self.settings.between_hosts])
+        return RemoteSession(self, agents, scratch, remote_shell, {"back_end": "real hosts over ssh"})
 
 
-class SshKeeper(RemoteKeeper):
+class SshAgent(RemoteAgent):
     """Says what ssh meant."""
 
     def exit_report(self) -> str:

@@ -13,7 +13,7 @@ from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper
+from workers.hosts.processes import LocalAgent
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
 from workers.launchers.job import Job, Launch
@@ -33,12 +33,12 @@ class TestbedSession(MachineSession):
     is_isolated = True
     first_host = "n1"
     interface = commands.HOST_INTERFACE
-    needed = (fabric.REMOTE_SHELL, fabric.DOOR)
+    needed = (fabric.REMOTE_SHELL, fabric.RSH_SOCKET)
 
     def __init__(
-        self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan
+        self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan
     ) -> None:
-        super().__init__(launcher, keeper, hosts, facts)
+        super().__init__(launcher, agent, hosts, facts)
         self.plan = plan
         self._certificate: Certificate | None = None
         self._memory = _MEMORY
@@ -65,17 +65,17 @@ class TestbedSession(MachineSession):
 
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> RingCapture:
         bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
-        return RingCapture.on_bridge(self.keeper, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
+        return RingCapture.on_bridge(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
     def certify(self) -> Certificate | None:
         """What the link was measured to be; once, since the fabric does not change while it lives."""
         if self._certificate is None:
-            self._certificate = certify(self.keeper, self.plan)
+            self._certificate = certify(self.agent, self.plan)
         return self._certificate
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
         """Emulators that died; when thorough, also whether the kernel still shapes as it was told."""
-        answer, _ = self.keeper.ask("network", settings=thorough)
+        answer, _ = self.agent.ask("network", settings=thorough)
         problems = [f"The network emulator {name} ended while the fabric was in use." for name in answer["dead"]]
         return problems + [f"The shaping of {place} is not as it was built." for place in answer["changed"]]
 
@@ -125,16 +125,16 @@ class TestbedLauncher(Launcher):
             raise ClusterUnavailable(" ".join(problems))
         plan = plan_of(host_count, link)
         relay = str(made_relay()) if plan.relayed else ""
-        keeper = LocalKeeper(unshare_argv())
+        agent = LocalAgent(unshare_argv())
         try:
-            answer, _ = keeper.ask("build", plan=plan.to_message(), relay=relay)
+            answer, _ = agent.ask("build", plan=plan.to_message(), relay=relay)
         except OSError as error:
-            keeper.close()
+            agent.close()
             raise ClusterUnavailable(f"The virtual network cannot be built: {error.strerror}.") from error
         except BaseException:
-            keeper.close()
+            agent.close()
             raise
-        return TestbedSession(self, keeper, plan.hosts, facts(plan, answer["facts"]), plan)
+        return TestbedSession(self, agent, plan.hosts, facts(plan, answer["facts"]), plan)
 
 
 def plan_of(host_count: int, link: Link) -> Plan:

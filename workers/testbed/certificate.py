@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper, Process
+from workers.hosts.processes import LocalAgent, Process
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
 from workers.testbed.schedule import Asked, Phase
@@ -48,7 +48,7 @@ class Certificate:
         return {**dataclasses.asdict(self), "duration_s": round(self.duration_s, 3)}
 
 
-def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
+def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
     """Measure the paths of a built plan; None when there is only one host. Raises ClusterUnavailable."""
     if len(plan.hosts) < 2:
         return None
@@ -58,7 +58,7 @@ def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
     earlier: list[str] = []
     most_attempts = 1
     for source, target in paths(plan):
-        rows, trip, attempts = _certify_path(keeper, plan, source, target, earlier)
+        rows, trip, attempts = _certify_path(agent, plan, source, target, earlier)
         measured += rows
         trips.append({"source": plan.hosts[source - 1], "target": plan.hosts[target - 1], **trip})
         most_attempts = max(most_attempts, attempts)
@@ -79,7 +79,7 @@ def paths(plan: Plan) -> list[tuple[int, int]]:
 
 
 def _certify_path(
-    keeper: LocalKeeper, plan: Plan, source: int, target: int, earlier: list[str]
+    agent: LocalAgent, plan: Plan, source: int, target: int, earlier: list[str]
 ) -> tuple[list[Row], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
     asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
@@ -87,7 +87,7 @@ def _certify_path(
     attempts = 0
     while attempts < ATTEMPTS:
         attempts += 1
-        ways, trip = _measure(keeper, plan, names, asked)
+        ways, trip = _measure(agent, plan, names, asked)
         for side, way in enumerate(ways):
             lost, probed, runs = counted[side]
             counted[side] = (lost + way.lost, probed + way.probed, runs + way.loss_runs)
@@ -105,14 +105,14 @@ def _certify_path(
 
 
 def _measure(
-    keeper: LocalKeeper, plan: Plan, names: tuple[str, str], asked: tuple[Asked, Asked]
+    agent: LocalAgent, plan: Plan, names: tuple[str, str], asked: tuple[Asked, Asked]
 ) -> tuple[tuple[Way, Way], dict[str, Any]]:
     planned = schedule.phases(asked)
     start_ns = time.monotonic_ns() + int(HEAD_START_S * 1e9)
     addresses = (plan.addresses[names[0]], plan.addresses[names[1]])
     plans = schedule.prober_plans(planned, addresses, start_ns)
     limit_s = HEAD_START_S + planned[-1].end_s + PATIENCE_S
-    probers = [_Prober(keeper, host, json.dumps(each)) for host, each in zip(names, plans, strict=True)]
+    probers = [_Prober(agent, host, json.dumps(each)) for host, each in zip(names, plans, strict=True)]
     answers = [prober.answer(limit_s) for prober in probers]
     ways = (Way(), Way())
     trips: list[float] = []
@@ -153,11 +153,11 @@ def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple
 class _Prober:
     """One end, running."""
 
-    def __init__(self, keeper: LocalKeeper, host: str, plan: str) -> None:
+    def __init__(self, agent: LocalAgent, host: str, plan: str) -> None:
         self.host = host
         self.output = os.memfd_create("prober")
         with Path(os.devnull).open("rb") as nothing:
-            self.process: Process = keeper.spawn(
+            self.process: Process = agent.spawn(
                 [PYTHON, "-I", "-S", str(PROBER), plan],
                 environment={"PATH": os.defpath, "LC_ALL": "C"},
                 directory=Path("/"),

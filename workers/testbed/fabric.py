@@ -1,7 +1,7 @@
-"""Building the network of the test-bed; runs inside the keeper, in the namespaces that `unshare` gave it.
+"""Building the network of the test-bed; runs inside the agent, in the namespaces that `unshare` gave it.
 
-One bridge stands in the keeper's own network namespace (the "hub"); each host is a network and a UTS namespace, joined
-by a veth pair: `eth0` in the host, a port named like the host on the bridge. The whole lives in the keeper's mount
+One bridge stands in the agent's own network namespace (the "hub"); each host is a network and a UTS namespace, joined
+by a veth pair: `eth0` in the host, a port named like the host on the bridge. The whole lives in the agent's mount
 namespace and ends with it.
 """
 
@@ -27,7 +27,7 @@ NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
 STATE = Path("/run/rankwire")
 REMOTE_SHELL = STATE / "rsh"  # mpirun calls `rsh HOST COMMAND...` and expects a shell at the other side, as with ssh
-DOOR = STATE / "door"
+RSH_SOCKET = STATE / "rsh.socket"
 COMMAND_LIMIT_S = 20.0
 ATTACH_LIMIT_S = 10.0
 SIOCSIFFLAGS = 0x8914  # linux/sockios.h
@@ -59,7 +59,7 @@ class Built:
 def build(plan: Plan, relay: str) -> Built:
     """Mount, name, connect, shape; `relay` is its library, where the plan needs it.
 
-    Raises FabricError or OSError; the caller ends the keeper then.
+    Raises FabricError or OSError; the caller ends the agent then.
     """
     _prepare_files(plan)
     _sysctls(commands.HUB_SYSCTLS)
@@ -166,7 +166,7 @@ def _prepare_files(plan: Plan) -> None:
     hosts.write_text(commands.hosts_file(plan))
     hosts.chmod(0o644)
     linux.bind(hosts, Path("/etc/hosts"))
-    REMOTE_SHELL.write_text(rsh_server.CLIENT.format(door=DOOR))
+    REMOTE_SHELL.write_text(rsh_server.CLIENT.format(socket=RSH_SOCKET))
     REMOTE_SHELL.chmod(0o755)
     _name(NETWORKS / commands.HUB, "net")
 

@@ -43,7 +43,7 @@ class Plan:
         object.__setattr__(self, "rates_bps", tuple(self.rates_bps))
 
     def to_message(self) -> dict[str, Any]:
-        """For the keeper; `Plan(**message)` gives an equal plan."""
+        """For the agent; `Plan(**message)` gives an equal plan."""
         return dataclasses.asdict(self)
 
     @property

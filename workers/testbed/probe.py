@@ -45,7 +45,7 @@ def probe() -> list[str]:
 
 
 def unshare_argv() -> list[str]:
-    """The command in front of the keeper that gives it namespaces of its own.
+    """The command in front of the agent that gives it namespaces of its own.
 
     With root's capabilities no user namespace is made: in one, root may not even enter directories that belong to
     other users. --kill-child: the end of `unshare` is the end of PID 1 of the namespace, and so of everything in it.

@@ -128,12 +128,12 @@ class UdpPhase:
         data = self.buffer
         for _ in range(1 << 30 if everything else DRAIN_AT_ONCE):
             try:
-                length, beside, _flags, _address = self.end.recvmsg_into([data], 64)
+                length, ancillary, _flags, _address = self.end.recvmsg_into([data], 64)
             except BlockingIOError:
                 return
             except OSError:
                 continue
-            arrived_ns = stamp_ns(beside)
+            arrived_ns = stamp_ns(ancillary)
             sequence, sent_ns, echoed_ns = HEADER.unpack_from(data)
             if self.phase.get("echo"):
                 try:
@@ -147,9 +147,9 @@ class UdpPhase:
                 self.arrivals.append((sequence, sent_ns, 0, arrived_ns, length + UDP_HEADERS))
 
 
-def stamp_ns(beside: list[tuple[int, int, bytes]]) -> int:
+def stamp_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
     """The kernel's time stamp of a datagram, moved from the wall clock to CLOCK_MONOTONIC."""
-    for _level, kind, data in beside:
+    for _level, kind, data in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanoseconds = TIMESPEC.unpack_from(data)
             return int(seconds * 1_000_000_000 + nanoseconds - WALL_AHEAD_NS)

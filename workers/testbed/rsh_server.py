@@ -1,7 +1,7 @@
-"""How programs of a cell reach the other hosts of the test-bed: they ask the keeper, as they would ask an sshd.
+"""How programs of a sandbox reach the other hosts of the test-bed: they ask the agent, as they would ask an sshd.
 
-`CLIENT` is what mpirun calls in the place of ssh. It hands its standard streams over and waits. The keeper starts the command in
-the same cell on that host, so that no program needs the right to enter a namespace, and nobody gets out of the cell by asking.
+`CLIENT` is what mpirun calls in the place of ssh. It hands its standard streams over and waits. The agent starts the command in
+the same sandbox on that host, so that no program needs the right to enter a namespace, and nobody gets out of the sandbox by asking.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAILED = 255  # as ssh says it
 CLIENT = f"""#!{PYTHON} -IS
 import sys, _socket
 end = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-end.connect("{{door}}")
+end.connect("{{socket}}")
 words = sys.argv[1:]
 while words[0].startswith("-"):
     del words[0]  # Hydra takes every agent for an ssh, and puts ssh's options first
@@ -38,8 +38,8 @@ Start = Callable[[str, str, list[int]], int]
 """Host, command for its shell, and standard streams to the process id of the command; raises OSError."""
 
 
-class Door:
-    """A socket that stands where the cell sees it."""
+class RshServer:
+    """A socket that stands where the sandbox sees it."""
 
     def __init__(self, path: Path, selector: BaseSelector, start: Start) -> None:
         self._selector = selector

@@ -55,7 +55,7 @@ Course = Sequence[tuple[int, MachineSample]]
 def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: float, on: str) -> Iterator[str]:
     """Never more than the ranks leave of the machine.
 
-    On the first host they are among what our keeper started; on others only their own reports account for them.
+    On the first host they are among what our agent started; on others only their own reports account for them.
     """
     first, last = course[0][1], course[-1][1]
     started_s = last.cpu_ours_s - first.cpu_ours_s
@@ -68,7 +68,7 @@ def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: flo
 
 
 def _contended_s(course: Course) -> float:
-    """Return the CPU time that was used while no core was free, without that of the keeper's programs."""
+    """Return the CPU time that was used while no core was free, without that of the agent's programs."""
     taken_s = 0.0
     for (before_ns, before), (after_ns, after) in pairwise(course):
         length_s = (after_ns - before_ns) / 1e9

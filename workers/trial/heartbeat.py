@@ -16,7 +16,7 @@ from experiments.errors import StaleTrial
 from experiments.models import Trial
 from workers import stopping
 
-BEAT_S: Final = 1.0
+INTERVAL_S: Final = 1.0
 ENDING: Final = "worker_ends"
 """Among what is shown of a trial: its worker was told to end, so that its death in the middle is no attempt (workers/reaper.py)."""
 log = structlog.get_logger()
@@ -30,7 +30,7 @@ class WorkerEnds(Exception):
     """The worker was told to end, and the trial takes longer than it may still wait."""
 
 
-class Heart:
+class TrialHeartbeat:
     """Beats once a second, and when there is news, from its own thread and database connection while the pipeline works.
 
     A beat that the database does not take is tried again: an outage of PostgreSQL must not end a measurement that goes well.
@@ -43,7 +43,7 @@ class Heart:
         self._news = threading.Event()
         self._stop_asked = threading.Event()
         self._stale = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=f"heart of {trial}", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat of {trial}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -75,7 +75,7 @@ class Heart:
     def _beat(self) -> None:
         try:
             while True:
-                self._news.wait(BEAT_S)
+                self._news.wait(INTERVAL_S)
                 self._news.clear()
                 if self._end.is_set():
                     return

@@ -12,7 +12,7 @@ from django.conf import settings
 from experiments.common import plain_files
 from experiments.models import Cluster
 from workers.agent import linux
-from workers.launchers.limits import Confinement, private_files, whole_mib
+from workers.launchers.limits import Limits, private_files, whole_mib
 
 _LEAST_DISK_BYTES: Final = 64 << 20
 """Of a trial on a disk that is nearly full: what does not fit there is told by the disk."""
@@ -20,11 +20,11 @@ _HOLE: Final = 1 << 20
 """Less is not worth a call."""
 
 
-def confinement() -> Confinement:
+def current_limits() -> Limits:
     """Return what a trial that begins now may see and take."""
     free = shutil.disk_usage(settings.VAR).free
     keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
-    return Confinement(
+    return Limits(
         user=settings.TRIAL_USER,
         hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
         processes=settings.TRIAL_PROCESSES,

@@ -29,14 +29,14 @@ from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
 from workers.launchers.job import job_of
-from workers.launchers.limits import Confinement
+from workers.launchers.limits import Limits
 from workers.launchers.pool import Wanted
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, cause, out_of_memory, tail, with_output
-from workers.trial.heartbeat import Heart
+from workers.trial.heartbeat import TrialHeartbeat
 from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
-from workers.trial.limits import confinement, thin_out
+from workers.trial.limits import current_limits, thin_out
 from workers.trial.live import LiveHistory, LiveTraffic
 from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usage
@@ -70,12 +70,12 @@ class Measured:
 class TrialRun:
     """One trial's specification made concrete: what to launch, where, and for how long."""
 
-    def __init__(self, trial: Trial, directory: Path, heart: Heart) -> None:
+    def __init__(self, trial: Trial, directory: Path, heartbeat: TrialHeartbeat) -> None:
         if trial.cluster is None:
             raise TrialFailed("The experiment has no cluster to run on.")
         self.trial = trial
         self.directory = directory
-        self.heart = heart
+        self.heartbeat = heartbeat
         self.spec: ExperimentSpec = restore(trial.experiment.specification)
         try:
             self.plan = plan_launch(
@@ -98,17 +98,17 @@ class TrialRun:
 
     def tell(self, what: str) -> None:
         """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""
-        self.heart.check()
+        self.heartbeat.check()
         if what:
-            self.heart.show({"note": what})
+            self.heartbeat.show({"note": what})
 
     def measure(self, session: Session) -> Measured:
         """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped, WorkerEnds or StaleTrial."""
-        bounds = confinement()
+        bounds = current_limits()
         inputs, link_reasons = self._write_inputs(session, bounds), self._certify(session)
         profile, no_profile = profile_for(self.spec.profile, session)
         job = session.prepared(
-            job_of(self.plan, hosts=session.hosts, directory=self.directory, confinement=bounds, profile=profile)
+            job_of(self.plan, hosts=session.hosts, directory=self.directory, limits=bounds, profile=profile)
         )
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
@@ -198,7 +198,7 @@ class TrialRun:
         if problems := session.network_problems(thorough=thorough):
             raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
 
-    def _write_inputs(self, session: Session, bounds: Confinement) -> list[Path]:
+    def _write_inputs(self, session: Session, bounds: Limits) -> list[Path]:
         """Write the input files of the specification, and those of the first host. Raise TrialFailed."""
         missing = workloads.missing_packages(self.plan.workload)
         if missing and session.launcher.kind.on_this_machine:
@@ -251,7 +251,7 @@ class TrialRun:
         # Nothing can be on its way if the wire was silent for two round trips.
         quiet_s = QUIET_S + 4 * (self.plan.link.delay_s + self.plan.link.jitter_s)
         recorded = keep(
-            named, self.directory, session.addresses, session.hosts, quiet_s=quiet_s, check=self.heart.check
+            named, self.directory, session.addresses, session.hosts, quiet_s=quiet_s, check=self.heartbeat.check
         )
         seen_from = next((host for host in recordings if host), "")
         return replace(recorded, seen_from=seen_from, not_recorded=not_recorded)
@@ -262,7 +262,7 @@ class TrialRun:
         ranks_ended = math.inf
         deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + 1.0
         while process.wait(max(0.01, min(next_sample, deadline) - time.monotonic())) is None:
-            self.heart.check()
+            self.heartbeat.check()
             now = time.monotonic()
             if now >= deadline:
                 process.terminate(TERM_GRACE_S)
@@ -277,7 +277,7 @@ class TrialRun:
                     raise self._hung(usages)
                 self._require_within_limits(session, job, process)
                 samples.append(session.sample())
-                self.heart.show(self._progress(process, samples, traffic, history))
+                self.heartbeat.show(self._progress(process, samples, traffic, history))
         samples.append(session.sample())
         return samples
 
@@ -339,8 +339,8 @@ def _limit_shown_by_end(
     if killed_on and isinstance(session, MachineSession):
         killed_on = [THIS_MACHINE]  # virtual hosts share its memory
     if signal.SIGXFSZ in {-code, *(usage.signal for usage in usages)}:
-        return job.confinement.file_too_long()
-    return out_of_memory(usages, code, limit_bytes=job.confinement.most_memory_bytes, killed_on=killed_on)
+        return job.limits.file_too_long()
+    return out_of_memory(usages, code, limit_bytes=job.limits.most_memory_bytes, killed_on=killed_on)
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

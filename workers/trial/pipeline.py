@@ -27,7 +27,7 @@ from workers.launchers import SessionPool
 from workers.trial import delivery
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
-from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
+from workers.trial.heartbeat import Stopped, TrialHeartbeat, WorkerEnds
 from workers.trial.measure import TrialRun
 from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
@@ -116,10 +116,10 @@ def _stored_bytes(trial: Trial) -> int:
 def execute(trial: Trial) -> None:
     """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
     directory, undelivered = trial_directory(trial), False
-    with plain_files.private(), Heart(trial) as heart:
+    with plain_files.private(), TrialHeartbeat(trial) as heartbeat:
         try:
             _clear(directory)
-            run = TrialRun(trial, directory, heart)
+            run = TrialRun(trial, directory, heartbeat)
             with POOL.lease(
                 run.launcher_kind,
                 host_count=run.plan.hosts,
@@ -131,7 +131,7 @@ def execute(trial: Trial) -> None:
                 measured = run.measure(session)
             patiently(trial.start_analysing)
             result = collect(run, measured)
-            delivery.deliver(trial, result.artifacts, heart.check)
+            delivery.deliver(trial, result.artifacts, heartbeat.check)
             _store(lambda: _finish(trial, result), result.artifacts)
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))

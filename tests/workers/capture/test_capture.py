@@ -33,8 +33,8 @@ def ping(session: Session, count: int, *options: str) -> None:
 
 
 def programs_of(session: Session, name: str) -> list[psutil.Process]:
-    """What runs under that name beneath the session's keeper."""
-    family = psutil.Process(session.keeper.pid).children(recursive=True)
+    """What runs under that name beneath the session's agent."""
+    family = psutil.Process(session.agent.pid).children(recursive=True)
     return [process for process in family if not is_over(process) and process.name() == name]
 
 
@@ -122,7 +122,7 @@ def test_at_its_limit_a_recording_ends_and_says_so(testbed: Session, monkeypatch
 def with_dumpcap(session: Session, capture_filter: str = "len > 0") -> Capture:
     """Record the bridge with the tool that other kinds of cluster use."""
     assert isinstance(session, MachineSession)
-    return Capture.start(session.keeper, BRIDGE, capture_filter)
+    return Capture.start(session.agent, BRIDGE, capture_filter)
 
 
 @pytest.mark.parametrize("program", ["recorder", "dumpcap"])
@@ -180,9 +180,9 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
     with pytest.raises(CaptureUnavailable, match="filter"):
         with_dumpcap(testbed, "no such filter")
     with pytest.raises(CaptureUnavailable, match="there is no interface br9"):
-        RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory())
+        RingCapture.on_bridge(testbed.agent, "br9", SlotMemory())
     with pytest.raises(CaptureUnavailable, match=r"^recorder: br9: No such device$"):
-        RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), must_hold=[(0, 0)])
+        RingCapture.on_bridge(testbed.agent, "br9", SlotMemory(), must_hold=[(0, 0)])
     monkeypatch.setattr(dumpcap, "find_program", lambda _: None)
     with pytest.raises(CaptureUnavailable, match="user may not record packets"):
         with_dumpcap(testbed)

@@ -46,7 +46,7 @@ def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[P
     answer = os.memfd_create("answer")
     assert isinstance(session, MachineSession)
     with Path(os.devnull).open("rb") as nothing:
-        process = session.keeper.spawn(
+        process = session.agent.spawn(
             argv,
             environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
             directory=Path("/"),

@@ -68,7 +68,7 @@ class Laboratory:
             "mpirun": lambda: self.kill_program("mpirun"),
             "rank": lambda: self.kill_program("lmp"),
             "recorder": lambda: self.kill_program("recorder"),
-            "keeper": lambda: self.kill_program("unshare"),
+            "agent": lambda: self.kill_program("unshare"),
             "full disk": self.fill_disk,
             "closed directory": self.close_directory,
             "worker's clock": self.step_worker_clock,
@@ -313,7 +313,7 @@ class Laboratory:
         self.wait_until(lambda: not self.strays(), f"nothing is left running: {self.strays()}", experiment)
 
     def strays(self) -> list[str]:
-        """Programs of trials (their command lines name the trial's directory) and keepers that are still there."""
+        """Programs of trials (their command lines name the trial's directory) and agents that are still there."""
         alive = [process for process in self.family() if process.is_running()]
         words = [" ".join(self._command(process)) for process in alive]
         left = [command for command in words if "workers.testbed.agent" in command]

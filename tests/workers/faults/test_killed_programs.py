@@ -60,7 +60,7 @@ def alive() -> list[psutil.Process]:
     [
         ("lmp", "was killed by SIGKILL"),
         ("mpirun", "The launch command of"),
-        ("unshare", "The keeper of the cluster"),
+        ("unshare", "The agent of the cluster"),
     ],
 )
 def test_the_trial_fails_with_who_was_killed(

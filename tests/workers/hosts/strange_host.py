@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StrangeHost:
-    """Stands where a keeper stands; `files` by their names, `names` what it tells instead, when it is asked for `answers`."""
+    """Stands where an agent stands; `files` by their names, `names` what it tells instead, when it is asked for `answers`."""
 
     host = "node7"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.workers.hosts.control_groups import Tree
 from workers.agent import cgroup
 from workers.agent.cgroup import Group
-from workers.launchers.limits import Confinement
+from workers.launchers.limits import Limits
 
 LIMITS = {"memory_bytes": 400 << 20, "processes": 300}
 NOBODY = 2**22 + 1
@@ -79,7 +79,7 @@ def test_what_the_kernel_refused_is_what_the_trial_says(tree: Tree, file: str, c
     group = made(tree)
     (group.path / file).write_text(counted)
     use = {"processes": 2, "memory_bytes": 0, "refused": group.events()}
-    assert Confinement(**LIMITS).exceeded(use, 0) == said
+    assert Limits(**LIMITS).exceeded(use, 0) == said
 
 
 def test_without_both_controllers_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,10 +76,10 @@ def test_the_hosts_come_back_when_the_worker_is_killed(
     grid_engine: GridEngine, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     session = launchers.get("gridengine", grid_engine.settings()).open(host_count=2, link=PlainLink())
-    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the keeper
+    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the agent
     session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)
     session.close()
     eventually(lambda: grid_engine.ask("qstat") == "", explain=grid_engine.logs)
 

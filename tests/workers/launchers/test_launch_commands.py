@@ -116,7 +116,7 @@ def test_slurm_is_asked_for_nodes_of_our_own() -> None:
         python3 -I -S
     """)
     assert squeue_argv(["7", "12"]) == words("squeue --noheader --states=all --jobs=7,12 --format=%i|%T|%r|%N")
-    assert launcher.agent(allocation).splitlines()[-1] == (
+    assert launcher.remote_shell(allocation).splitlines()[-1] == (
         'exec srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist="$node" --cpu-bind=none --mpi=none --mem=0 '
         '--input=none sh -c "$*"'
     )
@@ -184,7 +184,7 @@ def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: l
     agent, srun = tmp_path / "rsh", tmp_path / "srun"
     launcher = launchers.get("slurm")
     assert isinstance(launcher, SlurmLauncher)
-    agent.write_text(launcher.agent(Allocation(launcher.queue, "12", ("n1", "n2"), tmp_path)))
+    agent.write_text(launcher.remote_shell(Allocation(launcher.queue, "12", ("n1", "n2"), tmp_path)))
     srun.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
     for script in (agent, srun):
         script.chmod(0o755)

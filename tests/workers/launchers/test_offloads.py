@@ -52,8 +52,8 @@ def test_they_are_off_while_trials_run_and_on_again_afterwards(ssh_hosts: SshHos
 
 def test_they_come_back_when_the_worker_is_killed(ssh_hosts: SshHosts, eventually: Callable[..., object]) -> None:
     session = opened(ssh_hosts, offloads="off")
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)  # the connections, as when the worker dies
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)  # the connections, as when the worker dies
     eventually(lambda: is_on(ssh_hosts, "n1") and is_on(ssh_hosts, "n2"))
     session.close()
 
@@ -62,7 +62,7 @@ def test_they_come_back_when_the_keeper_itself_is_killed(
     ssh_hosts: SshHosts, eventually: Callable[..., object]
 ) -> None:
     session = opened(ssh_hosts, offloads="off")
-    number = output_of(ssh_hosts.testbed, "cat", str(session.scratch / "keeper-n2.pid")).strip()
+    number = output_of(ssh_hosts.testbed, "cat", str(session.scratch / "agent-n2.pid")).strip()
     output_of(ssh_hosts.testbed, "kill", "-9", number)  # its number counts in the hosts' own namespace
     eventually(lambda: is_on(ssh_hosts, "n2"))
     session.close()

@@ -152,7 +152,7 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
         given = [given[0], 'echo "it\'s" $((1+1))']
     launcher = launcher_of(kind)
     programs = {
-        "agent": launcher.agent(allocation(launcher)),
+        "agent": launcher.remote_shell(allocation(launcher)),
         "ssh": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ $# -gt 2 ]; do shift; done\nexec sh -c "$2"\n',
         "flux": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n',
         "attach": '#!/bin/sh\n[ "$1 $2" = "-j 12" ] || exit 3\nshift 2\nexec "$@"\n',
@@ -323,11 +323,11 @@ def test_what_slurm_says_of_the_time_left_is_read() -> None:
 
 @pytest.mark.parametrize("lasting", [False, True])
 def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually: Callable[..., object]) -> None:
-    """It ends with the keeper, unless another keeper may follow."""
+    """It ends with the agent, unless another agent may follow."""
     script = launcher_of("lsf").script(tmp_path, lasting=lasting)
     host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    keeper = subprocess.Popen(["sleep", "60"])
-    (tmp_path / f"keeper-{host}.pid").write_text(f"{keeper.pid}\n")
+    agent = subprocess.Popen(["sleep", "60"])
+    (tmp_path / f"agent-{host}.pid").write_text(f"{agent.pid}\n")
     batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True)
     assert batch.stdin is not None
     batch.stdin.write(script)
@@ -336,8 +336,8 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
         noted = tmp_path.with_name(f"{tmp_path.name}.job")
         eventually(noted.exists)
         assert noted.read_text() == f"{batch.pid}\n"
-        keeper.kill()
-        keeper.wait()
+        agent.kill()
+        agent.wait()
         if lasting:
             with pytest.raises(subprocess.TimeoutExpired):
                 batch.wait(2.5)
@@ -345,6 +345,6 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
             assert batch.wait(20) == 0
             assert not noted.exists()
     finally:
-        for process in (keeper, batch):
+        for process in (agent, batch):
             process.kill()
             process.wait()

@@ -73,8 +73,8 @@ def test_hydra_makes_one_world_of_two_nodes(
     settings = slurm.settings(mpi=mpi, mpirun="mpiexec.hydra")
     with launchers.get("slurm", settings).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, str(sum_over_mpich(tmp_path)))
-        status, out, complaints = run(session, job)
-    assert status == 0, complaints
+        status, out, stderr = run(session, job)
+    assert status == 0, stderr
     assert sorted(out.splitlines()) == ["rank 0 of 2, sum 3", "rank 1 of 2, sum 3"]
     usages = read_rank_usage(job.report_dir)
     assert [usage.host for usage in usages] == ["n1", "n2"]
@@ -87,10 +87,10 @@ def test_the_nodes_come_back_when_the_worker_is_killed(
     slurm: Slurm, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     session = launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink())
-    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the keeper
+    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the agent
     session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)
     session.close()
     eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
 

@@ -130,7 +130,7 @@ def test_it_leaves_nothing_on_the_hosts(
         session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
         eventually(lambda: len(sleepers(length)) == 2)
         assert len(list(scratch.iterdir())) == 1
-        os.kill(session.keepers["n1"].pid, 9)  # the connection, as when the worker dies
+        os.kill(session.agents["n1"].pid, 9)  # the connection, as when the worker dies
     eventually(lambda: not sleepers(length))
     eventually(lambda: not list(scratch.iterdir()), explain=lambda: list(scratch.iterdir()))
 
@@ -139,7 +139,7 @@ def test_it_says_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[.
     with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sleep", "985")
         process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-        os.kill(session.keepers["n1"].pid, 9)
+        os.kill(session.agents["n1"].pid, 9)
         with pytest.raises(HostsLost, match="n1 ended"):
             process.wait(20.0)
 

@@ -159,7 +159,7 @@ def received_of_burst(queue_bytes: int | None, eventually: Callable[..., object]
 def test_a_link_that_is_not_as_asked_is_found_out() -> None:
     with opened(**WIDE_AREA, delay_s=0.002) as session:
         pretended = dataclasses.replace(session.plan, delay_s=0.004, bandwidth_bps=1e8)
-        certificate = certify(session.keeper, pretended)
+        certificate = certify(session.agent, pretended)
         assert certificate is not None
         assert not certificate.kept
         assert certificate.attempts == 3

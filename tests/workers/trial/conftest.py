@@ -43,7 +43,7 @@ def open_path() -> Iterator[Path]:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a user of no account can get there, in a cell too."""
+    """Whether a user of no account can get there, in a sandbox too."""
     above = [path, *path.parents]
     return not {*above} & {*sandbox.HIDDEN} and all(each.stat().st_mode & stat.S_IXOTH for each in above)
 

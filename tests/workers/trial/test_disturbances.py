@@ -65,7 +65,7 @@ def test_disturbances_ignores_load_that_costs_the_trial_nothing(course: tuple[Sa
 
 
 def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
-    """The keeper's total lacks ranks that have ended; their own reports do not."""
+    """The agent's total lacks ranks that have ended; their own reports do not."""
     course = after(0), after(10, cpu_user_s=20.0, cpu_ours_s=0.5)
     ranks = rank(0, "n1", 8.2), rank(1, "n2", 8.2)
     assert told(*course, ranks=ranks).startswith("other programs took 18")
@@ -163,9 +163,9 @@ def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_jo
     job = make_job(testbed, "/usr/bin/python3", "-c", talk)
     before = testbed.sample().machine
     with testbed.capture() as capture:
-        status, _, complaints = run(testbed, job)
+        status, _, stderr = run(testbed, job)
         capture.stop()
-    assert status == 0, complaints
+    assert status == 0, stderr
     after = testbed.sample().machine
     of_ranks_s = sum(usage.cpu_s for usage in read_rank_usage(job.report_dir))
     assert after.cpu_ours_s - before.cpu_ours_s > of_ranks_s > 0.2

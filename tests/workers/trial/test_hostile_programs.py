@@ -167,7 +167,7 @@ if os.path.exists("/proc/{os.getpid()}"):
 """
 
 
-def test_they_neither_see_nor_harm_the_worker_or_its_keeper(told: Callable[..., Any]) -> None:
+def test_they_neither_see_nor_harm_the_worker_or_its_agent(told: Callable[..., Any]) -> None:
     script = f"""
 import ctypes, os, signal
 {UNLESS_THE_WORKER_IS_SEEN}

@@ -70,8 +70,8 @@ def test_an_emulator_killed_in_mid_trial_fails_it(run_all: RunAll, monkeypatch: 
     started = pipeline.TrialRun._watch
 
     def kill_then_watch(run: object, session: object, *watched: object) -> object:
-        keeper = psutil.Process(session.keeper.pid)  # type: ignore[attr-defined]
-        (emulator,) = called(keeper.children(recursive=True), "relay.py")
+        agent = psutil.Process(session.agent.pid)  # type: ignore[attr-defined]
+        (emulator,) = called(agent.children(recursive=True), "relay.py")
         emulator.kill()
         return started(run, session, *watched)  # type: ignore[arg-type]
 

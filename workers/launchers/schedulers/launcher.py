@@ -1,7 +1,7 @@
-"""Nodes that a scheduler allots: one batch job holds them, keepers run on them for as long as it does.
+"""Nodes that a scheduler allots: one batch job holds them, agents run on them for as long as it does.
 
-The batch script ends as soon as the first node's keeper does, so that nodes go back even if nobody is left to give them
-back: a killed worker ends its connections, those end the keepers, the first one ends the job.
+The batch script ends as soon as the first node's agent does, so that nodes go back even if nobody is left to give them
+back: a killed worker ends its connections, those end the agents, the first one ends the job.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from analysis.numbers import plural
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
 from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
 from workers.launchers.job import Job
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.schedulers.queue import Queue
 from workers.launchers.ssh_words import SSH_FAILED, why_unreached
 
-KEEPER_WAIT_S = 120
+AGENT_WAIT_S = 120
 TEST_PENDING_S = 60.0
 SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwWDEB")
 """As patterns of a shell: the value is the next word (ssh(1))."""
@@ -73,10 +73,10 @@ class SchedulerLauncher(HostsLauncher):
 
     @abstractmethod
     def connection(self, allocation: Allocation, node: str) -> list[str]:
-        """The command of a keeper's connection. Pure."""
+        """The command of an agent's connection. Pure."""
 
     @abstractmethod
-    def agent(self, allocation: Allocation) -> str:
+    def remote_shell(self, allocation: Allocation) -> str:
         """How the MPI library on the first node starts its daemon on another, as a script: NODE COMMAND... as with ssh. Pure."""
 
     def script(self, scratch: Path, *, lasting: bool = False) -> str:
@@ -98,8 +98,8 @@ class SchedulerLauncher(HostsLauncher):
         if answer.status == 0:
             return [Reached(place, took_s)]
         if self.settings.login and answer.status == SSH_FAILED:
-            return [why_unreached(place, took_s, answer.complaints, self.settings.login)]
-        said = answer.complaints.splitlines()[-1:] or ["nothing"]
+            return [why_unreached(place, took_s, answer.stderr, self.settings.login)]
+        said = answer.stderr.splitlines()[-1:] or ["nothing"]
         sentence = f"{self.kind.title}'s commands do not work on {place}: {said[0].strip().rstrip('.')}."
         remedy = f"Does {self.greeting[0]} work there by hand, without a login shell?"
         return [Reached(place, took_s, problem=sentence, remedy=remedy)]
@@ -154,14 +154,14 @@ class SchedulerLauncher(HostsLauncher):
 
     def open_on(self, allocation: Allocation, host_count: int) -> SchedulerSession:
         """A session on the first nodes of a job. Raises ClusterUnavailable."""
-        keepers: dict[str, RemoteKeeper] = {}
+        agents: dict[str, RemoteAgent] = {}
         try:
             for node in allocation.nodes[:host_count]:
-                keepers[node] = RemoteKeeper(node, self.connection(allocation, node))
-            return SchedulerSession(self, keepers, allocation)
+                agents[node] = RemoteAgent(node, self.connection(allocation, node))
+            return SchedulerSession(self, agents, allocation)
         except BaseException:
-            for keeper in keepers.values():
-                keeper.close()
+            for agent in agents.values():
+                agent.close()
             raise
 
 
@@ -170,14 +170,14 @@ class SchedulerSession(RemoteSession):
 
     launcher: SchedulerLauncher
 
-    def __init__(
-        self, launcher: SchedulerLauncher, keepers: Mapping[str, RemoteKeeper], allocation: Allocation
-    ) -> None:
+    def __init__(self, launcher: SchedulerLauncher, agents: Mapping[str, RemoteAgent], allocation: Allocation) -> None:
         self.allocation = allocation
-        super().__init__(launcher, keepers, allocation.scratch, launcher.agent(allocation), dict(allocation.facts))
+        super().__init__(
+            launcher, agents, allocation.scratch, launcher.remote_shell(allocation), dict(allocation.facts)
+        )
 
     def hold(self) -> None:
-        """Give the nodes back at the end, also if a keeper does not answer any more."""
+        """Give the nodes back at the end, also if an agent does not answer any more."""
         self._stack.callback(self.allocation.close)
 
     def why_lost(self, error: TrialFailed) -> str:
@@ -192,16 +192,16 @@ class SchedulerSession(RemoteSession):
 
 
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:
-    """The batch job: hold the nodes as long as the keeper on this first one lives; give it two minutes to appear.
+    """The batch job: hold the nodes as long as the agent on this first one lives; give it two minutes to appear.
 
-    A lasting one gives the next keeper two minutes too: another session follows on the same nodes.
+    A lasting one gives the next agent two minutes too: another session follows on the same nodes.
     """
-    alive = f'kill -0 "$(cat {scratch}/keeper-"$(hostname)".pid)" 2>/dev/null'
+    alive = f'kill -0 "$(cat {scratch}/agent-"$(hostname)".pid)" 2>/dev/null'
     wait = f"""\
 waited=0
 until {alive}; do
     waited=$((waited + 1))
-    [ "$waited" -le {KEEPER_WAIT_S} ] || exit 1
+    [ "$waited" -le {AGENT_WAIT_S} ] || exit 1
     sleep 1
 done
 while {alive}; do
@@ -211,8 +211,8 @@ done
     return f"while :; do\n{wait}done\n" if lasting else wait
 
 
-def agent_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
-    """Run ``step`` for the node that the MPI library names: `agent [OPTION...] NODE COMMAND...`, as with ssh.
+def remote_shell_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
+    """Run ``step`` for the node that the MPI library names: `rsh [OPTION...] NODE COMMAND...`, as with ssh.
 
     Hydra takes every agent for an ssh and puts ssh's options first: MPICH's -x, Intel MPI's -q -x. They mean nothing here.
     """

@@ -61,7 +61,7 @@ class Answer:
 
     status: int | None
     output: str
-    complaints: str
+    stderr: str
 
 
 class Queue(ABC, Generic[S]):
@@ -143,7 +143,7 @@ class Queue(ABC, Generic[S]):
         """The scheduler's own reason without its decoration. Pure."""
         if answer.status is None:
             return f"no answer within {amount(COMMAND_LIMIT_S, 's')}"
-        lines = [line.strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()]
+        lines = [line.strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
         return lines[-1] if lines else f"{program} ended with status {answer.status}"
 
     def cancel(self, job: str) -> None:
@@ -185,7 +185,7 @@ class Queue(ABC, Generic[S]):
     def why_ended(self, job: str, broken: str, pause: Callable[[float], None] = time.sleep) -> str:
         """Why a job's hosts were lost, in sentences; ``broken`` is what the connection itself has told.
 
-        A job that still runs after a while did not end, and one that completed did so because its keeper had gone.
+        A job that still runs after a while did not end, and one that completed did so because its agent had gone.
         """
         state = self._settled(job, pause)
         if state is None:
