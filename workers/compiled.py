@@ -89,20 +89,20 @@ class Library:
 
     def _make(self, target: Path, architecture: str) -> None:
         """Compile into a directory of its own, and move what came out into its place at once."""
-        with tempfile.TemporaryDirectory(dir=target.parent) as place:
+        with tempfile.TemporaryDirectory(dir=target.parent) as directory:
             for name, text in self.texts.items():
-                Path(place, name).write_text(text)
+                Path(directory, name).write_text(text)
             made = subprocess.run(
                 [
                     *(sys.executable, "-m", "ziglang", "cc", "-target", architecture, "-shared", "-fPIC", "-O2", "-s"),
                     *("-Wall", "-Wextra", "-o", "made.so", self.main, *self.flags),
                 ],
-                cwd=place, env={**os.environ, "ZIG_LOCAL_CACHE_DIR": place, "ZIG_GLOBAL_CACHE_DIR": place},
+                cwd=directory, env={**os.environ, "ZIG_LOCAL_CACHE_DIR": directory, "ZIG_GLOBAL_CACHE_DIR": directory},
                 capture_output=True, text=True, errors="replace", timeout=BUILD_LIMIT_S, check=False,
             )  # fmt: skip
             if made.returncode:
                 said = made.stderr.strip().splitlines() or ["nothing was said"]
                 why = next((line for line in said if "error" in line), said[0])
                 raise NotCompiled(f"the library {self.name} could not be built: {why}")
-            Path(place, "made.so").chmod(_MODE)
-            Path(place, "made.so").replace(target)
+            Path(directory, "made.so").chmod(_MODE)
+            Path(directory, "made.so").replace(target)

@@ -116,10 +116,10 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
 def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
     """Return the workload's guess of what the machine takes, and what its bytes take on the link that is asked for, s."""
     workload = workloads.get(spec.workload, spec.parameters)
-    own = design.workload_parameters(spec.workload, parameters)
+    workload_parameters = design.workload_parameters(spec.workload, parameters)
     bandwidth = parameters.get("link.bandwidth")
-    on_link_s = 8 * workload.bottleneck_bytes(own, ranks=ranks) / bandwidth if bandwidth else 0.0
-    return workload.estimate_s(own, ranks=ranks), on_link_s
+    on_link_s = 8 * workload.bottleneck_bytes(workload_parameters, ranks=ranks) / bandwidth if bandwidth else 0.0
+    return workload.estimate_s(workload_parameters, ranks=ranks), on_link_s
 
 
 def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
@@ -139,10 +139,10 @@ def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list
 
 def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks: int) -> Estimate:
     guess_s, on_link_s = guess
-    known = misses.get(ranks) or [miss for each in misses.values() for miss in each]
-    if not known:
+    ratios = misses.get(ranks) or [miss for values in misses.values() for miss in values]
+    if not ratios:
         return Estimate(guess_s + on_link_s, 0)
-    return Estimate(guess_s * median(known) + on_link_s, len(known), scaled=True)
+    return Estimate(guess_s * median(ratios) + on_link_s, len(ratios), scaled=True)
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:
@@ -155,14 +155,14 @@ def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) 
 
     A configuration's own past captures tell; for others those of the workload, per second, with as many ranks where there are such.
     """
-    own, rates = _past_captures(spec)
+    sizes_by_hash, rates = _past_captures(spec)
     if not rates:
         return None
-    anywhere = median(rate for each in rates.values() for rate in each)
+    anywhere = median(rate for values in rates.values() for rate in values)
     sizes = []
     for point, estimate in zip(plan.configurations, expected, strict=True):
         rate = median(rates[point.ranks]) if point.ranks in rates else anywhere
-        sizes.append(median(own[point.hash]) if point.hash in own else rate * estimate.elapsed_s)
+        sizes.append(median(sizes_by_hash[point.hash]) if point.hash in sizes_by_hash else rate * estimate.elapsed_s)
     return float(sum(sizes[trial.configuration] for trial in plan.trials if trial.kind != "control"))
 
 
@@ -175,12 +175,12 @@ def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[i
         trial__experiment__workload=spec.workload,
         trial__artifacts__kind=Artifact.Kind.CAPTURE,
     )
-    own: dict[str, list[float]] = {}
+    sizes: dict[str, list[float]] = {}
     rates: dict[int, list[float]] = {}
     columns = ("trial__configuration__hash", "trial__configuration__ranks", "value", "size")
     rows_of_trials = rows.annotate(size=Sum("trial__artifacts__size_bytes")).order_by("-trial_id").values_list(*columns)
     for digest, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
-        own.setdefault(digest, []).append(size)
+        sizes.setdefault(digest, []).append(size)
         if elapsed_s > 0:
             rates.setdefault(ranks, []).append(size / elapsed_s)
-    return own, rates
+    return sizes, rates

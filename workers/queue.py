@@ -76,8 +76,8 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
 def _reading(experiment: Experiment) -> Mapping[str, Any]:
     """What the specification says of reading the output."""
     constants = experiment.specification.get("parameters", {})
-    known = workloads.find(experiment.workload, constants)
-    return {name: constants.get(name) for name in (known.reading if known else ())}
+    definition = workloads.find(experiment.workload, constants)
+    return {name: constants.get(name) for name in (definition.reading if definition else ())}
 
 
 def read_again(experiment: Experiment) -> None:
@@ -98,8 +98,8 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
     """
     if name is not None and (not isinstance(data, dict) or data.get("name") != name):
         raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
-    given = data.get("name") if isinstance(data, dict) else None
-    if author is not None and isinstance(given, str) and not access.may_replace_program(author, given):
+    data_name = data.get("name") if isinstance(data, dict) else None
+    if author is not None and isinstance(data_name, str) and not access.may_replace_program(author, data_name):
         raise InvalidSpec([FieldError("name", _OF_OTHERS)])
     program, read_otherwise = Program.register(data, author=author)
     if read_otherwise:
@@ -169,9 +169,9 @@ def ring(cluster_id: int) -> None:
 
 def ask_test(cluster: Cluster) -> bool:
     """Have a cluster tested by a worker; False while a test of it waits or runs."""
-    if asked := ClusterTest.ask(cluster):
+    if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
-    return asked
+    return is_new
 
 
 def ring_all_waiting() -> None:

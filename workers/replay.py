@@ -92,10 +92,10 @@ def _run(command: Sequence[str], directory: Path) -> float:
         finally:
             _end(process)
     said = output.read_text(errors="replace")
-    told = _TOLD.findall(said)
-    if status or not told:
+    times = _TOLD.findall(said)
+    if status or not times:
         raise NotReplayable(f"SimGrid could not replay the calls: {_reason(said)}")
-    return float(told[-1])
+    return float(times[-1])
 
 
 def _bounded() -> None:
@@ -114,5 +114,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _reason(said: str) -> str:
     """The line that says most: what it calls critical or an error, or the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if "CRITICAL" in line or "rror" in line or "eadlock" in line]
-    return (told or lines or ["it said nothing"])[0 if told else -1][:200]
+    errors = [line for line in lines if "CRITICAL" in line or "rror" in line or "eadlock" in line]
+    return (errors or lines or ["it said nothing"])[0 if errors else -1][:200]

@@ -55,10 +55,10 @@ def remove_old_exports() -> int:
     for task in old.iterator():
         task.forget()
         forgotten += 1
-    known = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
+    known_keys = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
     for file in (Path(settings.VAR) / "exports").glob("*.*"):
         # Its person was deleted, or whoever wrote it was ended.
-        if file.stem not in known and file.stat().st_mtime < time.time() - _SETTLED_S:
+        if file.stem not in known_keys and file.stat().st_mtime < time.time() - _SETTLED_S:
             file.unlink(missing_ok=True)
     if forgotten:
         log.info("exports_removed", count=forgotten, older_than_days=settings.EXPORT_DAYS)

@@ -59,12 +59,12 @@ def check(*, hashes: bool = False) -> Store:
 
     Raise StoreAway.
     """
-    own = kept_in.current()
-    if isinstance(own, kept_in.Bucket):
-        return _check_bucket(own, hashes=hashes)
+    current_store = kept_in.current()
+    if isinstance(current_store, kept_in.Bucket):
+        return _check_bucket(current_store, hashes=hashes)
     store = Store(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
-    kept = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
-    for artifact in kept.iterator(chunk_size=1000):
+    artifacts = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
+    for artifact in artifacts.iterator(chunk_size=1000):
         try:
             if _size(artifact.file) != artifact.size_bytes:
                 store.resized.append(artifact)
@@ -80,9 +80,9 @@ def check(*, hashes: bool = False) -> Store:
 
 def delete_orphans(store: Store) -> list[PurePath]:
     """Delete what no row names and nobody wrote to for a day, and take it out of ``store``; return what that was."""
-    own = kept_in.current()
-    if isinstance(own, kept_in.Bucket):
-        return _delete_from_bucket(own, store)
+    current_store = kept_in.current()
+    if isinstance(current_store, kept_in.Bucket):
+        return _delete_from_bucket(current_store, store)
     places = [path for path in map(Path, store.orphans) if _last_written(path) < time.time() - FORGOTTEN_S]
     for path in places:
         if path.is_dir() and not path.is_symlink():
@@ -141,7 +141,7 @@ def _last_written(path: Path) -> float:
     """When something at this path was last written, or below it; links are not followed."""
     tree = () if path.is_symlink() else os.walk(path)
     below = (Path(above) / name for above, directories, names in tree for name in (*directories, *names))
-    return max(each.lstat().st_mtime for each in (path, *below))
+    return max(entry.lstat().st_mtime for entry in (path, *below))
 
 
 def _size(file: Path) -> int:
@@ -167,8 +167,8 @@ def _orphans(trials: Path, before: float) -> Iterator[Path]:
 
 def _is_named(path: Path, named: set[str]) -> bool:
     """Whether a row names this file, or one below this directory."""
-    own = str(path.relative_to(settings.VAR))
-    return own in named or any(each.startswith(f"{own}/") for each in named)
+    name = str(path.relative_to(settings.VAR))
+    return name in named or any(other.startswith(f"{name}/") for other in named)
 
 
 def _pairs(bucket: kept_in.Bucket) -> Iterator[_Pair]:
@@ -179,14 +179,14 @@ def _pairs(bucket: kept_in.Bucket) -> Iterator[_Pair]:
     )
     named = rows.order_by(Collate("path", "C")).iterator(chunk_size=1000)
     there = bucket.below(kept_in.TRIALS)
-    row, found = next(named, None), next(there, None)
-    while row is not None or found is not None:
-        if found is not None and (row is None or found[0] < row.path):
-            yield _Pair(*found, None)
-            found = next(there, None)
-        elif row is not None and (found is None or row.path < found[0]):
+    row, stored = next(named, None), next(there, None)
+    while row is not None or stored is not None:
+        if stored is not None and (row is None or stored[0] < row.path):
+            yield _Pair(*stored, None)
+            stored = next(there, None)
+        elif row is not None and (stored is None or row.path < stored[0]):
             yield _Pair(row.path, None, None, row)
             row = next(named, None)
-        elif row is not None and found is not None:
-            yield _Pair(*found, row)
-            row, found = next(named, None), next(there, None)
+        elif row is not None and stored is not None:
+            yield _Pair(*stored, row)
+            row, stored = next(named, None), next(there, None)

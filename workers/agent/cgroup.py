@@ -63,22 +63,24 @@ class Group:
             self.path.rmdir()
 
 
-def own_group(told: Path = Path("/proc/self/cgroup")) -> Path | None:
+def own_group(membership: Path = Path("/proc/self/cgroup")) -> Path | None:
     """The directory of this process's own group of version 2; None in its root, which has no limits and no neighbours."""
-    for line in told.read_text().splitlines():
+    for line in membership.read_text().splitlines():
         if line.startswith("0::"):
-            own = line.removeprefix("0::/")
-            return next((place / own for place in MOUNTED if own and (place / own / "cgroup.procs").exists()), None)
+            group = line.removeprefix("0::/")
+            return next(
+                (mount / group for mount in MOUNTED if group and (mount / group / "cgroup.procs").exists()), None
+            )
     return None
 
 
 def _remove_old(parent: Path) -> None:
     """Groups that a killed agent left. One that is in use stays, and so does that of a living agent, which nobody may be in yet."""
-    for left in parent.glob(f"{NAME}*"):
-        agent = left.name.removeprefix(NAME).partition("-")[0]
+    for old in parent.glob(f"{NAME}*"):
+        agent = old.name.removeprefix(NAME).partition("-")[0]
         if agent.isdecimal() and not Path(f"/proc/{agent}").exists():
             with contextlib.suppress(OSError):
-                left.rmdir()
+                old.rmdir()
 
 
 def _words(file: Path) -> list[str]:

@@ -86,7 +86,9 @@ class Counters:
         for _ in range(LOOKS):
             agent_s = sum(os.times()[:4])
             processes = process_table.tree(os.getpid())
-            total_s = self.lost_s + agent_s + sum(each.user_s + each.system_s + each.waited_for_s for each in processes)
+            total_s = (
+                self.lost_s + agent_s + sum(entry.user_s + entry.system_s + entry.waited_for_s for entry in processes)
+            )
             if total_s >= self.ours_s:
                 break
         self.lost_s += max(0.0, self.ours_s - total_s)

@@ -32,13 +32,13 @@ class Offloads:
 
     def switch_off(self) -> str:
         """Switch off what is on and can be; return '' or why it cannot be, in ethtool's words. What was changed is restored then."""
-        told = self._run("-k", self.interface)
-        if told.returncode != 0:
-            return _words(told)
+        answer = self._run("-k", self.interface)
+        if answer.returncode != 0:
+            return _words(answer)
         self.off = [
             short
             for name, short in FEATURES.items()
-            if re.search(rf"^\s*{name}: on(?! \[fixed\])", told.stdout, re.MULTILINE)
+            if re.search(rf"^\s*{name}: on(?! \[fixed\])", answer.stdout, re.MULTILINE)
         ]
         if not self.off:
             return ""

@@ -64,9 +64,9 @@ def tree(ancestor: int) -> list[Entry]:
     below: list[Entry] = []
     pending = [ancestor]
     while pending:
-        found = children.get(pending.pop(), [])
-        pending += [child.pid for child in found]
-        below += found
+        direct = children.get(pending.pop(), [])
+        pending += [child.pid for child in direct]
+        below += direct
     fresh = ((entry, read(entry.pid)) for entry in below)
     return [now for entry, now in fresh if now is not None and now.started_ticks == entry.started_ticks]
 

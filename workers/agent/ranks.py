@@ -32,9 +32,9 @@ class Ranks:
 
     def forget(self, living: Container[Key]) -> None:
         """Forget what has ended."""
-        for kept in (self._known, self._looks):
-            for key in [key for key in kept if key not in living]:
-                del kept[key]
+        for table in (self._known, self._looks):
+            for key in [key for key in table if key not in living]:
+                del table[key]
 
 
 def _rank_of(pid: int) -> str:

@@ -67,8 +67,8 @@ class RemoteSupervisor(supervisor.Supervisor):
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.scratch / f"agent-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
-        told = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
-        return {**told, "python": platform.python_version()}, b""
+        facts = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
+        return {**facts, "python": platform.python_version()}, b""
 
     def clock(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """What time it is here."""
@@ -129,12 +129,12 @@ class RemoteSupervisor(supervisor.Supervisor):
     def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """The names of the plain files that lie below a directory, links not followed."""
         root, names = Path(message["path"]), []
-        for place, directories, files in os.walk(root):
-            below = Path(place).relative_to(root)
+        for directory, directories, files in os.walk(root):
+            below = Path(directory).relative_to(root)
             if len(below.parts) >= message["depth"] - 1:
                 directories.clear()
             if below.parts:
-                names += [str(below / name) for name in files if not Path(place, name).is_symlink()]
+                names += [str(below / name) for name in files if not Path(directory, name).is_symlink()]
             if len(names) >= message["most"]:
                 break
         return {"files": names[: message["most"]]}, b""
@@ -202,20 +202,20 @@ class RemoteSupervisor(supervisor.Supervisor):
         directory or their command line lies in our scratch directory."""
         deadline = time.monotonic() + SWEEP_LIMIT_S
         killed: set[int] = set()
-        while (left := self._strangers()) and time.monotonic() < deadline:
-            for pid in left:
+        while (strangers := self._strangers()) and time.monotonic() < deadline:
+            for pid in strangers:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            killed.update(left)
+            killed.update(strangers)
             time.sleep(0.01)
-        return {"killed": len(killed), "left": len(left)}, b""
+        return {"killed": len(killed), "left": len(strangers)}, b""
 
     def _strangers(self) -> list[int]:
         if self.scratch is None:
             return []
-        own = {os.getpid(), *self.children}
+        spared = {os.getpid(), *self.children}
         mark = os.fsencode(self.scratch)
-        return [entry.pid for entry in process_table.entries() if entry.pid not in own and _belongs(entry, mark)]
+        return [entry.pid for entry in process_table.entries() if entry.pid not in spared and _belongs(entry, mark)]
 
     def end_all(self) -> None:
         if self.offloads is not None:

@@ -115,8 +115,8 @@ class Stream:
 
 def write(descriptor: int, data: bytes) -> None:
     """Write all to a pipe in steps that cannot block. Raises OSError, TimeoutError when nobody reads any more."""
-    left = memoryview(data)
-    while left:
+    unsent = memoryview(data)
+    while unsent:
         if not select.select([], [descriptor], [], STALL_LIMIT_S)[1]:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
+        unsent = unsent[os.write(descriptor, unsent[: select.PIPE_BUF]) :]

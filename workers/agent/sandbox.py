@@ -270,8 +270,8 @@ def _password_file(user: int | None) -> str | None:
     for a user without a name."""
     if user is None or _name_of(user) is not None:
         return None
-    known = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
-    return f"{known.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
+    passwords = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
+    return f"{passwords.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
 
 
 def _show_text(text: str, file: Path, path: Path) -> None:
@@ -297,8 +297,8 @@ def _mounts() -> Iterator[tuple[Path, int]]:
     """Place and flags of every mount; proc(5), mountinfo."""
     for line in Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape").splitlines():
         fields = line.split(" ")
-        place = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
-        yield Path(place), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
+        mount_point = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        yield Path(mount_point), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
 
 
 def _give(directory: int, user: int) -> None:

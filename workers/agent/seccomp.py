@@ -123,8 +123,8 @@ def filter_system_calls() -> None:
     if numbers is None:
         return
     program = filter_program(numbers)
-    kept = ctypes.create_string_buffer(program)
-    described = struct.pack("HP", len(program) // INSTRUCTION.size, ctypes.addressof(kept))
+    buffer = ctypes.create_string_buffer(program)
+    described = struct.pack("HP", len(program) // INSTRUCTION.size, ctypes.addressof(buffer))
     linux.system_call(numbers.seccomp, ctypes.c_ulong(SET_MODE_FILTER), ctypes.c_ulong(SPEC_ALLOW), described)
 
 
@@ -150,7 +150,7 @@ def filter_program(numbers: Numbers) -> bytes:
         (RETURN, 0, 0, REFUSE | errno.EPERM),
         (RETURN, 0, 0, REFUSE | errno.ENOSYS),
     ]
-    return b"".join(INSTRUCTION.pack(*each) for each in program)
+    return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
 
 
 def restrict(user: int | None, limits: dict[str, Any]) -> None:

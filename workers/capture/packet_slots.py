@@ -49,8 +49,8 @@ def wire_bytes(slots: bytes | memoryview[int], slot_bytes: int) -> int:
 
 def _blocks(table: UInt32) -> UInt32:
     """The blocks of some slots. All are built at the length of the longest; then the words that exist are taken."""
-    kept = table[:, _KEPT_BYTES]
-    words = (kept + 3) // 4
+    captured_bytes = table[:, _KEPT_BYTES]
+    words = (captured_bytes + 3) // 4
     length = words + _BEFORE_DATA + 1
     stamp = table[:, _SECONDS].astype(np.uint64) * np.uint64(10**9) + table[:, _NANOSECONDS]
     most = int(words.max())
@@ -60,11 +60,11 @@ def _blocks(table: UInt32) -> UInt32:
     blocks[:, 2] = 0
     blocks[:, 3] = stamp >> np.uint64(32)
     blocks[:, 4] = stamp & np.uint64(0xFFFFFFFF)
-    blocks[:, 5] = kept
+    blocks[:, 5] = captured_bytes
     blocks[:, 6] = table[:, _FRAME_BYTES]
     blocks[:, _BEFORE_DATA : _BEFORE_DATA + most] = table[:, _DATA : _DATA + most]
     row = np.arange(len(table))
-    blocks[row, length - 2] &= _REST_OF_WORD[kept % 4]  # the slot may hold what an earlier, longer frame left
+    blocks[row, length - 2] &= _REST_OF_WORD[captured_bytes % 4]  # the slot may hold what an earlier, longer frame left
     blocks[row, length - 1] = 4 * length
     return blocks[np.arange(blocks.shape[1], dtype=np.uint32) < length[:, None]]
 

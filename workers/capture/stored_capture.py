@@ -68,8 +68,8 @@ def keep(
         joined = _joined(recordings, directory, addresses, check)
     except CaptureError as error:
         (directory / _name(first)).rename(directory / NAME)
-        told = f"{error}: packets of {first} alone are counted"
-        return Recorded(reports[first], directory / NAME, reasons=(*reasons, told))
+        fallback = f"{error}: packets of {first} alone are counted"
+        return Recorded(reports[first], directory / NAME, reasons=(*reasons, fallback))
     reasons += (*_unseen(recordings, hosts), *_moved_clocks(joined))
     return Recorded(_report_of(reports, joined), directory / NAME, joined, reasons)
 
@@ -85,8 +85,10 @@ def _joined(
     check: Callable[[], None],
 ) -> Joined:
     """Store every recording, and the joined capture of all (decision 23). Raises CaptureError and TrialFailed."""
-    _in_threads((partial(each.save, directory / _name(host)) for host, each in recordings.items()), check)
-    sources = [Recording(host, each.file, addresses.get(host, frozenset())) for host, each in recordings.items()]
+    _in_threads((partial(recording.save, directory / _name(host)) for host, recording in recordings.items()), check)
+    sources = [
+        Recording(host, recording.file, addresses.get(host, frozenset())) for host, recording in recordings.items()
+    ]
     require_size(sources)
     shares = [directory / SHARES / str(number) for number in range(len(sources))]
     try:
@@ -117,12 +119,12 @@ def _in_threads(tasks: Iterable[Callable[[], object]], check: Callable[[], None]
 
 def not_recorded(host: str, report: CaptureReport) -> list[str]:
     """What the recording of a further host lost, in sentences."""
-    told = {
+    losses = {
         f"the recording on {host} ended before the run did": report.died,
         f"the recording on {host} reached its limit after {plural(report.captured, 'packet')}": report.limit_reached,
         f"the recording on {host} dropped {plural(report.dropped, 'packet')}": report.dropped > 0,
     }
-    return [sentence for sentence, true in told.items() if true]
+    return [sentence for sentence, true in losses.items() if true]
 
 
 def _report_of(reports: Mapping[str, CaptureReport], joined: Joined) -> CaptureReport:

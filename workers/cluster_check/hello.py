@@ -32,8 +32,8 @@ def libraries(launcher: str) -> Iterator[str]:
     program = shutil.which(launcher)
     root = Path(program).resolve().parent.parent if program else Path("/usr")
     if root not in (Path("/"), Path("/usr")):  # the loader knows those
-        beside = (root / part / name for part in ("lib", "lib64", "lib/release") for name in NAMES)
-        yield from (str(path) for path in beside if path.exists())
+        near_launcher = (root / part / name for part in ("lib", "lib64", "lib/release") for name in NAMES)
+        yield from (str(path) for path in near_launcher if path.exists())
     # Of several installed ones that of the launcher: Hydra sets PMI_SIZE, Open MPI its own variable.
     hydra = "PMI_SIZE" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ
     yield from (NAMES[1], NAMES[2], NAMES[3]) if hydra else NAMES
@@ -92,15 +92,15 @@ def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[s
     ignored = ctypes.c_void_p(None if hasattr(library, "ompi_mpi_comm_world") else 1)
     for name, size, rounds in (("small_s", 1, 50), ("large_s", LARGE_BYTES, 3)):
         message = ctypes.create_string_buffer(size)
-        place = (message, size, handle["byte"], 1 - rank, 0, handle["comm"])
+        arguments = (message, size, handle["byte"], 1 - rank, 0, handle["comm"])
         trips = []
         for _ in range(rounds if rank < 2 else 0):
             begun = time.perf_counter()
             if rank == 0:
-                library.MPI_Send(*place)
-            library.MPI_Recv(*place, ignored)
+                library.MPI_Send(*arguments)
+            library.MPI_Recv(*arguments, ignored)
             if rank == 1:
-                library.MPI_Send(*place)
+                library.MPI_Send(*arguments)
             trips.append((time.perf_counter() - begun) / 2)
         if rank == 0:
             times[name] = statistics.median(trips)
@@ -108,12 +108,12 @@ def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[s
 
 
 def main() -> None:
-    told: dict[str, Any] = {"host": socket.gethostname()}
+    answer: dict[str, Any] = {"host": socket.gethostname()}
     try:
-        told.update(meet(load(sys.argv[1])))
+        answer.update(meet(load(sys.argv[1])))
     except OSError as error:
-        told["error"] = str(error)
-    sys.stdout.write(json.dumps(told) + "\n")
+        answer["error"] = str(error)
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

@@ -78,36 +78,38 @@ def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
 
 
 def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
-    asked, told = len(hosts), greeting.ranks
-    missing = [rank["error"] for rank in told if "error" in rank]
+    rank_count, ranks = len(hosts), greeting.ranks
+    missing = [rank["error"] for rank in ranks if "error" in rank]
     if missing:
         return problem(
             name, "No MPI library", f"The ranks started, but no MPI library could be loaded there: {missing[0]}.",
             "Install the library on every host, or name its directory in LD_LIBRARY_PATH under “Environment”.",
         )  # fmt: skip
-    if len(told) != asked:
-        return problem(name, f"{len(told)} of {asked} ranks", f"Only {len(told)} of {plural(asked, 'rank')} answered.")
-    library = told[0]["library"]
-    if any(rank["size"] != asked or rank["sum"] != asked for rank in told):
-        sizes = sorted({rank["size"] for rank in told})
+    if len(ranks) != rank_count:
+        return problem(
+            name, f"{len(ranks)} of {rank_count} ranks", f"Only {len(ranks)} of {plural(rank_count, 'rank')} answered."
+        )
+    library = ranks[0]["library"]
+    if any(rank["size"] != rank_count or rank["sum"] != rank_count for rank in ranks):
+        sizes = sorted({rank["size"] for rank in ranks})
         return problem(
             name,
             "Not one world",
-            f"{plural(asked, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
+            f"{plural(rank_count, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
             f"{mpirun} and the library of the hosts ({library}) do not belong together.",
             "Choose the “MPI library” and the “Launch command” of one and the same library.",
         )
-    places = {rank["host"] for rank in told}
-    if len(places) != asked and asked > 1:
+    places = {rank["host"] for rank in ranks}
+    if len(places) != rank_count and rank_count > 1:
         return problem(
             name,
-            f"{len(places)} of {asked} hosts",
+            f"{len(places)} of {rank_count} hosts",
             f"All ranks ran on {', '.join(sorted(places))}, though {', '.join(hosts)} were asked for.",
             "Two names may mean one machine.",
         )
     return ok(
         name,
-        f"{plural(asked, 'rank')}, {amount(greeting.elapsed_s, 's')}",
+        f"{plural(rank_count, 'rank')}, {amount(greeting.elapsed_s, 's')}",
         f"{library} on {', '.join(hosts)}: every rank met all others.",
     )
 
@@ -176,11 +178,13 @@ def _told(text: str) -> list[dict[str, Any]]:
     ranks = []
     for line in text.splitlines():
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except ValueError:
             continue  # what a login script prints
-        if isinstance(told, dict) and ("error" in told or {"rank", "size", "sum", "host", "library"} <= told.keys()):
-            ranks.append(told)
+        if isinstance(answer, dict) and (
+            "error" in answer or {"rank", "size", "sum", "host", "library"} <= answer.keys()
+        ):
+            ranks.append(answer)
     return ranks
 
 

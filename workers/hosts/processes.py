@@ -91,8 +91,8 @@ class Agent(ABC):
                     raise LaunchFailed("The command line or its environment is too long.") from error
                 self._lost()
             deadline = time.monotonic() + ANSWER_LIMIT_S
-            while (left := deadline - time.monotonic()) > 0:
-                received = self._receive(left)
+            while (remaining_s := deadline - time.monotonic()) > 0:
+                received = self._receive(remaining_s)
                 if received is None:
                     break
                 message, passed = received
@@ -115,11 +115,11 @@ class Agent(ABC):
             with self._lock:
                 if pid in self._ended:
                     return self._ended[pid]
-                left = deadline - time.monotonic()
-                received = self._receive(min(WAIT_SLICE_S, max(left, 0.0)))
+                remaining_s = deadline - time.monotonic()
+                received = self._receive(min(WAIT_SLICE_S, max(remaining_s, 0.0)))
                 if received is not None:
                     self._channel.discard(received[1])
-                elif left <= 0:
+                elif remaining_s <= 0:
                     return None
 
     def close(self) -> None:

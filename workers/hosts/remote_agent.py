@@ -109,11 +109,11 @@ class RemoteAgent(Agent):
             self._lost()
         self._await_greeting()
         try:
-            told, _ = self.ask("hello", scratch=str(scratch))
+            facts, _ = self.ask("hello", scratch=str(scratch))
         except OSError as error:
             raise ClusterUnavailable(f"{self.host}: {error.strerror} ({scratch}).") from error
-        self.name, self.home, self.python = told["host"], told["variables"], told["python"]
-        return told
+        self.name, self.home, self.python = facts["host"], facts["variables"], facts["python"]
+        return facts
 
     def _await_greeting(self) -> None:
         """Pass over what a login script prints."""
@@ -188,8 +188,8 @@ class RemoteAgent(Agent):
         return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
 
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        told, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
-        facts: dict[str, Any] = told["facts"]
+        answer, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
+        facts: dict[str, Any] = answer["facts"]
         return facts
 
     def search_path(self) -> str:

@@ -403,12 +403,16 @@ def get(kind: str, settings: Mapping[str, Any] | None = None) -> Launcher:
     try:
         name = cluster_kinds.get(kind).name
     except KeyError:
-        known = ", ".join(each.name for each in cluster_kinds.registry())
-        raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {known}.") from None
+        kinds = ", ".join(kind_of_cluster.name for kind_of_cluster in cluster_kinds.registry())
+        raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {kinds}.") from None
     return _launcher_of(name)(settings)
 
 
 def _launcher_of(kind: str) -> type[Launcher]:
     module = import_module(f"workers.launchers.{kind}")
-    classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Launcher)]
-    return next(each for each in classes if "kind" in vars(each) and each.kind.name == kind)
+    classes = [
+        candidate
+        for candidate in vars(module).values()
+        if isinstance(candidate, type) and issubclass(candidate, Launcher)
+    ]
+    return next(candidate for candidate in classes if "kind" in vars(candidate) and candidate.kind.name == kind)

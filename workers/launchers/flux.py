@@ -41,9 +41,9 @@ class FluxQueue(Queue[FluxSettings]):
 
     def submit(self, nodes: int, script: str) -> str:
         job = super().submit(nodes, script)
-        told = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
-        if told.isdigit():
-            return told
+        number = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
+        if number.isdigit():
+            return number
         self.cancel(job)
         raise ClusterUnavailable(f"Flux does not tell the number of job {job}.")
 

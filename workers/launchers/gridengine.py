@@ -82,9 +82,9 @@ def parse_qstat(text: str) -> dict[str, JobState] | None:
         return None
     rows: dict[str, list[tuple[str, str, str]]] = {}
     for entry in root.iter("job_list"):
-        told = {name: (entry.findtext(name) or "") for name in ("JB_job_number", "state", "queue_name", "master")}
-        host = told["queue_name"].partition("@")[2]
-        rows.setdefault(told["JB_job_number"], []).append((told["state"], host, told["master"]))
+        fields = {name: (entry.findtext(name) or "") for name in ("JB_job_number", "state", "queue_name", "master")}
+        host = fields["queue_name"].partition("@")[2]
+        rows.setdefault(fields["JB_job_number"], []).append((fields["state"], host, fields["master"]))
     return {job: _state(job, parts) for job, parts in rows.items()}
 
 

@@ -171,7 +171,7 @@ def open_path(path: str) -> str:
 
 def _open_to_others(directory: Path) -> bool:
     try:
-        return all(each.stat().st_mode & stat.S_IXOTH for each in (directory, *directory.parents))
+        return all(path.stat().st_mode & stat.S_IXOTH for path in (directory, *directory.parents))
     except OSError:
         return False
 

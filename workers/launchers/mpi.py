@@ -39,8 +39,8 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
 
     `variables` are the cluster's own; those of the job come after them.
     """
-    told = {**(variables or {}), **job.environment}
-    exports = [word for name in sorted(told) for word in ("-genv", name, told[name])]
+    variables_of_ranks = {**(variables or {}), **job.environment}
+    exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
     launcher = ("fork",) if place.remote_shell is None else ("ssh", "-launcher-exec", place.remote_shell)
     return [
         *(place.program, "-launcher", *launcher),

@@ -62,22 +62,22 @@ class Host(Protocol):
         """What a launch command says of itself; None where it is not there."""
 
 
-def chosen(host: Host, loaded: Sequence[str], *, asked: str = AUTO, program: str | None = None) -> Launch:
+def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, program: str | None = None) -> Launch:
     """Return what launches a program that loads these files of MPI libraries (`workers.agent.mpi_files`; [] where none is seen).
 
     ``asked`` and ``program``: the library and the launch command that the settings name; they hold against all that is seen.
     """
-    if asked != AUTO:
-        return Launch(asked, program or own_program(asked))
+    if library_setting != AUTO:
+        return Launch(library_setting, program or own_program(library_setting))
     if program is not None:
         return Launch(_family(host, program) or "openmpi", program)
     built = library_of([Path(name).name for name in loaded])
     if built is None:
         return usual(host)
     library = _LIBRARIES[built[0]]
-    beside = (str(place / name) for place in _beside(loaded) for name in _own(library))
-    candidates = [*beside, *_own(library)]
-    fits = (each for each in candidates if host.find(each) and _family(host, each) == library)
+    near_library = (str(directory / name) for directory in _beside(loaded) for name in _own(library))
+    candidates = [*near_library, *_own(library)]
+    fits = (candidate for candidate in candidates if host.find(candidate) and _family(host, candidate) == library)
     return Launch(library, next(fits, _own(library)[0]))
 
 
@@ -109,12 +109,12 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
 class _ThisMachine:
     def find(self, program: str) -> str | None:
         """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every sandbox."""
-        place = find_program(program)
-        if place is None:
+        path = find_program(program)
+        if path is None:
             return None
-        status = Path(place).stat()
+        status = Path(path).stat()
         ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return place if ours else None
+        return path if ours else None
 
     def version(self, program: str) -> str | None:
         if self.find(program) is None:
@@ -135,4 +135,4 @@ def _beside(loaded: Sequence[str]) -> list[Path]:
     """Where the programs of a library lie that was installed in a place of its own: lib and lib/release go with bin."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
-    return [place for place in dict.fromkeys(places) if place not in _SYSTEM_PROGRAMS]
+    return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS]

@@ -53,20 +53,20 @@ def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
 
 def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]:
     """mpirun itself starts its daemons on all other hosts: `remote_shell HOST COMMAND...`; `slurm` False: not as Slurm says."""
-    own = runtime(version)
+    names = runtime(version)
     settings = {
-        "plm": own.component,
-        f"plm_{own.component}_agent": remote_shell,
-        f"plm_{own.component}_no_tree_spawn": "1",
+        "plm": names.component,
+        f"plm_{names.component}_agent": remote_shell,
+        f"plm_{names.component}_no_tree_spawn": "1",
     }
-    return parameters(settings if slurm else {**settings, "ras": "^slurm"}, own.option)
+    return parameters(settings if slurm else {**settings, "ras": "^slurm"}, names.option)
 
 
 def transport(job: Job, interface: str | None, version: int) -> list[str]:
     """MPI messages over TCP on one interface (None: the library chooses) and known ports, whatever faster way the
     library might find; its daemons on the same interface and on ports of their own."""
     first, count = job.btl_ports
-    own = runtime(version)
+    names = runtime(version)
     messages = {
         "pml": "ob1",
         "btl": "tcp,self",
@@ -74,10 +74,10 @@ def transport(job: Job, interface: str | None, version: int) -> list[str]:
         "btl_tcp_port_min_v4": str(first),
         "btl_tcp_port_range_v4": str(count),
     }
-    control = {own.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
     return [
         *parameters({name: value for name, value in messages.items() if value is not None}),
-        *parameters({name: value for name, value in control.items() if value is not None}, own.option),
+        *parameters({name: value for name, value in control.items() if value is not None}, names.option),
     ]
 
 

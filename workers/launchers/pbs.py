@@ -81,12 +81,12 @@ def parse_qstat(job: str, text: str) -> JobState | None:
         jobs: dict[str, Any] = json.loads(text).get("Jobs", {})
     except ValueError:
         return None
-    told = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
-    if told is None or told.get("job_state") not in PHASES:
+    fields = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
+    if fields is None or fields.get("job_state") not in PHASES:
         return None
-    words, phase = PHASES[told["job_state"]]
-    comment = str(told.get("comment", "")).strip()
-    if phase == "ended" and told.get("Exit_status"):  # negative and from 256 on: PBS ended it
-        words = f"ended with status {told['Exit_status']}"
+    words, phase = PHASES[fields["job_state"]]
+    comment = str(fields.get("comment", "")).strip()
+    if phase == "ended" and fields.get("Exit_status"):  # negative and from 256 on: PBS ended it
+        words = f"ended with status {fields['Exit_status']}"
     hopeless = phase == "waiting" and "Can Never Run" in comment
-    return JobState(job, words, comment, str(told.get("exec_host", "")), phase, hopeless)
+    return JobState(job, words, comment, str(fields.get("exec_host", "")), phase, hopeless)

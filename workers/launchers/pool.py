@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SharedJob:
     """The job that a trial may share: ``key`` of those that do, the hosts of the largest, and the time that this one may take."""
 
     key: object
@@ -80,15 +80,15 @@ class SessionPool:
         link: Link,
         settings: Mapping[str, Any] | None = None,
         tell: Tell = say_nothing,
-        wanted: Wanted | None = None,
+        shared_job: SharedJob | None = None,
     ) -> Iterator[Session]:
         """Yield the open session that is alive and equal in kind, size and link; else a fresh one, in the job that is ``wanted``.
 
         After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
         """
-        key = (kind, repr(settings), host_count, link, wanted and wanted.key)
-        if wanted is not None:
-            session = self._in_job(key, kind, settings, host_count, wanted, tell)
+        key = (kind, repr(settings), host_count, link, shared_job and shared_job.key)
+        if shared_job is not None:
+            session = self._in_job(key, kind, settings, host_count, shared_job, tell)
         else:
             session = self._as_before(
                 key, host_count, lambda: get(kind, settings).open(host_count=host_count, link=link, tell=tell)
@@ -97,13 +97,15 @@ class SessionPool:
         try:
             yield session
         except BaseException as error:
-            told = session.as_lost(error) if isinstance(error, TrialFailed) else error  # before our own end of the job
+            failure = (
+                session.as_lost(error) if isinstance(error, TrialFailed) else error
+            )  # before our own end of the job
             self._close_session(key)
-            if self._held is not None and isinstance(told, HostsLost):
-                self._end_job(told)
-            if told is error:
+            if self._held is not None and isinstance(failure, HostsLost):
+                self._end_job(failure)
+            if failure is error:
                 raise
-            raise told from error
+            raise failure from error
         if self._held is not None:
             self._held.finished += 1
             self._held.longest_s = max(self._held.longest_s, time.monotonic() - begun)
@@ -144,16 +146,16 @@ class SessionPool:
         kind: str,
         settings: Mapping[str, Any] | None,
         host_count: int,
-        wanted: Wanted,
+        shared_job: SharedJob,
         tell: Tell,
     ) -> Session:
-        job_key = (kind, repr(settings), wanted.key)
-        if self._held is None or not self._held.suits(job_key, host_count, wanted.time_limit_s):
+        job_key = (kind, repr(settings), shared_job.key)
+        if self._held is None or not self._held.suits(job_key, host_count, shared_job.time_limit_s):
             self.close()
             launcher = get(kind, settings)
             if not isinstance(launcher, SchedulerLauncher):
                 raise ClusterUnavailable(f"Nobody allots the hosts of {launcher.kind.noun}.")
-            allocation = launcher.allocate(max(host_count, wanted.host_count), tell, lasting=True)
+            allocation = launcher.allocate(max(host_count, shared_job.host_count), tell, lasting=True)
             self._held = _Held(job_key, launcher, allocation)
         held = self._held
         session = self._sessions.get(key)

@@ -72,8 +72,8 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
 def counting(profile: str, file: str) -> "dict[str, str]":
     """Variables that load the library into the program, before what the program itself wants loaded."""
     level, _, library = profile.partition(":")
-    wanted = os.environ.get("LD_PRELOAD")
-    return {"LD_PRELOAD": f"{library}:{wanted}" if wanted else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
+    preloaded = os.environ.get("LD_PRELOAD")
+    return {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
@@ -183,8 +183,8 @@ def write(
     if world is not None:
         libraries, variables = world
         fields["mpi_libraries"] = "[" + ", ".join(f'"{plain(name)}"' for name in libraries) + "]"
-        told = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
-        fields["mpi_world"] = "{" + told + "}"
+        pairs = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
+        fields["mpi_world"] = "{" + pairs + "}"
     text = ", ".join(f'"{name}": {value}' for name, value in fields.items())
     path = f"{report_dir}/rank-{int(rank)}.json"
     with open(path + ".part", "w") as stream:  # noqa: PTH123 - importing pathlib takes longer than all the rest
@@ -194,7 +194,7 @@ def write(
 
 def plain(text: str) -> str:
     """Text that needs no escape in JSON."""
-    return "".join(each for each in text if " " <= each <= "~" and each not in '"\\')[:200]
+    return "".join(character for character in text if " " <= character <= "~" and character not in '"\\')[:200]
 
 
 if __name__ == "__main__":

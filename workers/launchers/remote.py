@@ -308,9 +308,9 @@ class RemoteSession(Session):
     def collect(self, job: Job, there: Job) -> None:
         """After the launch command has ended: end what is left on any host, fetch reports and written files."""
         for agent in self.agents.values():
-            left = agent.ask("sweep")[0]["left"]
-            if left:
-                raise ClusterUnavailable(f"{left} programs of the trial do not end on host {agent.host}.")
+            leftover_count = agent.ask("sweep")[0]["left"]
+            if leftover_count:
+                raise ClusterUnavailable(f"{leftover_count} programs of the trial do not end on host {agent.host}.")
         self.follow_outputs()
         for agent in self.agents.values():
             fetch(agent, there.report_dir, job.report_dir)
@@ -375,11 +375,11 @@ class RemoteSession(Session):
     # What launches: the session is the `workers.launchers.mpi_choice.Host`
 
     def _choose_launch(self, loaded: Sequence[str]) -> Launch:
-        return mpi_choice.chosen(self, loaded, asked=self.settings.mpi, program=self.settings.mpirun)
+        return mpi_choice.chosen(self, loaded, library_setting=self.settings.mpi, program=self.settings.mpirun)
 
     def find(self, program: str) -> str | None:
-        found: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
-        return found
+        path: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
+        return path
 
     def version(self, program: str) -> str | None:
         return machine.read_version(self._said(program))

@@ -41,22 +41,22 @@ class SlurmQueue(Queue[SlurmSettings]):
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         """One squeue for all; what has left the queue is asked of the accounting, and without that of the controller."""
-        wanted = sorted(set(jobs), key=int)
-        states = parse_squeue(self.run(squeue_argv(wanted)).output)
-        if missing := [job for job in wanted if job not in states]:
+        numbers = sorted(set(jobs), key=int)
+        states = parse_squeue(self.run(squeue_argv(numbers)).output)
+        if missing := [job for job in numbers if job not in states]:
             states |= parse_sacct(self.run(sacct_argv(missing)).output)
-        for job in (job for job in wanted if job not in states):
+        for job in (job for job in numbers if job not in states):
             answer = self.run(["scontrol", "--oneliner", "show", "job", job])
             states |= parse_scontrol(answer.output) or parse_forgotten(job, answer)
-        return {job: state for job, state in states.items() if job in wanted}
+        return {job: state for job, state in states.items() if job in numbers}
 
     def node_names(self, nodes: str) -> tuple[str, ...]:
         return tuple(self.run(["scontrol", "show", "hostnames", nodes]).output.split())
 
     def left_s(self, job: str, held_s: float) -> float | None:
         """Slurm knows the limit of the partition too, and that somebody changed it."""
-        told = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]).output
-        return clock_s(told)
+        answer = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]).output
+        return clock_s(answer)
 
     def refusal(self, answer: Answer, program: str) -> str:
         return refusal(answer, self.settings) or super().refusal(answer, program)
@@ -65,8 +65,8 @@ class SlurmQueue(Queue[SlurmSettings]):
         """Name of a job's partition and how many `hosts` one job can have there; empty where Slurm does not tell."""
         name = self.settings.partition
         if name is None:
-            told = self.run(["scontrol", "--oneliner", "show", "job", job]).output
-            name = next((word.partition("=")[2] for word in told.split() if word.startswith("Partition=")), "")
+            answer = self.run(["scontrol", "--oneliner", "show", "job", job]).output
+            name = next((word.partition("=")[2] for word in answer.split() if word.startswith("Partition=")), "")
         hosts = (
             parse_partition(self.run(["scontrol", "--oneliner", "show", "partition", name]).output) if name else None
         )

@@ -67,9 +67,11 @@ class SshLauncher(HostsLauncher):
                 host, REACH_LIMIT_S, problem=f"Host {host} did not answer within {amount(REACH_LIMIT_S, 's')}."
             )
         took_s = time.monotonic() - begun
-        _, there, told = answer.stdout.partition(REACHED)
+        _, there, version_line = answer.stdout.partition(REACHED)
         return (
-            Reached(host, took_s, told.strip()) if there else why_unreached(host, took_s, answer.stderr, self.settings)
+            Reached(host, took_s, version_line.strip())
+            if there
+            else why_unreached(host, took_s, answer.stderr, self.settings)
         )
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:

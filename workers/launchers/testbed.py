@@ -77,7 +77,7 @@ class TestbedSession(MachineSession):
         """Emulators that died; when thorough, also whether the kernel still shapes as it was told."""
         answer, _ = self.agent.ask("network", settings=thorough)
         problems = [f"The network emulator {name} ended while the fabric was in use." for name in answer["dead"]]
-        return problems + [f"The shaping of {place} is not as it was built." for place in answer["changed"]]
+        return problems + [f"The shaping of {location} is not as it was built." for location in answer["changed"]]
 
 
 class TestbedLauncher(Launcher):

@@ -46,19 +46,19 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     OSError where there is none.
     """
     allowed = list(allowed)
-    found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for each in found:
-        if not is_allowed(ip_address(str(each).partition("%")[0]), allowed):
-            told = host if each == host else f"{host} is {each}, which"
+    addresses = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for address in addresses:
+        if not is_allowed(ip_address(str(address).partition("%")[0]), allowed):
+            subject = host if address == host else f"{host} is {address}, which"
             raise Refused(
-                f"{told} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+                f"{subject} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
             )
-    return str(found[0])
+    return str(addresses[0])
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
     """Return whether ``address`` may be reached: it and the address that it carries are public, or in one of the networks."""
-    return all(_is_public(each) or any(each in network for network in allowed) for each in _meant(address))
+    return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
 
 
 def _is_public(address: _Address) -> bool:

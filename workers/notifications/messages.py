@@ -51,25 +51,25 @@ def _headers(choices: str) -> dict[str, str]:
 
 def body(event: Event | None, delivery: int) -> bytes:
     """Return the JSON of a webhook; None is a test."""
-    told: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
+    message: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
     if event is None:
-        told |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
+        message |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
     else:
-        told |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
-        told |= {"title": events.title(event), "url": link(events.path(event))}
+        message |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
+        message |= {"title": events.title(event), "url": link(events.path(event))}
     if event is not None and event.experiment is not None:
         slug = event.experiment.slug
-        told["project"] = event.experiment.project.slug
-        told["experiment"] = {
+        message["project"] = event.experiment.project.slug
+        message["experiment"] = {
             "slug": slug,
             "name": event.experiment.name,
             "url": link(event.experiment.get_absolute_url()),
             "rest": link(reverse("api:experiment-detail", args=[slug])),
         }
     if event is not None and event.trial is not None:
-        told["trial"] = {
+        message["trial"] = {
             "id": event.trial_id,
             "url": link(event.trial.get_absolute_url()),
             "rest": link(reverse("api:trial-detail", args=[event.trial_id])),
         }
-    return json.dumps(told).encode()
+    return json.dumps(message).encode()

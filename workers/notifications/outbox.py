@@ -61,8 +61,8 @@ def tell(key: int) -> bool:
             return False
         Event.objects.bulk_create(steps, ignore_conflicts=True)
         Delivery.objects.bulk_create(_messages(event), ignore_conflicts=True)
-        told = {"data": {**event.data, "answer": answer}} if ended else {}
-        Event.objects.filter(pk=key).update(told_at=Now(), **told)
+        summary = {"data": {**event.data, "answer": answer}} if ended else {}
+        Event.objects.filter(pk=key).update(told_at=Now(), **summary)
     return True
 
 
@@ -82,14 +82,14 @@ def _answer(event: Event) -> str:
 
 
 def _messages(event: Event) -> list[Delivery]:
-    wanted = {event.kind: True}
-    choices = NoticeChoices.objects.filter(**wanted, user__is_active=True).select_related("user")
+    is_wanted = {event.kind: True}
+    choices = NoticeChoices.objects.filter(**is_wanted, user__is_active=True).select_related("user")
     mails = [
-        Delivery(event=event, user=each.user)
-        for each in (choices if settings.SENDS_MAIL else ())
-        if each.wants(event) and may_know(each.user, event)
+        Delivery(event=event, user=choice.user)
+        for choice in (choices if settings.SENDS_MAIL else ())
+        if choice.wants(event) and may_know(choice.user, event)
     ]
-    hooks = Webhook.objects.filter(**wanted, project=event.experiment.project_id) if event.experiment else ()
+    hooks = Webhook.objects.filter(**is_wanted, project=event.experiment.project_id) if event.experiment else ()
     return [*mails, *(Delivery(event=event, webhook=hook) for hook in hooks)]
 
 

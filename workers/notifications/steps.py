@@ -37,14 +37,14 @@ def steps_of(ended: Event) -> list[Event]:
         experiment__project=experiment.project_id, cluster=experiment.cluster_id, trials__gt=0
     )
     counts = parts.filter(hash__in=hashes).order_by().values_list("hash").annotate(count=Sum("trials"))
-    found = []
+    events = []
     for digest, _ in counts.filter(count__gte=FEWEST).order_by("-count", "hash")[:MOST_HISTORIES]:
         history = newest_trials(parts.filter(hash=digest), experiment.cluster_id)
         is_new = [row[2] == experiment.pk and (earlier is None or row[3] > earlier) for row in history]
         step = _step([row[:2] for row in history], is_new)
         if step is not None:
-            found.append(_event(experiment, digest, *step))
-    return found
+            events.append(_event(experiment, digest, *step))
+    return events
 
 
 def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tuple[int, float, int, datetime]]:
@@ -69,16 +69,16 @@ def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple
             "trial", flat=True
         )
     )
-    told = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
+    reported = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
     changes = _changes(history, expected)
     if not changes or changes[-1].expected or not any(is_new[changes[-1].index :]):
         return None
     last = changes[-1]
     before = _changes([row for row, new in zip(history, is_new, strict=True) if not new], expected)
-    places = {pk: place for place, (pk, _) in enumerate(history)}
+    places = {pk: position for position, (pk, _) in enumerate(history)}
     # The place of a step moves by a trial or two as more follow: it is the same one.
-    old = [places[int(change.label)] for change in before] + [places[pk] for pk in told]
-    if any(abs(place - last.index) < SHORTEST for place in old):
+    old = [places[int(change.label)] for change in before] + [places[pk] for pk in reported]
+    if any(abs(position - last.index) < SHORTEST for position in old):
         return None
     return int(last.label), last.before.median, last.after.median
 
@@ -94,8 +94,8 @@ def _told(trials: Sequence[int]) -> list[str]:
 
 def _event(experiment: Experiment, digest: str, trial: int, before: float, after: float) -> Event:
     configuration = experiment.configurations.get(hash=digest)
-    asked = asked_of(experiment, study_of(experiment, with_traffic=False))
-    where = place(asked.factors, configuration.parameters) or configuration.experiment.workload
+    question = asked_of(experiment, study_of(experiment, with_traffic=False))
+    where = place(question.factors, configuration.parameters) or configuration.experiment.workload
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
     levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
     changed = numbers.change(after / before if before else None)

@@ -66,7 +66,7 @@ class LocalSupervisor(supervisor.Supervisor):
                 now = fabric.settings(self.plan)
             except fabric.FabricError as error:
                 raise supervisor.Refusal(str(error)) from error
-            changed = [place for place, told in self.built.settings.items() if now.get(place) != told]
+            changed = [location for location, built in self.built.settings.items() if now.get(location) != built]
         return {"dead": self.dead_emulators, "changed": changed}, ()
 
     def spawn(self, message: rpc.Message, descriptors: list[int]) -> supervisor.Answer:

@@ -82,19 +82,19 @@ def _certify_path(
     agent: LocalAgent, plan: Plan, source: int, target: int, earlier: list[str]
 ) -> tuple[list[Row], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
-    asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
+    requested = (Asked.of(plan, source, target), Asked.of(plan, target, source))
     counted = [(0, 0, 0), (0, 0, 0)]
     attempts = 0
     while attempts < ATTEMPTS:
         attempts += 1
-        ways, trip = _measure(agent, plan, names, asked)
+        ways, trip = _measure(agent, plan, names, requested)
         for side, way in enumerate(ways):
             lost, probed, runs = counted[side]
             counted[side] = (lost + way.lost, probed + way.probed, runs + way.loss_runs)
             way.lost, way.probed, way.loss_runs = counted[side]
         rows = [
-            *verdict.rows(names[0], names[1], asked[0], ways[0]),
-            *verdict.rows(names[1], names[0], asked[1], ways[1]),
+            *verdict.rows(names[0], names[1], requested[0], ways[0]),
+            *verdict.rows(names[1], names[0], requested[1], ways[1]),
         ]
         outside = [verdict.sentence(row) for row in rows if row.kept is False]
         if not outside:
@@ -105,24 +105,28 @@ def _certify_path(
 
 
 def _measure(
-    agent: LocalAgent, plan: Plan, names: tuple[str, str], asked: tuple[Asked, Asked]
+    agent: LocalAgent, plan: Plan, names: tuple[str, str], requested: tuple[Asked, Asked]
 ) -> tuple[tuple[Way, Way], dict[str, Any]]:
-    planned = schedule.phases(asked)
+    planned = schedule.phases(requested)
     start_ns = time.monotonic_ns() + int(HEAD_START_S * 1e9)
     addresses = (plan.addresses[names[0]], plan.addresses[names[1]])
     plans = schedule.prober_plans(planned, addresses, start_ns)
     limit_s = HEAD_START_S + planned[-1].end_s + PATIENCE_S
-    probers = [_Prober(agent, host, json.dumps(each)) for host, each in zip(names, plans, strict=True)]
+    probers = [
+        _Prober(agent, host, json.dumps(plan_of_prober)) for host, plan_of_prober in zip(names, plans, strict=True)
+    ]
     answers = [prober.answer(limit_s) for prober in probers]
     ways = (Way(), Way())
     trips: list[float] = []
     for number, phase in enumerate(planned):
         results = [answer[number] for answer in answers]
-        _read(phase, results, asked[phase.sender], ways, trips)
+        _read(phase, results, requested[phase.sender], ways, trips)
     return ways, verdict.summary(trips)
 
 
-def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple[Way, Way], trips: list[float]) -> None:
+def _read(
+    phase: Phase, results: list[dict[str, Any]], requested: Asked, ways: tuple[Way, Way], trips: list[float]
+) -> None:
     """Put what one phase showed where it belongs. What host k sent, host 1 - k has received."""
     way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]
     if phase.name == "tcp":
@@ -139,9 +143,9 @@ def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple
         way.mtu = max((arrival[4] for arrival in arrivals), default=None)
         way.longer_refused = sent["too_long"] > 0
     elif phase.name == "train":
-        way.burst_bps = verdict.rate_of_trains(arrivals, schedule.train(asked)[0], asked.frame_bytes)
+        way.burst_bps = verdict.rate_of_trains(arrivals, schedule.train(requested)[0], requested.frame_bytes)
     elif phase.name == "udp":
-        way.udp_bps = verdict.rate_of_stream(arrivals, asked.frame_bytes)
+        way.udp_bps = verdict.rate_of_stream(arrivals, requested.frame_bytes)
     else:
         way.lost, way.loss_runs = verdict.losses(arrivals, sent["sent"])
         way.probed = sent["sent"]

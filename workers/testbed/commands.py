@@ -190,13 +190,13 @@ def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bo
 
     `spaced`: a relay stands behind it that keeps the frames apart.
     """
-    lines, place = [], "root"
+    lines, parent = [], "root"
     if impaired and plan.impaired and plan.emulator == "netem":
         lines.append(f"qdisc add dev {interface} root handle 1: netem {emulation.netem(plan)}")
-        place = "parent 1:1 handle 2:"
+        parent = "parent 1:1 handle 2:"
     if rate_bps is not None:
         rate = f"rate {round(rate_bps)}bit burst {_burst_bytes(plan, rate_bps, spaced=spaced)}b"
-        lines.append(f"qdisc add dev {interface} {place} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
+        lines.append(f"qdisc add dev {interface} {parent} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
     return lines
 
 

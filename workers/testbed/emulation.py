@@ -23,14 +23,14 @@ ORDERING_RATE = "100gbit"
 LOSS_UNIT = 1_000_000
 
 
-def choose(plan: Plan, wanted: str, problems: Mapping[str, str]) -> tuple[Emulator, str]:
+def choose(plan: Plan, emulator: str, problems: Mapping[str, str]) -> tuple[Emulator, str]:
     """The back end for a plan and "", or "none" and why there is none.
 
     `wanted` is a name or "auto"; `problems` tells for each back end what keeps it from working here, "" for nothing.
     """
     if not plan.impaired:
         return "none", ""
-    order: tuple[Emulator, ...] = ("netem", "nftables", "relay") if wanted == "auto" else (wanted,)  # type: ignore[assignment]
+    order: tuple[Emulator, ...] = ("netem", "nftables", "relay") if emulator == "auto" else (emulator,)  # type: ignore[assignment]
     reasons = []
     for name in order:
         reason = problems.get(name, f"there is no emulator {name}.") or unfit(plan, name)

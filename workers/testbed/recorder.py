@@ -62,7 +62,7 @@ def filter_program(snap_length: int, must_hold: list[list[int]]) -> bytes:
     program.append((RETURN, 0, 0, snap_length))
     if must_hold:
         program.append((RETURN, 0, 0, 0))
-    return b"".join(INSTRUCTION.pack(*each) for each in program)
+    return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
 
 
 class Ring:
@@ -87,9 +87,9 @@ class Ring:
         self.socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, membership)
 
     def _attach(self, program: bytes) -> None:
-        kept = ctypes.create_string_buffer(program)
+        buffer = ctypes.create_string_buffer(program)
         length = len(program) // INSTRUCTION.size
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length, ctypes.addressof(kept)))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length, ctypes.addressof(buffer)))
 
     def drain(self, output: int) -> int:
         """Hand on the full slots in their order and give them back to the kernel; returns the bytes written."""
@@ -103,8 +103,8 @@ class Ring:
                 return written
             stop = start + count * self.slot
             write(output, memoryview(self.memory)[start:stop])
-            for each in (*_STATUS_BYTES[1:], _STATUS_BYTES[0]):  # free for the kernel once all four are 0
-                self.memory[start + each : stop : self.slot] = bytes(count)
+            for status_byte in (*_STATUS_BYTES[1:], _STATUS_BYTES[0]):  # free for the kernel once all four are 0
+                self.memory[start + status_byte : stop : self.slot] = bytes(count)
             written += stop - start
             self.recorded += count
             self.first += count

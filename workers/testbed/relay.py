@@ -24,15 +24,15 @@ def load(path: str) -> ctypes.CDLL:
     return library
 
 
-def way(library: ctypes.CDLL, asked: dict[str, Any]) -> int:
+def way(library: ctypes.CDLL, requested: dict[str, Any]) -> int:
     """A direction of a wire, for the library's functions."""
     pointer = library.relay_way(
-        asked.get("delay_s", 0.0),
-        asked.get("jitter_s", 0.0),
-        asked.get("distribution", "uniform") == "normal",
-        asked.get("loss", 0.0),
-        asked.get("loss_burst", 1.0),
-        asked.get("rate_bps") or 0.0,
+        requested.get("delay_s", 0.0),
+        requested.get("jitter_s", 0.0),
+        requested.get("distribution", "uniform") == "normal",
+        requested.get("loss", 0.0),
+        requested.get("loss_burst", 1.0),
+        requested.get("rate_bps") or 0.0,
         random.getrandbits(64),
     )
     if not pointer:
@@ -45,7 +45,7 @@ def main(path: str, text: str) -> None:
     library = load(path)
     wires = json.loads(text)
     names = [name.encode() for left, right, _, _ in wires for name in (left, right)]
-    ways = [way(library, asked) for _, _, to_right, to_left in wires for asked in (to_right, to_left)]
+    ways = [way(library, requested) for _, _, to_right, to_left in wires for requested in (to_right, to_left)]
     problem = library.relay_run(
         len(names), (ctypes.c_char_p * len(names))(*names), (ctypes.c_void_p * len(ways))(*ways)
     )

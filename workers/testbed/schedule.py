@@ -82,19 +82,19 @@ def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
     interval_s = max(0.003, 2.5 * max(way.jitter_s for way in ways))
     probes = max(30, min(DELAY_PROBES, int(0.8 / interval_s)))
     add("delay", 0, probes * interval_s, _datagrams(probes, interval_s, [PROBE_BYTES], echo=True), trip_s + GAP_S)
-    for sender, asked in enumerate(ways):
-        sizes = mtu_sizes(asked.mtu)
+    for sender, requested in enumerate(ways):
+        sizes = mtu_sizes(requested.mtu)
         add("mtu", sender, 0.0, _datagrams(MTU_COPIES * len(sizes), 0.0, sizes), trip_s + GAP_S)
-    for sender, asked in enumerate(ways):
-        if asked.rate_bps is not None:
-            frames, interval_s = train(asked)
-            trains = _datagrams(TRAINS * frames, interval_s, [asked.mtu], frames)
+    for sender, requested in enumerate(ways):
+        if requested.rate_bps is not None:
+            frames, interval_s = train(requested)
+            trains = _datagrams(TRAINS * frames, interval_s, [requested.mtu], frames)
             add("train", sender, TRAINS * interval_s, trains, trip_s)
-    for sender, asked in enumerate(ways):
-        count, length_s = stream(asked)
-        add("udp", sender, length_s, _datagrams(count, 0.0, [asked.mtu]), trip_s + 2 * GAP_S)
-    for sender, asked in enumerate(ways):
-        count, interval_s, burst = loss_probes(asked)
+    for sender, requested in enumerate(ways):
+        count, length_s = stream(requested)
+        add("udp", sender, length_s, _datagrams(count, 0.0, [requested.mtu]), trip_s + 2 * GAP_S)
+    for sender, requested in enumerate(ways):
+        count, interval_s, burst = loss_probes(requested)
         bursts = _datagrams(count, interval_s, [PROBE_BYTES], burst)
         add("loss", sender, count / burst * interval_s, bursts, trip_s + GAP_S)
     skip_s = 0.1 + TCP_SKIP_TRIPS * trip_s
@@ -108,34 +108,34 @@ def mtu_sizes(mtu: int) -> list[int]:
     return [mtu, mtu + 1, *(size for size in (9000, 4000, 1500, 1492, 1400, 1280, 576) if size < mtu)]
 
 
-def train(asked: Asked) -> tuple[int, float]:
+def train(requested: Asked) -> tuple[int, float]:
     """Frames of a train sent at once after silence, and the seconds from train to train."""
-    if asked.rate_bps is None:
+    if requested.rate_bps is None:
         return TRAIN_FRAMES, 0.02
-    frame_s = 8 * asked.frame_bytes / asked.rate_bps
+    frame_s = 8 * requested.frame_bytes / requested.rate_bps
     frames = max(6, min(TRAIN_FRAMES, int(LONGEST_TRAIN_S / frame_s)))
     return frames, max(0.02, 2 * frames * frame_s)
 
 
-def stream(asked: Asked) -> tuple[int, float]:
+def stream(requested: Asked) -> tuple[int, float]:
     """Frames of a stream and the seconds that it takes at the rate asked for.
 
     They are handed over at once: the queue in front of the link is then never empty, whenever the prober gets a core.
     """
-    if asked.rate_bps is None:
+    if requested.rate_bps is None:
         return MOST_UDP_FRAMES, 0.3
-    frame_s = 8 * asked.frame_bytes / asked.rate_bps
+    frame_s = 8 * requested.frame_bytes / requested.rate_bps
     count = max(LEAST_UDP_FRAMES, min(MOST_UDP_FRAMES, int(UDP_RATE_S / frame_s)))
     return count, 1.1 * count * frame_s
 
 
-def loss_probes(asked: Asked) -> tuple[int, float, int]:
+def loss_probes(requested: Asked) -> tuple[int, float, int]:
     """Count, seconds from burst to burst and frames per burst of small probes that count losses."""
     frames_per_s = float(LOSS_FRAMES_PER_S)
-    if asked.rate_bps is not None:
-        frames_per_s = min(frames_per_s, LOSS_LOAD * asked.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
+    if requested.rate_bps is not None:
+        frames_per_s = min(frames_per_s, LOSS_LOAD * requested.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
     # Losses in bursts follow each other in frames, not in seconds: equally many frames tell less of them.
-    length_s = CLEAN_LOSS_S if not asked.loss else LOSS_S * (2 if asked.loss_burst > 1 else 1)
+    length_s = CLEAN_LOSS_S if not requested.loss else LOSS_S * (2 if requested.loss_burst > 1 else 1)
     burst = max(1, int(frames_per_s / 1000))
     return max(20, int(length_s * frames_per_s)), burst / frames_per_s, burst
 

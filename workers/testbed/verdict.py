@@ -126,85 +126,96 @@ def spread(delays_s: Sequence[float], distribution: str) -> float | None:
     return (high - low) / (NORMAL_QUARTILES if distribution == "normal" else 1.0)
 
 
-def rows(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+def rows(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     """Everything that is told of one direction; what was asked for is judged."""
     return [
-        _bandwidth(source, target, asked, way),
+        _bandwidth(source, target, requested, way),
         Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
-        *_burst(source, target, asked, way),
-        *_delay(source, target, asked, way),
-        *_loss(source, target, asked, way),
-        _mtu(source, target, asked, way),
+        *_burst(source, target, requested, way),
+        *_delay(source, target, requested, way),
+        *_loss(source, target, requested, way),
+        _mtu(source, target, requested, way),
     ]
 
 
-def _bandwidth(source: str, target: str, asked: Asked, way: Way) -> Row:
+def _bandwidth(source: str, target: str, requested: Asked, way: Way) -> Row:
     """What the link carries, counted in frames as the rate is: by the UDP stream, whose arrivals the kernel stamps; by
     TCP where that reached more and the stream fell short."""
     achieved = way.udp_bps
-    tcp_frames_bps = None if way.tcp_bps is None else way.tcp_bps * asked.frame_bytes / (asked.mtu - TCP_HEADERS)
-    enough_bps = math.inf if asked.rate_bps is None else asked.rate_bps * (1 - BANDWIDTH_TOLERANCE)
+    tcp_frames_bps = (
+        None if way.tcp_bps is None else way.tcp_bps * requested.frame_bytes / (requested.mtu - TCP_HEADERS)
+    )
+    enough_bps = math.inf if requested.rate_bps is None else requested.rate_bps * (1 - BANDWIDTH_TOLERANCE)
     if tcp_frames_bps is not None and (achieved is None or achieved < min(enough_bps, tcp_frames_bps)):
         achieved = tcp_frames_bps
-    if asked.rate_bps is None:
+    if requested.rate_bps is None:
         return Row(source, target, "bandwidth", "bit/s", None, achieved)
-    kept = achieved is not None and abs(achieved / asked.rate_bps - 1) <= BANDWIDTH_TOLERANCE
-    return Row(source, target, "bandwidth", "bit/s", asked.rate_bps, achieved, tolerance="5 %", kept=kept)
+    is_kept = achieved is not None and abs(achieved / requested.rate_bps - 1) <= BANDWIDTH_TOLERANCE
+    return Row(source, target, "bandwidth", "bit/s", requested.rate_bps, achieved, tolerance="5 %", kept=is_kept)
 
 
-def _burst(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
-    if asked.rate_bps is None or way.burst_bps is None:
+def _burst(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
+    if requested.rate_bps is None or way.burst_bps is None:
         return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
     # Only faster is wrong; that a busy machine spaces a burst out says nothing of the link.
-    kept = way.burst_bps <= asked.rate_bps * (1 + BURST_TOLERANCE)
+    is_kept = way.burst_bps <= requested.rate_bps * (1 + BURST_TOLERANCE)
     short = Row(
-        source, target, "rate of a short burst", "bit/s", asked.rate_bps, way.burst_bps, tolerance="+50 %", kept=kept
+        source,
+        target,
+        "rate of a short burst",
+        "bit/s",
+        requested.rate_bps,
+        way.burst_bps,
+        tolerance="+50 %",
+        kept=is_kept,
     )
-    return [short, Row(source, target, "burst", "B", None, bytes_at_once(asked, way.burst_bps))]
+    return [short, Row(source, target, "burst", "B", None, bytes_at_once(requested, way.burst_bps))]
 
 
-def bytes_at_once(asked: Asked, burst_bps: float) -> float:
+def bytes_at_once(requested: Asked, burst_bps: float) -> float:
     """Return what left ahead of the rate after a pause: the first frame, and what made the rest of a train faster.
 
     The program's messages are as much shorter on this link, so that an estimate of its bytes needs this figure.
     """
-    later_bytes = (train(asked)[0] - 1) * asked.frame_bytes
-    ahead_bytes = later_bytes * (1 - (asked.rate_bps or burst_bps) / burst_bps)
-    return asked.frame_bytes + max(0.0, ahead_bytes)
+    later_bytes = (train(requested)[0] - 1) * requested.frame_bytes
+    ahead_bytes = later_bytes * (1 - (requested.rate_bps or burst_bps) / burst_bps)
+    return requested.frame_bytes + max(0.0, ahead_bytes)
 
 
-def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+def _delay(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     achieved = statistics.median(way.delays_s) if way.delays_s else None
-    allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * asked.delay_s)
-    kept = achieved is not None and abs(achieved - asked.delay_s) <= allowed
-    judged = [Row(source, target, "delay", "s", asked.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=kept)]
-    if asked.jitter_s:
-        jitter = spread(way.delays_s, asked.distribution)
-        allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * asked.jitter_s)
-        kept = jitter is not None and abs(jitter - asked.jitter_s) <= allowed
-        judged.append(Row(source, target, "jitter", "s", asked.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=kept))
+    allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * requested.delay_s)
+    is_kept = achieved is not None and abs(achieved - requested.delay_s) <= allowed
+    judged = [Row(source, target, "delay", "s", requested.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=is_kept)]
+    if requested.jitter_s:
+        jitter = spread(way.delays_s, requested.distribution)
+        allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * requested.jitter_s)
+        is_kept = jitter is not None and abs(jitter - requested.jitter_s) <= allowed
+        judged.append(
+            Row(source, target, "jitter", "s", requested.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=is_kept)
+        )
     return judged
 
 
-def _loss(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+def _loss(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     if not way.probed:
-        return [Row(source, target, "loss", "", asked.loss, None, tolerance="99 % interval", kept=False)]
-    low, high = loss_interval(way.lost, way.probed, max(asked.loss_burst, 1.0))
+        return [Row(source, target, "loss", "", requested.loss, None, tolerance="99 % interval", kept=False)]
+    low, high = loss_interval(way.lost, way.probed, max(requested.loss_burst, 1.0))
     # An interval that begins above 0 by rounding alone would refuse 0.
-    kept = low <= asked.loss <= high or math.isclose(asked.loss, low)
+    is_kept = low <= requested.loss <= high or math.isclose(requested.loss, low)
     achieved = way.lost / way.probed
-    judged = [Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)]
-    if asked.loss_burst > 1 and way.loss_runs:
+    judged = [Row(source, target, "loss", "", requested.loss, achieved, (low, high), "99 % interval", is_kept)]
+    if requested.loss_burst > 1 and way.loss_runs:
         run, (shortest, longest) = way.lost / way.loss_runs, run_interval(way.lost, way.loss_runs)
-        kept = shortest <= asked.loss_burst <= longest
-        row = Row(source, target, "length of loss bursts", "packets", asked.loss_burst, run, (shortest, longest))
-        judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=kept))
+        is_kept = shortest <= requested.loss_burst <= longest
+        row = Row(source, target, "length of loss bursts", "packets", requested.loss_burst, run, (shortest, longest))
+        judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=is_kept))
     return judged
 
 
-def _mtu(source: str, target: str, asked: Asked, way: Way) -> Row:
-    kept = way.mtu == asked.mtu and way.longer_refused
-    return Row(source, target, "path MTU", "B", asked.mtu, way.mtu, tolerance="exact", kept=kept)
+def _mtu(source: str, target: str, requested: Asked, way: Way) -> Row:
+    is_kept = way.mtu == requested.mtu and way.longer_refused
+    return Row(source, target, "path MTU", "B", requested.mtu, way.mtu, tolerance="exact", kept=is_kept)
 
 
 def sentence(row: Row) -> str:

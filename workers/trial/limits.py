@@ -23,7 +23,11 @@ _HOLE: Final = 1 << 20
 def current_limits() -> Limits:
     """Return what a trial that begins now may see and take."""
     free = shutil.disk_usage(settings.VAR).free
-    keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
+    keys = [
+        Path(value)
+        for cluster_settings in Cluster.objects.values_list("settings", flat=True)
+        for value in _files_named(cluster_settings)
+    ]
     return Limits(
         user=settings.TRIAL_USER,
         hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),

@@ -100,8 +100,8 @@ class LiveHistory:
             self._of_each *= 2
         for host in hosts:
             for rank, cpu_s in host.ranks.items():
-                known = self._ranks.get(rank, (host.host, 0.0))
-                self._ranks[rank] = (host.host, max(cpu_s, known[1]))  # what it used stays when it has ended
+                earlier = self._ranks.get(rank, (host.host, 0.0))
+                self._ranks[rank] = (host.host, max(cpu_s, earlier[1]))  # what it used stays when it has ended
 
     def shown(self) -> dict[str, Any]:
         """As the page takes it: columns of numbers, ranks in their order."""

@@ -30,7 +30,7 @@ from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
 from workers.launchers.job import job_of
 from workers.launchers.limits import Limits
-from workers.launchers.pool import Wanted
+from workers.launchers.pool import SharedJob
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, cause, out_of_memory, tail, with_output
@@ -89,12 +89,12 @@ class TrialRun:
         self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"
 
     @property
-    def wanted(self) -> Wanted | None:
+    def shared_job(self) -> SharedJob | None:
         """The job of a scheduler that all trials of the experiment share; None where each row of equal trials has its own."""
         if self.trial.cluster is None or not self.trial.cluster.shares_jobs(self.spec):
             return None
         waiting = self.trial.experiment.trials.unfinished().aggregate(most=Max("configuration__hosts"))
-        return Wanted(self.trial.experiment_id, waiting["most"] or self.plan.hosts, self.spec.time_limit_s)
+        return SharedJob(self.trial.experiment_id, waiting["most"] or self.plan.hosts, self.spec.time_limit_s)
 
     def tell(self, what: str) -> None:
         """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""
@@ -246,7 +246,8 @@ class TrialRun:
         """End all recordings and store them; those of hosts with addresses of their own become one."""
         several = len(recordings) > 1 and bool(session.addresses)
         named = {
-            host if host and (several or number) else "": each for number, (host, each) in enumerate(recordings.items())
+            host if host and (several or number) else "": capture
+            for number, (host, capture) in enumerate(recordings.items())
         }
         # Nothing can be on its way if the wire was silent for two round trips.
         quiet_s = QUIET_S + 4 * (self.plan.link.delay_s + self.plan.link.jitter_s)

@@ -53,19 +53,19 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
     if ranks < 2:
         return World()
     seen = [(usage, library_of(usage.mpi_libraries)) for usage in usages]
-    known = [(usage, library) for usage, library in seen if library is not None]
-    for usage, (family, library) in known:
+    with_library = [(usage, library) for usage, library in seen if library is not None]
+    for usage, (family, library) in with_library:
         if problem := _other_world(usage, family, library, ranks, launcher_of(version), setting):
             return World(problem)
-    if not known:
+    if not with_library:
         return World(told=f"not checked: no MPI library was seen in any of {plural(ranks, 'rank')}", checked=False)
-    libraries = ", ".join(dict.fromkeys(library for _, (_, library) in known))
-    if len(known) < ranks:
-        told = f"{len(known)} of {plural(ranks, 'rank')} seen with an MPI library ({libraries}); the others were not checked"
-        return World(told=told, checked=False)
-    if any(_size(usage, family) is None for usage, (family, _) in known):
-        told = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not tell the size of the world"
-        return World(told=told, checked=False)
+    libraries = ", ".join(dict.fromkeys(library for _, (_, library) in with_library))
+    if len(with_library) < ranks:
+        summary = f"{len(with_library)} of {plural(ranks, 'rank')} seen with an MPI library ({libraries}); the others were not checked"
+        return World(told=summary, checked=False)
+    if any(_size(usage, family) is None for usage, (family, _) in with_library):
+        summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not tell the size of the world"
+        return World(told=summary, checked=False)
     return World(told=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
 
 
@@ -108,8 +108,8 @@ def _strangers(launcher: str, outcome: str) -> str:
 
 
 def _mended(family: str, launcher: str | None, setting: bool) -> str:
-    own = "openmpi" if family == OPEN_MPI else "mpich"
+    target = "openmpi" if family == OPEN_MPI else "mpich"
     if launcher is None:
         return "To mend it, let its script hand on the environment that the launch command gives it."
     built = f"build it with the compiler of {launcher}"
-    return f"To mend it, set “mpi” of the cluster to {own}, or {built}." if setting else f"To mend it, {built}."
+    return f"To mend it, set “mpi” of the cluster to {target}, or {built}." if setting else f"To mend it, {built}."

@@ -126,7 +126,7 @@ def execute(trial: Trial) -> None:
                 link=run.plan.link,
                 settings=run.cluster_settings,
                 tell=run.tell,
-                wanted=run.wanted,
+                shared_job=run.shared_job,
             ) as session:
                 measured = run.measure(session)
             patiently(trial.start_analysing)
@@ -141,8 +141,8 @@ def execute(trial: Trial) -> None:
         except WorkerEnds:
             _store(trial.requeue)
         except AllocationEnded as error:
-            told = f"Runs again, uncounted: {error}"
-            _store(lambda: _hand_back(trial, told))
+            reason = f"Runs again, uncounted: {error}"
+            _store(lambda: _hand_back(trial, reason))
         except HostsLost as error:
             artifacts, note = delivery.left(trial)
             reason = f"{error}{note}"
@@ -206,9 +206,9 @@ def _end_by_surprise(trial: Trial, error: Exception) -> None:
         outage.note(error)
         _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
         return
-    told = storage_failure(error) if isinstance(error, OSError) else None
-    if told is not None:
-        _store(lambda: trial.fail(told))
+    sentence = storage_failure(error) if isinstance(error, OSError) else None
+    if sentence is not None:
+        _store(lambda: trial.fail(sentence))
         return
     text = "".join(traceback.format_exception(error))
     log.error("trial_errored", trial=trial.pk, traceback=text)

@@ -48,7 +48,7 @@ class RankUsage:
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
     """The reports found, by rank; a rank that was killed with its wrapper has left none. Raises NotPlain."""
-    names = [each.name for each in fields(RankUsage)]
+    names = [column.name for column in fields(RankUsage)]
     usages = []
     for path in report_dir.glob("rank-*.json"):
         report = json.loads(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES))
@@ -94,15 +94,15 @@ def ranks_by_address(
     with a report missing nobody knows how many ranks a host had."""
     if len(usages) < ranks:
         return {}
-    holders = Counter(address for known in addresses.values() for address in known)
+    holders = Counter(address for host_addresses in addresses.values() for address in host_addresses)
     by_host: dict[str, list[int]] = {}
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)
     return {
         address: by_host[host]
-        for host, known in addresses.items()
+        for host, host_addresses in addresses.items()
         if host in by_host
-        for address in known
+        for address in host_addresses
         if holders[address] == 1
     }
 

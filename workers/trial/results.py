@@ -117,10 +117,10 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
     """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
-    told = measured.world.told
-    if told and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
-        told += "; no MPI message was seen between the hosts"
-    return {"world": told} if told else {}
+    summary = measured.world.told
+    if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
+        summary += "; no MPI message was seen between the hosts"
+    return {"world": summary} if summary else {}
 
 
 def _mpi_packets(measured: Measured, result: analysis.CaptureAnalysis) -> float:
@@ -207,9 +207,9 @@ def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
     The loopback interface hands over what no network carries.
     """
     interface = environment.get("interface") or {}
-    found = interface.get("mtu")
+    interface_mtu = interface.get("mtu")
     made = "MTU" in cluster_kinds.get(kind).emulates
-    return link.mtu if made or not isinstance(found, int) or interface.get("name") == "lo" else found
+    return link.mtu if made or not isinstance(interface_mtu, int) or interface.get("name") == "lo" else interface_mtu
 
 
 def _rate_of_every_host(kind: str, link: Link) -> float | None:
@@ -273,8 +273,8 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
             files.append(("input", plain_files.move(file, run.directory / file.name)))
     names = [
         name
-        for wanted in (run.plan.workload.outputs, run.plan.workload.keeps)
-        for name in written.names_of(work, wanted)
+        for patterns in (run.plan.workload.outputs, run.plan.workload.keeps)
+        for name in written.names_of(work, patterns)
     ]
     names = list(dict.fromkeys(names))
     written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)

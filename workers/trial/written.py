@@ -63,8 +63,8 @@ def keep(work: Path, name: str, directory: Path) -> Path:
 
 def name_in(file: Path, directory: Path) -> str:
     """Return the name of a file that stays with the trial of this directory."""
-    kept = directory / KEPT
-    return str(file.relative_to(kept)) if file.is_relative_to(kept) else file.name
+    subdirectories = directory / KEPT
+    return str(file.relative_to(subdirectories)) if file.is_relative_to(subdirectories) else file.name
 
 
 def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
@@ -78,14 +78,14 @@ def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
 def _plain_names(work: Path) -> Iterator[str]:
     """The plain files of a directory and of those below it, without following a link."""
     count = 0
-    for place, directories, files in os.walk(work, followlinks=False):
-        below = Path(place).relative_to(work)
+    for directory, directories, files in os.walk(work, followlinks=False):
+        below = Path(directory).relative_to(work)
         if len(below.parts) >= MOST_PARTS - 1:
             directories.clear()
         for name in files:
             count += 1
             if count > _MOST_LOOKED_AT:
                 return
-            file = Path(place, name)
+            file = Path(directory, name)
             if file.is_file() and not file.is_symlink():
                 yield str(below / name)

@@ -64,8 +64,10 @@ def test_it_prefers_the_launch_command_beside_the_library() -> None:
 
 def test_what_the_settings_say_holds_against_the_program() -> None:
     host = Host(BOTH)
-    assert chosen(host, OPEN_FILES, asked="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
-    assert chosen(host, MPICH_FILES, asked="openmpi", program="/opt/mpirun") == Launch("openmpi", "/opt/mpirun")
+    assert chosen(host, OPEN_FILES, library_setting="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
+    assert chosen(host, MPICH_FILES, library_setting="openmpi", program="/opt/mpirun") == Launch(
+        "openmpi", "/opt/mpirun"
+    )
     named = Host({"/opt/mpich/bin/mpiexec": HYDRA})
     assert chosen(named, OPEN_FILES, program="/opt/mpich/bin/mpiexec") == Launch("mpich", "/opt/mpich/bin/mpiexec")
 

@@ -89,20 +89,20 @@ class SchedulerLauncher(HostsLauncher):
     def reach(self) -> list[Reached]:
         """The scheduler, through the login host where there is one."""
         begun = time.monotonic()
-        place = self.settings.login.host if self.settings.login else "the worker's machine"
+        login_host = self.settings.login.host if self.settings.login else "the worker's machine"
         try:
             answer = self.queue.run(self.greeting)
         except ClusterUnavailable as error:
-            return [Reached(place, time.monotonic() - begun, problem=str(error))]
+            return [Reached(login_host, time.monotonic() - begun, problem=str(error))]
         took_s = time.monotonic() - begun
         if answer.status == 0:
-            return [Reached(place, took_s)]
+            return [Reached(login_host, took_s)]
         if self.settings.login and answer.status == SSH_FAILED:
-            return [why_unreached(place, took_s, answer.stderr, self.settings.login)]
+            return [why_unreached(login_host, took_s, answer.stderr, self.settings.login)]
         said = answer.stderr.splitlines()[-1:] or ["nothing"]
-        sentence = f"{self.kind.title}'s commands do not work on {place}: {said[0].strip().rstrip('.')}."
+        sentence = f"{self.kind.title}'s commands do not work on {login_host}: {said[0].strip().rstrip('.')}."
         remedy = f"Does {self.greeting[0]} work there by hand, without a login shell?"
-        return [Reached(place, took_s, problem=sentence, remedy=remedy)]
+        return [Reached(login_host, took_s, problem=sentence, remedy=remedy)]
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
         """Two nodes, and no day of waiting for them."""
@@ -130,8 +130,10 @@ class SchedulerLauncher(HostsLauncher):
         try:
             nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
             if len(nodes) != host_count:
-                given = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
-                raise ClusterUnavailable(f"{given}: is the number of slots of a host right in the cluster's settings?")
+                difference = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
+                raise ClusterUnavailable(
+                    f"{difference}: is the number of slots of a host right in the cluster's settings?"
+                )
             facts: dict[str, Any] = {"back_end": self.kind.title, f"{self.kind.name}_job": job}
             if partition := self.queue.partition(job):
                 facts["partition"] = partition
