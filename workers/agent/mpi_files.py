@@ -1,6 +1,6 @@
-"""Which MPI library a program was built for, read out of its files: nothing of it is run, not even by the loader.
+"""MPI library that a program was built for, read from its files without running them.
 
-Standard library and Python 3.9 only: this runs wherever an agent does.
+Standard library and Python 3.9 only: this runs with every agent.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MOST_TEXT_BYTES, MOST_WORDS, MOST_FILES, MOST_DYNAMIC_BYTES = 1 << 16, 400, 200,
 
 
 def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: str) -> list[str]:
-    """The files of the MPI library that an argv leads to, of the first of its programs that has one: paths, or the bare names
-    of libraries that are not found. Empty where nothing is seen: what a script starts under a name that it makes up, say.
+    """Return the MPI library files of the first program of an argv that needs some.
 
-    `variables` are what the program sees; relative names are looked up in `directory`.
+    Paths, or bare names of libraries that are missing; empty if no library is found (a script may start programs under computed
+    names). `variables` are the program's environment; relative names are looked up in `directory`.
     """
     for file in _programs(program, variables.get("PATH", os.defpath), directory):
         if libraries := _mpi_of(file, variables):
@@ -42,13 +42,13 @@ def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: s
 
 
 def script_words(program: Sequence[str], directory: Path) -> list[str]:
-    """The words of the scripts that an argv names and that lie in `directory`, for a host on which they do not lie yet."""
+    """Return the words of the scripts of an argv in `directory`, for a host that lacks them."""
     texts = [_text(directory / item) for item in program if item and (directory / item).is_file()]
     return [word for text in texts for word in WORD.findall(text)][:MOST_WORDS]
 
 
 def _programs(program: Sequence[str], path: str, directory: str) -> Iterator[Path]:
-    """The files that an argv names, and those that its scripts name, each once."""
+    """Yield the files that an argv and its scripts name, each once."""
     seen = set()
     words = [
         word for item in program for word in ([item] if "\n" not in item and " " not in item else WORD.findall(item))
@@ -78,7 +78,7 @@ def _file(word: str, path: str, directory: str) -> Path | None:
 
 
 def _text(file: Path) -> str:
-    """The beginning of a script; nothing of a program."""
+    """Return the beginning of a script; empty for a binary."""
     try:
         with file.open("rb") as stream:
             content = stream.read(MOST_TEXT_BYTES)
@@ -103,15 +103,17 @@ def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
 
 
 def _mpi4py(root: Path) -> Iterator[Path]:
-    """The compiled parts of mpi4py that an interpreter of this prefix may import, one for each interface of libraries."""
+    """Yield the extensions of mpi4py below an interpreter's prefix, one per library interface."""
     yield from root.glob("lib/python3*/site-packages/mpi4py/MPI.*.so")
     if str(root) == "/usr":
         yield from root.glob("lib/python3/dist-packages/mpi4py/MPI.*.so")
 
 
 def _taken_by_mpi4py(root: Path, variables: Mapping[str, str]) -> list[str]:
-    """What mpi4py's wheels load, which fit several libraries: the first beside the interpreter, else where the loader looks
-    (mpi4py/_mpiabi.py of version 4.1)."""
+    """Return the library that a wheel of mpi4py loads, which fits several.
+
+    The first next to the interpreter, else the loader's choice (mpi4py/_mpiabi.py of version 4.1).
+    """
     if (interface := variables.get("MPI4PY_MPIABI", "").lower()) in INTERFACES:
         return [INTERFACES[interface]]
     library_places = [] if str(root) == "/usr" else [str(root / "lib")]
@@ -129,7 +131,7 @@ def _taken_by_mpi4py(root: Path, variables: Mapping[str, str]) -> list[str]:
 
 
 def _libraries(file: Path, places: Sequence[str]) -> list[str]:
-    """The MPI libraries that a program needs itself, or else the first library of its that needs some; with what those need."""
+    """Return the MPI libraries of a program, or of the first of its libraries that needs some."""
     seen: set[str] = set()
     waiting = [file]
     for current in waiting:  # it grows
@@ -161,7 +163,7 @@ def _system_places() -> Iterator[str]:
 
 
 class Dynamic(NamedTuple):
-    """Of an ELF file: the libraries that it needs, the directories in which it looks for them, and what it calls itself."""
+    """Dynamic section of an ELF file: needed libraries, search directories, own name."""
 
     needed: list[str]
     places: list[str]
@@ -172,7 +174,7 @@ NOTHING = Dynamic([], [], "")
 
 
 def _dynamic(file: Path) -> Dynamic:
-    """What an ELF file says of itself; nothing for anything else."""
+    """Return the dynamic section of an ELF file; `NOTHING` for any other file."""
     try:
         with file.open("rb") as stream:
             head = stream.read(64)

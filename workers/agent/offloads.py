@@ -1,6 +1,6 @@
-"""Switching off what joins frames on an interface, and back on at the end: also when the agent is killed without a word.
+"""Switching segmentation offloads of an interface off, and on again at the end.
 
-A guard waits on a pipe whose other end only the agent holds. The kernel closes that end whatever ends the agent.
+A guard process waits on a pipe whose other end only the agent holds: the kernel closes that end however the agent ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DESCRIPTORS = 4096
 
 
 class Offloads:
-    """What was switched off on one interface."""
+    """Offloads that were switched off on one interface."""
 
     def __init__(self, command: list[str], interface: str, environment: dict[str, str]) -> None:
         self.command = command
@@ -31,7 +31,7 @@ class Offloads:
         self.held = -1
 
     def switch_off(self) -> str:
-        """Switch off what is on and can be; return '' or why it cannot be, in ethtool's words. What was changed is restored then."""
+        """Switch offloads off; return '' or ethtool's reason, with all changes restored."""
         answer = self._run("-k", self.interface)
         if answer.returncode != 0:
             return _words(answer)

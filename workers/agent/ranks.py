@@ -1,4 +1,4 @@
-"""Which rank a process is of, by what its launcher told it. For the picture while a trial runs; sums come from getrusage."""
+"""Rank of a process, from its launcher's variables. For the live view; sums come from getrusage."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NAMES = tuple(f"{name}=".encode() for name in RANK_VARIABLES if name not in os.
 
 
 class Ranks:
-    """Remembers the rank of every process that was looked at: each costs a read or three in its life."""
+    """Cache of the rank of every process: each costs one to three reads in its life."""
 
     def __init__(self) -> None:
         self._known: dict[Key, str] = {}
         self._looks: dict[Key, int] = {}
 
     def of(self, key: Key) -> str:
-        """The rank, as its launcher writes it; '' for a process of none, and for ranks that nobody could tell apart in a picture."""
+        """Return the rank as its launcher writes it; '' for other processes and beyond MOST_RANKS."""
         if key not in self._known and self._looks.get(key, 0) < LOOKS and len(self._known) < MOST_RANKS:
             self._looks[key] = self._looks.get(key, 0) + 1
             if rank := _rank_of(key[0]):

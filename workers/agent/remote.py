@@ -1,8 +1,8 @@
-"""The agent on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
+"""Agent on another machine: `start()` serves over standard input and output of ssh or srun.
 
-It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that nothing has to be installed but
-Python 3.9. All it writes lies in one scratch directory, which goes when it ends. When the connection ends, or the worker
-falls silent, everything that runs here is ended.
+It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that a host needs only Python 3.9. All it
+writes is in one scratch directory, which it removes at its end. When the connection ends, or the worker is silent for too long,
+it ends everything that runs here.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ class RemoteSupervisor(supervisor.Supervisor):
         return SILENCE_WITH_JOB_S if any(child.job for child in self.children.values()) else SILENCE_S
 
     def hello(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Make the scratch directory; several hosts may see the same one. `agent.pid` tells others on this host that
-        we live."""
+        """Make the scratch directory, which several hosts may share; return facts of this host.
+
+        `agent-HOST.pid` shows the batch job on this host that the agent lives.
+        """
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.scratch / f"agent-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
@@ -71,24 +73,24 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {**facts, "python": platform.python_version()}, b""
 
     def clock(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """What time it is here."""
+        """Return the time of this host."""
         return {"time_s": time.time()}, b""
 
     def watch(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """The interface that `sample` counts."""
+        """Choose the interface that `sample` counts."""
         self.interface = message["interface"]
         if self.interface not in frames():
             raise supervisor.Refusal(f"there is no network interface {self.interface}")
         return {}, b""
 
     def switch_offloads(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Switch off what joins frames until we end; `refusal` says why it cannot be, `off` what was switched."""
+        """Switch offloads off until the agent ends; return the names, or the `refusal`."""
         environment = {"PATH": message["path"], "LC_ALL": "C"}
         self.offloads = Offloads(message["command"], message["interface"], environment)
         return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
 
     def find(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Where a program lies, and whether it is at least there when we may not execute it."""
+        """Return the path of a program, and whether a file that may not be executed exists."""
         program, path = message["program"], message["path"]
         name = str(Path(message["directory"], program)) if "/" in program else program
         executable = shutil.which(name, path=path)
@@ -103,7 +105,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {}, b""
 
     def read(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """A part of a file or of a program's memory, and the size of the whole."""
+        """Return a part of a file or of a memory, and the size of the whole."""
         if message["path"] in self.memories:
             descriptor, ours = self.memories[message["path"]], False
         else:
@@ -119,7 +121,7 @@ class RemoteSupervisor(supervisor.Supervisor):
                 os.close(descriptor)
 
     def files(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """The names of the plain files that lie in a directory; what a link points to is none of them."""
+        """Return the names of the plain files in a directory; links are left out."""
         try:
             with os.scandir(message["path"]) as entries:
                 return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
@@ -127,7 +129,7 @@ class RemoteSupervisor(supervisor.Supervisor):
             return {"files": []}, b""  # the program removed its own directory
 
     def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """The names of the plain files that lie below a directory, links not followed."""
+        """Return the names of the plain files below a directory; links are not followed."""
         root, names = Path(message["path"]), []
         for directory, directories, files in os.walk(root):
             below = Path(directory).relative_to(root)
@@ -147,15 +149,15 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {}, b""
 
     def mpi(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """The files of the MPI library that a program loads."""
+        """Return the files of the MPI library that a program loads."""
         return {"loaded": mpi_files.loaded_by(message["program"], message["variables"], message["directory"])}, b""
 
     def machine(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Facts of this machine and of a program."""
+        """Return the facts of this machine and of a program."""
         return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
     def spawn(self, message: rpc.Message, attachment: Any) -> supervisor.Answer:
-        """As on one machine, but `files` say what becomes 0, 1, 2: a path, or the name of a memory."""
+        """Start a program; `files` are paths or names of memories for its descriptors 0, 1, 2."""
         descriptors = []
         try:
             for number, name in enumerate(message["files"]):
@@ -177,7 +179,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return os.open(name, flags | os.O_CLOEXEC, 0o600)
 
     def sample(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """A real host is its machine: what the daemons of the MPI library started is not ours, but counts."""
+        """Return counters of the whole machine: daemons of the MPI library start ranks too."""
         sample = self.counters.sample()
         whole, counted = sample["machine"], frames().get(self.interface, {})
         sample["hosts"] = [
@@ -198,8 +200,10 @@ class RemoteSupervisor(supervisor.Supervisor):
         return sample, b""
 
     def sweep(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Kill what a job left here. Ranks are children of the MPI library's daemon and not ours, but their working
-        directory or their command line lies in our scratch directory."""
+        """Kill what a job left here.
+
+        Ranks are children of the MPI library's daemon, but their working directory or command line is in the scratch directory.
+        """
         deadline = time.monotonic() + SWEEP_LIMIT_S
         killed: set[int] = set()
         while (strangers := self._strangers()) and time.monotonic() < deadline:

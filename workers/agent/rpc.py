@@ -1,8 +1,8 @@
-"""Messages between a worker and its agent.
+"""Agent protocol: messages between a worker and its agent.
 
-On one machine: one JSON object per packet of a Unix SEQPACKET socket. It keeps message borders, so there is no framing
-to get wrong, and descriptors (standard streams, the memory file of a capture) travel beside the message they belong to.
-Between machines: two pipes of an ssh or srun connection; each message is two lengths, a JSON object and plain bytes.
+On one machine: one JSON object per packet of a Unix SEQPACKET socket, which preserves message borders; descriptors (standard
+streams, the memory file of a capture) are attached to their message. Between machines: two pipes of an ssh or srun connection;
+each message is two lengths, a JSON object and plain bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STALL_LIMIT_S = 60.0
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets, buffers wide enough for a long command line."""
+    """Return two connected sockets with buffers for long command lines."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, theirs):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_LIMIT_BYTES)
@@ -32,7 +32,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 class Packets:
-    """The agent's end of the socket."""
+    """Either end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
@@ -76,7 +76,7 @@ class Stream:
         return self.reading
 
     def receive(self) -> tuple[Message, bytes] | None:
-        """The next message and the bytes beside it; None when the other side is gone."""
+        """Return the next message and its attachment; None if the other side is gone."""
         lengths = self._read(self._LENGTHS.size)
         if lengths is None:
             return None
@@ -93,7 +93,7 @@ class Stream:
         write(self.writing, self._LENGTHS.pack(len(text), len(attachment)) + text + attachment + self._END)
 
     def discard(self, attachment: bytes) -> None:
-        """Nothing to free."""
+        pass
 
     def close(self) -> None:
         for descriptor in {self.reading, self.writing}:
@@ -114,7 +114,7 @@ class Stream:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all to a pipe in steps that cannot block. Raises OSError, TimeoutError when nobody reads any more."""
+    """Write all to a pipe in steps that cannot block. Raises OSError and TimeoutError."""
     unsent = memoryview(data)
     while unsent:
         if not select.select([], [descriptor], [], STALL_LIMIT_S)[1]:

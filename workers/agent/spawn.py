@@ -1,4 +1,4 @@
-"""Starting one program: own session, given descriptors, host, niceness; failure to start comes back as an OSError."""
+"""Starting one program: own session, descriptors, host, niceness; failure is an OSError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST_NAMES = Path("/run/uts")
 
 
 class Sandbox(Protocol):
-    """Where a program is confined (`workers.agent.sandbox`): forked into, entered before it looks at files, restricted at the end."""
+    """Confinement of a program (`workers.agent.sandbox`): forked into, entered, restricted."""
 
     def fork(self) -> int: ...
     def enter(self) -> None: ...
@@ -26,7 +26,7 @@ class Sandbox(Protocol):
 
 @dataclass
 class Order:
-    """What to start. `descriptors` become 0, 1, 2, 3 ... of the program, in order."""
+    """Program to start. `descriptors` become its 0, 1, 2, 3 ..., in order."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -49,7 +49,7 @@ class Order:
 
 
 def start(order: Order) -> int:
-    """Fork and execute; return the pid once execve has succeeded. Raises OSError with the program's own reason."""
+    """Fork and execute; return the pid after execve. Raises OSError with the program's reason."""
     report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     pid = os.fork() if order.sandbox is None else order.sandbox.fork()
@@ -66,7 +66,7 @@ def start(order: Order) -> int:
 
 
 def _become(order: Order, parent: int, report: int) -> NoReturn:
-    """In the child: take on the order's surroundings and execute; never returns."""
+    """Apply the order and execute; in the child, never returns."""
     report = _high(report)
     try:
         if order.sandbox is None:  # what is in a sandbox ends with it, and sees no parent
@@ -96,13 +96,13 @@ def _become(order: Order, parent: int, report: int) -> NoReturn:
 
 
 def _restore_signals() -> None:
-    """Python ignores SIGPIPE and SIGXFSZ; programs must not inherit that."""
+    """Restore the defaults of signals that Python ignores."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
 
 
 def _arrange(descriptors: list[int]) -> None:
-    """Move the descriptors to 0, 1, 2 ...; first high out of the way, so that none overwrites another."""
+    """Move the descriptors to 0, 1, 2 ..., via high numbers so that none overwrites another."""
     for target, descriptor in enumerate([_high(descriptor) for descriptor in descriptors]):
         os.dup2(descriptor, target, inheritable=True)
 

@@ -1,8 +1,7 @@
-"""Record packets with dumpcap into anonymous memory while a job runs, and keep dumpcap's own report of what it lost.
+"""Recording with dumpcap into anonymous memory while a job runs.
 
-The growing file is a memfd: no disk is written while the trial is measured, anyone with the `Capture` may read along,
-and a worker that dies leaves no file behind. dumpcap and not tcpdump: tcpdump wants to drop privileges, which a user
-namespace does not grant.
+The growing file is a memfd: no disk is written while the trial is measured, other processes of this user may read along, and a
+worker that dies leaves no file. dumpcap and not tcpdump: tcpdump drops privileges, which a user namespace does not permit.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Capture:
     def start(
         cls, agent: LocalAgent, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
     ) -> Capture:
-        """Record from an interface of the agent's network; return once packets are being recorded.
+        """Record from an interface of the agent's network; return after the first packet can come.
 
         The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
@@ -95,13 +94,13 @@ class Capture:
 
     @property
     def file(self) -> Path:
-        """The growing pcapng under a path that other processes of this user have too; opening it gives a position of its own."""
+        """The growing pcapng, under a path that other processes of this user can open."""
         return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
-        """Wait until nothing is on its way any more, for two seconds at most; end the recording. Idempotent.
+        """Wait until no packet is on its way, then end the recording. Idempotent.
 
-        `quiet_s`: how long no frame must come before that is believed; longer than packets take on a slow path.
+        `quiet_s`: how long no frame must come; longer than packets take on a slow path.
         """
         if self._report is None:
             died = self._ended_by_itself() or not self._settle(quiet_s)
@@ -114,13 +113,13 @@ class Capture:
         return self._report
 
     def save(self, path: Path) -> Path:
-        """Write the ended recording to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
+        """Write the ended recording to `path`, compressed, completely or not. Raises TrialFailed."""
         with self.file.open("rb") as packets:
             store(packets, path, self._stored_bytes())
         return path
 
     def close(self) -> None:
-        """Free the memory; end the recording at once if it still runs. Idempotent."""
+        """Free the memory; end a recording that still runs. Idempotent."""
         if self._packets < 0:
             return
         end_at_once(self._process)
@@ -139,7 +138,7 @@ class Capture:
         return refusal(self._read_messages())
 
     def _is_recording(self) -> bool:
-        """dumpcap writes the section header only after the socket and its filter stand."""
+        """Return whether dumpcap wrote the section header, which follows socket and filter."""
         return self._stored_bytes() > 0
 
     def _ended_by_itself(self) -> bool:
@@ -149,7 +148,7 @@ class Capture:
             return True
 
     def _settle(self, quiet_s: float) -> bool:
-        """Wait until every frame of the interface is in the file, or neither grows; False if the tool ended meanwhile."""
+        """Wait until the file is complete or nothing grows; False if the tool ended meanwhile."""
         start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
         while (now := time.monotonic()) - start < SETTLE_LIMIT_S:
@@ -167,11 +166,11 @@ class Capture:
         return True
 
     def _is_complete(self, on_interface: int | None) -> bool:
-        """Return whether the file is known to hold every frame of the interface, which spares the rest of the wait."""
+        """Return whether the file is known to hold every frame, which ends the wait."""
         return False
 
     def _on_interface(self) -> int | None:
-        """Frames the interface counted since the recording began."""
+        """Return the frames that the interface counted since the recording began."""
         if self._baseline is None:
             return None
         try:
@@ -180,7 +179,7 @@ class Capture:
             return None
 
     def _settling_bytes(self) -> int:
-        """What grows as long as packets come in."""
+        """Return a size that grows as long as packets come in."""
         return self._stored_bytes()
 
     def _stored_bytes(self) -> int:
@@ -201,7 +200,7 @@ class Capture:
 
 
 def store(packets: BinaryIO, path: Path, size: int) -> None:
-    """Write a recording of ``size`` bytes to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
+    """Write a recording of ``size`` bytes to `path`, compressed, completely or not. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
@@ -226,7 +225,7 @@ def dumpcap_argv(program: str, interface: str, capture_filter: str | None, snap_
 
 
 def recorder() -> str:
-    """The path of dumpcap. Raises CaptureUnavailable: it is missing, or this user may not execute it."""
+    """Return the path of dumpcap. Raises CaptureUnavailable if missing or not executable."""
     if (program := find_program("dumpcap")) is not None:
         return program
     if any(Path(directory, "dumpcap").exists() for directory in search_path().split(":")):
@@ -235,7 +234,7 @@ def recorder() -> str:
 
 
 def refusal(messages: str) -> str:
-    """Why dumpcap would not record, in a sentence for the reader."""
+    """Return dumpcap's reason for not recording, as a sentence."""
     if "permission" in messages.lower():
         return NOT_PERMITTED
     lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("Capturing on")]

@@ -1,4 +1,4 @@
-"""Slots of a kernel packet ring (workers.testbed.recorder) to the blocks of a pcapng file. Pure."""
+"""Conversion of kernel ring slots (workers.testbed.recorder) to pcapng blocks. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS_AT_ONCE: Final = 8192  # 1.3 MB at the default snap length: stays in the p
 
 
 def file_header(interface: str, snap_length: int) -> bytes:
-    """A section header and the description of the one interface, stamps in nanoseconds."""
+    """Return a section header and the description of one interface, stamps in ns."""
     section = struct.pack("=IHHq", _BYTE_ORDER_MAGIC, 1, 0, -1)
     options = _option(_OPTION_NAME, interface.encode()) + _option(_OPTION_RESOLUTION, bytes([_TENTHS]))
     description = struct.pack("=HHI", _ETHERNET, 0, snap_length) + options + _option(0, b"")
@@ -34,7 +34,7 @@ def file_header(interface: str, snap_length: int) -> bytes:
 
 
 def packet_blocks(slots: bytes, slot_bytes: int) -> bytes:
-    """Enhanced packet blocks for whole slots, in their order."""
+    """Return enhanced packet blocks for whole slots, in their order."""
     table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
     return b"".join(
         _blocks(table[start : start + _ROWS_AT_ONCE]).tobytes() for start in range(0, len(table), _ROWS_AT_ONCE)
@@ -42,13 +42,13 @@ def packet_blocks(slots: bytes, slot_bytes: int) -> bytes:
 
 
 def wire_bytes(slots: bytes | memoryview[int], slot_bytes: int) -> int:
-    """The lengths on the wire of the frames in whole slots, added up: one word of each slot is read."""
+    """Return the sum of the frames' lengths on the wire; reads one word of each slot."""
     table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
     return int(table[:, _FRAME_BYTES].sum(dtype=np.int64))
 
 
 def _blocks(table: UInt32) -> UInt32:
-    """The blocks of some slots. All are built at the length of the longest; then the words that exist are taken."""
+    """Return the blocks of some slots, built at the greatest length and then cut."""
     captured_bytes = table[:, _KEPT_BYTES]
     words = (captured_bytes + 3) // 4
     length = words + _BEFORE_DATA + 1

@@ -1,5 +1,7 @@
-"""Record packets on a host of a real cluster, in the host's memory; they come over when the trial is done, so that what
-is measured does not share the network with its own recording."""
+"""Recording on a host of a real cluster, in the host's memory.
+
+The packets are fetched after the trial, so that the measured program does not share the network with its recording.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class RemoteCapture(Capture):
         command: Sequence[str],
         snap_length: int = DEFAULT_SNAP_LENGTH,
     ) -> RemoteCapture:
-        """Record from an interface of the host; return once packets are being recorded. Raises CaptureUnavailable."""
+        """Record from an interface of the host; return after the first packet can come.
+
+        Raises CaptureUnavailable.
+        """
         path = agent.search_path()
         try:
             answer, _ = agent.ask("find", program=command[0], path=path, directory="/")
@@ -67,7 +72,7 @@ class RemoteCapture(Capture):
         return capture
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
-        """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
+        """End the recording and fetch the packets. Raises ClusterUnavailable if the host is gone."""
         if not self._here:
             try:
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):

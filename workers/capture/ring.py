@@ -1,4 +1,4 @@
-"""Record packets of the test-bed with a kernel ring: see `workers.testbed.recorder` for how, benchmarks/notes/november-2026.md for why."""
+"""Recording of the test-bed with a kernel ring (`workers.testbed.recorder`, benchmarks/notes/november-2026.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOTS_AT_ONCE: Final = 1 << 15
 
 
 class RingCapture(Capture):
-    """A recording whose pcapng is made here, piece by piece, of what the recorder hands over."""
+    """Recording whose pcapng is made here, piece by piece, from the recorder's slots."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class RingCapture(Capture):
         snap_length: int = DEFAULT_SNAP_LENGTH,
         must_hold: Sequence[tuple[int, int]] = (),
     ) -> RingCapture:
-        """Record from a bridge of the agent's network; return once packets are being recorded.
+        """Record from a bridge of the agent's network; return after the first packet can come.
 
-        `must_hold`: offsets and values of bytes; frames where one differs are left out. The recording ends at a quarter of the
-        free memory. Raises CaptureUnavailable.
+        `must_hold`: offsets and values of bytes; frames with another value are left out. The recording ends at a quarter of the free
+        memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
         limit = free // 4
@@ -81,7 +81,7 @@ class RingCapture(Capture):
         return capture
 
     def refresh(self) -> None:
-        """Make pcapng blocks of the slots that came since; the memory of the slots goes back."""
+        """Convert the new slots to pcapng blocks and free their memory."""
         slot = self._slot_bytes
         self.tally()  # before its slots go
         while whole := min(self._slots_bytes() - self._taken, SLOTS_AT_ONCE * slot) // slot * slot:
@@ -91,8 +91,10 @@ class RingCapture(Capture):
             self._memory.trim(self._slots, self._taken)
 
     def tally(self) -> tuple[int, int]:
-        """Packets recorded so far, and their bytes on the wire. Costs a hundredth of what making the pcapng does, which a
-        program that is being measured would feel (benchmarks/notes/november-2026.md)."""
+        """Return the packets recorded so far, and their bytes on the wire.
+
+        Costs a hundredth of the conversion to pcapng, which a measured program would feel (benchmarks/notes/november-2026.md).
+        """
         end = self._slots_bytes() // self._slot_bytes * self._slot_bytes
         if end > self._tallied:
             start = self._tallied // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
@@ -102,7 +104,7 @@ class RingCapture(Capture):
         return end // self._slot_bytes, self._wire_bytes
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
-        """As of any recording; then the rest of the packets is in the file."""
+        """End the recording and convert the remaining packets."""
         report = super().stop(quiet_s)
         self.refresh()
         return report

@@ -1,4 +1,4 @@
-"""How a recording begins, whatever records it: its files, its program, and an end to both when that fails."""
+"""Start of any recording: its files, its program, and their removal on failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NICENESS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A program that begins to record: its files of packets and of messages, and the interface's count of frames before."""
+    """Started recorder: its process, its files of packets and messages, the frames counted before."""
 
     process: Process
     files: tuple[int, int]
@@ -30,10 +30,11 @@ class Start:
 def started(
     agent: LocalAgent, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
 ) -> Iterator[Start]:
-    """Start a program that records; the body waits until it does. What fails ends the program and closes all files.
+    """Start a recording program for the body, which waits until it records.
 
-    `counted` is the interface whose frames are to be compared with the recording's; `output`, a descriptor, gets what the
-    program prints in place of the file of packets. Raises CaptureUnavailable, also for what fails in the body.
+    A failure ends the program and closes all files. `counted`: the interface whose frames are compared with the recording's; `output`:
+    a descriptor that gets the program's standard output in place of the file of packets. Raises CaptureUnavailable, also for errors
+    in the body.
     """
     with contextlib.ExitStack() as opened:
         if output is not None:
@@ -59,17 +60,17 @@ def started(
 
 
 def end_at_once(process: Process) -> None:
-    """At once; where its agent is gone it has ended."""
+    """Kill the recorder; without its agent it has ended already."""
     with contextlib.suppress(ClusterUnavailable):
         process.terminate(0.0)
 
 
 def frames_on(agent: Agent, interface: str) -> int:
-    """Frames that an interface has received and sent so far, by its own counters."""
+    """Return the frames that an interface has received and sent, by its own counters."""
     frames: int = agent.ask("frames", interface=interface)[0]["frames"]
     return frames
 
 
 def reason(error: Exception) -> str:
-    """An error's own sentence, without the number that an OSError puts in front."""
+    """Return an error's sentence without the number of an OSError."""
     return str(getattr(error, "strerror", None) or error)

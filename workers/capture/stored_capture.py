@@ -1,4 +1,4 @@
-"""Recordings of a trial that has ended: stored, and those of several hosts joined into the capture that is analysed."""
+"""Stored recordings of an ended trial, and the joined capture of several hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOCK_CHANGE_S: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The capture that is analysed; ``reasons`` lower its trust."""
+    """Analysed capture; ``reasons`` lower its trust."""
 
     report: CaptureReport | None = None
     file: Path | None = None
@@ -53,9 +53,9 @@ def keep(
     quiet_s: float,
     check: Callable[[], None],
 ) -> Recorded:
-    """End every recording and store it; by the name of its host, "" for one that is analysed as it is. Raises TrialFailed.
+    """End and store every recording, by host; "" names one that is analysed alone.
 
-    ``check`` is called while recordings are joined and may raise to give up.
+    ``check`` is called while recordings are joined and may raise to give up. Raises TrialFailed.
     """
     reports = {host: capture.stop(quiet_s=quiet_s) for host, capture in recordings.items()}
     first, *others = reports
@@ -84,7 +84,10 @@ def _joined(
     addresses: Mapping[str, frozenset[str]],
     check: Callable[[], None],
 ) -> Joined:
-    """Store every recording, and the joined capture of all (decision 23). Raises CaptureError and TrialFailed."""
+    """Store every recording, and the joined capture of all (decision 23).
+
+    Raises CaptureError and TrialFailed.
+    """
     _in_threads((partial(recording.save, directory / _name(host)) for host, recording in recordings.items()), check)
     sources = [
         Recording(host, recording.file, addresses.get(host, frozenset())) for host, recording in recordings.items()
@@ -118,7 +121,7 @@ def _in_threads(tasks: Iterable[Callable[[], object]], check: Callable[[], None]
 
 
 def not_recorded(host: str, report: CaptureReport) -> list[str]:
-    """What the recording of a further host lost, in sentences."""
+    """Return the losses of a further host's recording, in sentences."""
     losses = {
         f"the recording on {host} ended before the run did": report.died,
         f"the recording on {host} reached its limit after {plural(report.captured, 'packet')}": report.limit_reached,
@@ -128,7 +131,7 @@ def not_recorded(host: str, report: CaptureReport) -> list[str]:
 
 
 def _report_of(reports: Mapping[str, CaptureReport], joined: Joined) -> CaptureReport:
-    """One report for the joined capture: what any tool lost counts, what was seen twice does not."""
+    """Return one report of the joined capture: losses add up, duplicates do not count."""
     first = next(iter(reports.values()))
     dropped = sum(report.dropped for report in reports.values())
     never_written = sum(max(report.received - report.captured, 0) for report in reports.values())
@@ -136,7 +139,7 @@ def _report_of(reports: Mapping[str, CaptureReport], joined: Joined) -> CaptureR
 
 
 def _unseen(recorded: Collection[str], hosts: Collection[str]) -> list[str]:
-    """Hosts whose frames to each other nobody recorded; what they say to the recorded ones is there."""
+    """Return a sentence on unrecorded hosts whose frames to each other are missing."""
     missing = [host for host in hosts if host not in recorded]
     if not any(combinations(missing, 2)):
         return []
