@@ -1,6 +1,6 @@
-"""One rank of the MPI hello: joins the world with the MPI library of its host, and says what it found as a line of JSON.
+"""One rank of the MPI hello: joins the world with its host's MPI library and prints JSON.
 
-Needs nothing but Python: the library is loaded as it is, by ctypes. ``hello.py LAUNCH_COMMAND``.
+Needs only Python: ctypes loads the library. ``hello.py LAUNCH_COMMAND``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MPICH = {
 
 
 def libraries(launcher: str) -> Iterator[str]:
-    """Names to try: beside the launch command first, since a host may have several libraries."""
+    """Yield names to load, those next to the launch command first: a host may have several."""
     program = shutil.which(launcher)
     root = Path(program).resolve().parent.parent if program else Path("/usr")
     if root not in (Path("/"), Path("/usr")):  # the loader knows those
@@ -65,7 +65,7 @@ def handles(library: ctypes.CDLL) -> dict[str, Any]:
 
 
 def meet(library: ctypes.CDLL) -> dict[str, Any]:
-    """Every rank adds one: the sum is the number of ranks that were really there."""
+    """Add one on every rank: the sum is the number of ranks in the world."""
     handle = handles(library)
     library.MPI_Init(None, None)
     rank, size, one, total = ctypes.c_int(-1), ctypes.c_int(-1), ctypes.c_int(1), ctypes.c_int(0)
@@ -87,7 +87,7 @@ def meet(library: ctypes.CDLL) -> dict[str, Any]:
 
 
 def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[str, float]:
-    """Half of the round trip of a small and of a large message between the first two ranks, s; the first one tells."""
+    """Return half the round trip of a small and a large message, s; on rank 0 only."""
     times = {}
     ignored = ctypes.c_void_p(None if hasattr(library, "ompi_mpi_comm_world") else 1)
     for name, size, rounds in (("small_s", 1, 50), ("large_s", LARGE_BYTES, 3)):

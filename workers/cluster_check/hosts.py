@@ -1,4 +1,4 @@
-"""What the hosts say of themselves: launch command, offloads, link, room on disk, clocks."""
+"""Checks of hosts: Python, launch command, offloads, link, disk space, clocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Interfaces = Mapping[str, Mapping[str, Any]]
 
 
 def python(versions: Mapping[str, str]) -> Step:
-    """Of every host that could be reached; '' where none answered."""
+    """Check the version of Python of every reachable host; '' means none."""
     name = "Python"
     wrong = {host: version or "none" for host, version in versions.items() if _numbers(version) < OLDEST_PYTHON}
     if wrong:
@@ -52,7 +52,7 @@ def python(versions: Mapping[str, str]) -> Step:
 
 
 def launch_command(session: Session, program: str) -> Step:
-    """Whether every host has it: the first starts ranks, the others must have the library's daemons."""
+    """Check that every host has the launch command and so the library's daemons."""
     name = "Launch command"
     without = [
         host
@@ -75,7 +75,7 @@ def launch_command(session: Session, program: str) -> Step:
 
 
 def interfaces(session: Session) -> Interfaces:
-    """What trials on this session would keep of each host's interface."""
+    """Return the facts of each host's interface, as trials store them."""
     environment = session.environment()
     first = environment.get("interface") or {}
     others = environment.get("other_hosts") or {}
@@ -83,7 +83,7 @@ def interfaces(session: Session) -> Interfaces:
 
 
 def offloads(interfaces: Interfaces, refused: Mapping[str, str]) -> Step:
-    """Whether cards join packets before a capture sees them; ``refused``: why trials cannot switch that off, by host."""
+    """Check whether cards join packets before the capture; ``refused``: reasons by host."""
     name = "Offloads"
     if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")
@@ -122,7 +122,7 @@ def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], re
 
 
 def link(interfaces: Interfaces) -> Step:
-    """Speed and MTU; unlike MTUs make large messages hang."""
+    """Check speed and MTU: with different MTUs large messages hang."""
     name = "Link"
     if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")
@@ -152,7 +152,7 @@ def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], spe
 
 
 def path_mtu(session: Session, interfaces: Interfaces) -> Step:
-    """Whether packets as long as the interfaces allow get from the first host to the second one whole."""
+    """Check that packets of the MTU pass from the first host to the second one whole."""
     if len(session.remote_agents) < 2:
         return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
     first, second = session.hosts[:2]
@@ -184,7 +184,7 @@ def path_mtu(session: Session, interfaces: Interfaces) -> Step:
 
 
 def disk(session: Session, scratch: str) -> Step:
-    """Room for what trials write on hosts, and for their captures on the worker's machine."""
+    """Check the space for scratch files on hosts and for captures on this machine."""
     name = "Free disk"
     room = {f"{host}:{scratch}": _room(agent, scratch) for host, agent in session.remote_agents.items()}
     room["this machine"] = shutil.disk_usage(_existing(Path(settings.VAR))).free
@@ -201,7 +201,7 @@ def disk(session: Session, scratch: str) -> Step:
 
 
 def clocks(session: Session) -> Step:
-    """How far the hosts' clocks are apart, asked over the agents' connections."""
+    """Check the offsets of the hosts' clocks, measured over the agents' connections."""
     name = "Clocks"
     if len(session.remote_agents) < 2:
         return skipped(name, "One clock: nothing to compare.")
@@ -226,7 +226,10 @@ def clocks(session: Session) -> Step:
 
 
 def _joined_by(facts: Mapping[str, Any]) -> list[str]:
-    """What joins frames on an interface, in ethtool's short words; GRO that is bounded to a frame joins none."""
+    """Return ethtool's names of active offloads that join frames.
+
+    GRO that is limited to one frame joins none.
+    """
     offloads, limit = facts.get("offloads") or {}, facts.get("gro_max_size")
     bounded = isinstance(limit, int) and limit <= (facts.get("mtu") or 0)
     on = [short for long, short in _JOINING.items() if offloads.get(long) == "on"]
@@ -242,19 +245,18 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _existing(path: Path) -> Path:
-    """The path, or the directory in which it will be made."""
     return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
 def _room(agent: RemoteAgent, path: str) -> int | None:
-    """Bytes that `df` says are free; None where it says nothing."""
+    """Return the free bytes of `df`; None without an answer."""
     words = agent.output(["df", "-Pk", path]).splitlines()[-1:]
     parts: Sequence[str] = words[0].split() if words else ()
     return 1024 * int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else None
 
 
 def _offset(agent: RemoteAgent) -> tuple[float, float]:
-    """(the host's clock minus ours, half the time the question took), s."""
+    """Return the host's clock minus ours, and half the question's time, s."""
     answers = []
     for _ in range(_QUESTIONS):
         before, begun = time.time(), time.monotonic()

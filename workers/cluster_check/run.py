@@ -1,4 +1,4 @@
-"""A test from the top to the bottom; what a step needs and did not get makes it "not tried", with the reason."""
+"""Cluster check, step by step; a step whose requirement failed is skipped with the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 def run_asked(cluster: Cluster) -> bool:
-    """Run the test that is asked for; False when there is none. What is found is stored, whatever happens."""
+    """Run the requested check and store its steps, whatever happens; False without one."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
         return False
@@ -57,7 +57,7 @@ def run_asked(cluster: Cluster) -> bool:
 
 
 def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
-    """What a test of such a cluster finds. ``tell`` hears what is tried next and what is known so far."""
+    """Return the steps of a check; ``tell`` receives the next step and the results so far."""
     steps: list[Step] = []
     tell("the settings", steps)
     try:
@@ -96,7 +96,7 @@ def _untried(because: str) -> list[Step]:
 
 
 def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
-    """The steps "Reach" and "Python"; ``answered`` is filled with the hosts that can be used."""
+    """Return the steps "Reach" and "Python"; fill ``answered`` with the usable hosts."""
     answers = launcher.reach()
     if not answers:
         return []
@@ -132,7 +132,7 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
 
 
 def _versions(session: Session, known_steps: set[str]) -> list[Step]:
-    """Python of hosts that could not be asked before they were allotted."""
+    """Check Python on hosts that a scheduler has just allotted."""
     versions = {host: agent.python for host, agent in session.remote_agents.items()}
     return [hosts.python(versions)] if versions and "Python" not in known_steps else []
 
@@ -158,7 +158,7 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
 
 
 def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell) -> list[Step]:
-    """The MPI hello across two hosts, and across all of them where there are more; both are recorded."""
+    """Run the MPI hello across two hosts, then across all; both are recorded."""
     two, everyone = session.hosts[:2], session.hosts
 
     def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:

@@ -1,4 +1,4 @@
-"""The MPI hello: real ranks join a world, and whether it is the one that was asked for is checked, not believed."""
+"""MPI hello: real ranks join a world, and the check verifies that it is the requested one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Greeting:
 
 
 def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
-    """Run one rank on each of ``hosts``. Raises TrialFailed where the launch command cannot be started."""
+    """Run one rank on each of ``hosts``. Raises TrialFailed if the launch command cannot start."""
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()
@@ -59,7 +59,7 @@ def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
 
 
 def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
-    """Whether the ranks were one world on these hosts, and else why not."""
+    """Judge whether the ranks were one world on these hosts."""
     if greeting.status is None:
         return problem(
             name,
@@ -115,7 +115,7 @@ def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
 
 
 def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
-    """How long a small and a large message took between two hosts that have met."""
+    """Return the step with the times of a small and a large message between two hosts."""
     times = next((rank for rank in greeting.ranks if "small_s" in rank), None)
     if times is None:
         return skipped(
@@ -130,7 +130,7 @@ def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
 
 
 def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
-    """The steps that ``run`` gives, and what was recorded of their packets on every host that trials record."""
+    """Return the steps of ``run``, and one on the recordings made meanwhile."""
     failures: dict[str, str] = {}
     reports: dict[str, CaptureReport] = {}
     with ExitStack() as stack:
@@ -189,7 +189,7 @@ def _told(text: str) -> list[dict[str, Any]]:
 
 
 def _words(path: Path) -> str:
-    """Lines with words in them: libraries draw frames."""
+    """Return the lines that contain words: libraries draw frames."""
     lines = path.read_text(errors="replace")[-20_000:].splitlines()
     return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
 

@@ -1,4 +1,4 @@
-"""Bringing the files of a run over from its hosts. What a host names and sends is a stranger's word: nothing of it leaves the directory."""
+"""Fetching the files of a run from its hosts, whose names and sizes are not trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_NAME: Final = 255
 
 
 class Source(Protocol):
-    """An agent, as far as fetching needs it."""
+    """The part of an agent that fetching needs."""
 
     host: str
 
@@ -28,8 +28,10 @@ class Source(Protocol):
 
 
 def fetch(agent: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
-    """Copy the files that lie in `source` of a host to `target`, and of those in its subdirectories what the patterns `deep` stand
-    for. Raises TrialFailed for a name that is no file's, OSError."""
+    """Copy the files in `source` on a host to `target`, and nested ones that match `deep`.
+
+    Raises TrialFailed for an invalid name, and OSError.
+    """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
     for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
@@ -59,7 +61,7 @@ def _names(agent: Source, source: Path) -> list[str]:
 
 
 def _nested_names(agent: Source, source: Path, patterns: Sequence[str]) -> list[str]:
-    """Names that can be kept have no odd part: what else a host tells is no name that was asked for."""
+    """Return the nested names that match: other names were not requested."""
     names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
     if not isinstance(names, list):
         return []

@@ -1,8 +1,7 @@
-"""The worker's side of the agent: start programs on a cluster, wait for them, end them with everything they started.
+"""Worker's side of an agent: start programs on a cluster, wait for them, end them completely.
 
-A `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). Whatever happens to the
-worker, the agent notices and leaves nothing behind; whatever happens to the agent, its namespaces die with it and
-`Process` reports the end.
+An `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). If the worker dies, the agent
+notices and leaves nothing behind; if the agent dies, its namespaces die with it and `Process` reports the end.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ KILL_LIMIT_S = 10.0
 
 
 class Channel(Protocol):
-    """Our end of what an agent is spoken with through: `wire.Packets` or `wire.Stream`."""
+    """Worker's end of the connection to an agent: `rpc.Packets` or `rpc.Stream`."""
 
     def fileno(self) -> int: ...
     def receive(self) -> tuple[rpc.Message, Any] | None: ...
@@ -49,7 +48,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended; `status` like subprocess: the exit code, or minus the signal."""
+    """End of a program; `status` as in subprocess: the exit code, or minus the signal."""
 
     status: int
     started_ns: int
@@ -57,7 +56,7 @@ class Ended:
 
 
 class Agent(ABC):
-    """The worker's side of a running agent process. Thread-safe. Close it, or leave the `with` block."""
+    """Worker's side of a running agent. Thread-safe. Close it, or leave the `with` block."""
 
     def __init__(self, channel: Channel, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._lock = threading.RLock()
@@ -76,11 +75,11 @@ class Agent(ABC):
 
     @property
     def pid(self) -> int:
-        """The process to end if nothing else helps."""
+        """The process to kill if nothing else helps."""
         return self._process.pid
 
     def ask(self, do: str, attachment: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
-        """One request and its answer. Raises ClusterUnavailable when the agent is gone, OSError when it refuses."""
+        """Send a request and return the answer. Raises ClusterUnavailable, or OSError if refused."""
         with self._lock:
             self._sequence += 1
             try:
@@ -104,12 +103,12 @@ class Agent(ABC):
             raise ClusterUnavailable(f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
 
     def alive(self) -> bool:
-        """Whether it still keeps."""
+        """Return whether the agent runs."""
         with self._lock:
             return not self._gone and self._process.poll() is None
 
     def ended(self, pid: int, timeout_s: float) -> Ended | None:
-        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the agent died."""
+        """Return the end of program `pid`, None before it. Raises ClusterUnavailable."""
         deadline = time.monotonic() + timeout_s
         while True:
             with self._lock:
@@ -123,7 +122,7 @@ class Agent(ABC):
                     return None
 
     def close(self) -> None:
-        """End everything. Idempotent; returns when the agent and its programs are gone."""
+        """End everything. Idempotent; returns after the agent and its programs have ended."""
         with self._lock:
             self._gone = True
             self._channel.close()
@@ -136,7 +135,7 @@ class Agent(ABC):
             self._stderr.close()
 
     def _receive(self, timeout_s: float) -> tuple[rpc.Message, Any] | None:
-        """The next message, ends of programs noted on the way; None when none came in time."""
+        """Return the next message and record ends of programs; None after the timeout."""
         if self._gone:
             self._lost()
         ready, _, _ = select.select([self._channel], [], [], timeout_s)
@@ -153,7 +152,7 @@ class Agent(ABC):
         return received
 
     def _lost(self) -> None:
-        """The agent has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
+        """Kill the programs of a dead agent; always raises ClusterUnavailable."""
         self._gone = True
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
@@ -162,26 +161,26 @@ class Agent(ABC):
 
     @abstractmethod
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        """Facts of the machine the programs run on (`workers.agent.machine.facts`)."""
+        """Return the facts of the programs' machine (`workers.agent.machine.facts`)."""
 
     @abstractmethod
     def _note_end(self, pid: int) -> None:
-        """A program has ended and been collected."""
+        """Handle the end of a program that was collected."""
 
     @abstractmethod
     def _kill_orphans(self) -> None:
-        """The agent is gone: end what it may have left."""
+        """Kill what a dead agent may have left."""
 
     @abstractmethod
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
-        """Standard output of small programs run side by side, and beside the jobs; empty for one that is not there."""
+        """Return standard output of small programs that run in parallel; empty for missing ones."""
 
     def output(self, argv: Sequence[str], host: str | None = None) -> str:
-        """The same for one program."""
+        """Return standard output of one small program."""
         return self.outputs([argv], host)[0]
 
     def exit_report(self) -> str:
-        """Why the agent ended, in a sentence with its last words."""
+        """Return why the agent ended, with its last line of output."""
         words = b""
         if not self._stderr.closed:
             self._stderr.seek(0)
@@ -193,10 +192,10 @@ class Agent(ABC):
 
 
 class LocalAgent(Agent):
-    """An agent that is our child, on the test-bed inside its own namespaces."""
+    """Agent that is our child, on the test-bed inside its own namespaces."""
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
-        """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
+        """Start the agent behind `prefix`, which makes namespaces. Raises ClusterUnavailable."""
         self._pidfds: dict[int, int] = {}
         stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         ours, theirs = rpc.pair()
@@ -232,9 +231,8 @@ class LocalAgent(Agent):
     ) -> Process:
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
-        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `sandbox`
-        (`workers.agent.sandbox.Plan`) it has three streams; descriptors of the sandbox's writable directories follow them.
-        Raises LaunchFailed.
+        A *job* ends when it and everything it started have ended; tools (capture, probe) run independently. In a `sandbox`
+        (`workers.agent.sandbox.Plan`) a job has three streams, followed by descriptors of the writable directories. Raises LaunchFailed.
         """
         confined = {} if sandbox is None else {"sandbox": dict(sandbox)}
         try:
@@ -283,7 +281,10 @@ class LocalAgent(Agent):
         os.close(self._pidfds.pop(pid))
 
     def _kill_orphans(self) -> None:
-        """Through pidfds, which never mean another process. (Programs with file capabilities lose PR_SET_PDEATHSIG.)"""
+        """Kill via pidfds, which never mean another process.
+
+        Programs with file capabilities lose PR_SET_PDEATHSIG.
+        """
         for pidfd in self._pidfds.values():
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -292,7 +293,7 @@ class LocalAgent(Agent):
 
 
 class Process:
-    """A program under an agent."""
+    """Program that an agent started."""
 
     def __init__(self, agent: Agent, pid: int, started_ns: int) -> None:
         self._agent = agent
@@ -302,11 +303,11 @@ class Process:
         self._end: Ended | None = None
 
     def poll(self) -> int | None:
-        """The exit status if it has ended (minus the signal if one ended it), else None."""
+        """Return the exit status (minus the signal that ended it), None before the end."""
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end; None when it still runs after `timeout_s`. Raises ClusterUnavailable if the agent died."""
+        """Wait for the end; None after `timeout_s`. Raises ClusterUnavailable."""
         if self._end is None:
             self._end = self._agent.ended(self.pid, float("inf") if timeout_s is None else timeout_s)
         return None if self._end is None else self._end.status
@@ -321,18 +322,18 @@ class Process:
 
     @property
     def elapsed_s(self) -> float:
-        """Wall time from just before it was started to when its end was noticed, on the monotonic clock."""
+        """Wall time from just before the start until the end was noticed, CLOCK_MONOTONIC."""
         if self._end is None:
             return (time.monotonic_ns() - self._known_ns) / 1e9
         return (self._end.ended_ns - self.started_ns) / 1e9
 
     def send_signal(self, number: int) -> None:
-        """To the program alone."""
+        """Signal the program alone."""
         if self._end is None:
             self._agent.ask("signal", pid=self.pid, signal=number)
 
     def terminate(self, grace_s: float = 5.0) -> int:
-        """TERM to its group, KILL to all it started after the grace; wait for the end and return the status."""
+        """Send TERM to its group, KILL to all it started after the grace; return the status."""
         if self.poll() is None:
             self._agent.ask("stop", pid=self.pid, grace_s=grace_s)
         status = self.wait(grace_s + KILL_LIMIT_S)
@@ -342,7 +343,7 @@ class Process:
 
 
 def end_all(processes: Sequence[Process]) -> None:
-    """Wait for small programs, but not for ever."""
+    """Wait for small programs within a time limit."""
     deadline = time.monotonic() + QUESTION_LIMIT_S
     for process in processes:
         if process.wait(max(deadline - time.monotonic(), 0.0)) is None:

@@ -1,7 +1,7 @@
-"""The worker's side of an agent on another machine: carry it there, start it, speak with it.
+"""Worker's side of an agent on another machine: send it there, start it, exchange messages.
 
-Nothing has to be installed on the host but Python 3.9: the agent travels as a zip archive over the connection that it
-then serves, an `ssh` or `srun` process of ours.
+A host needs only Python 3.9: the agent travels as a zip archive over the connection that it then serves, an `ssh` or `srun` process of
+the worker.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ start()
 
 
 def archive() -> bytes:
-    """The agent's modules as a zip file; equal for equal sources."""
+    """Return the agent's modules as a zip file; equal sources give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in PARTS:
@@ -60,18 +60,20 @@ def archive() -> bytes:
 
 
 def start_argv(python: str) -> list[str]:
-    """What is run on the host."""
+    """Return the command that starts an agent on the host."""
     return [python, "-I", "-S", "-c", BOOTSTRAP]
 
 
 def in_shell(argv: Sequence[str]) -> str:
-    """The same as one word for `ssh`, which hands it to the login shell of the host."""
+    """Return the command as one word for `ssh`, which passes it to a login shell."""
     return "exec " + shlex.join(argv)
 
 
 class RemoteAgent(Agent):
-    """An agent at the other end of a connection. `connect` finishes what the constructor began, so that the hosts of a
-    cluster can start side by side."""
+    """Agent at the other end of a connection.
+
+    The constructor starts the connection and `connect` completes it, so that the hosts of a cluster start in parallel.
+    """
 
     def __init__(self, host: str, connection: Sequence[str]) -> None:
         """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
@@ -98,7 +100,7 @@ class RemoteAgent(Agent):
         self._stream = channel
 
     def connect(self, scratch: Path) -> rpc.Message:
-        """Hand the agent over and let it make its scratch directory; returns what it says of its host.
+        """Send the agent, make its scratch directory, return the facts of its host.
 
         Raises ClusterUnavailable with the host and the reason.
         """
@@ -116,7 +118,7 @@ class RemoteAgent(Agent):
         return facts
 
     def _await_greeting(self) -> None:
-        """Pass over what a login script prints."""
+        """Skip the output of login scripts."""
         said = b""
         deadline = time.monotonic() + CONNECT_LIMIT_S
         while not said.endswith(GREETING):
@@ -138,7 +140,7 @@ class RemoteAgent(Agent):
         job: bool = False,
         niceness: int = 0,
     ) -> Process:
-        """Start a program on the host; `files` become its 0, 1, 2: a path there, or "memory:NAME". Raises LaunchFailed."""
+        """Start a program; `files` become its 0, 1, 2: a path or "memory:NAME". Raises LaunchFailed."""
         try:
             answer, _ = self.ask(
                 "spawn",
@@ -158,12 +160,12 @@ class RemoteAgent(Agent):
         self.ask("write", content, path=str(path), mode=mode)
 
     def size(self, path: str) -> int:
-        """Bytes of a file or a memory on the host so far. Raises OSError."""
+        """Return the present size of a file or a memory on the host. Raises OSError."""
         size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
         return size
 
     def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
-        """The content of a file or memory on the host from `offset` to its present end, or `most` bytes of it. Raises OSError."""
+        """Yield a file or memory from `offset` to its end, or `most` bytes. Raises OSError."""
         end = None if most is None else offset + most
         while end is None or offset < end:
             limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)
@@ -193,12 +195,12 @@ class RemoteAgent(Agent):
         return facts
 
     def search_path(self) -> str:
-        """PATH of the host's login with the system's own directories at its end."""
+        """Return PATH of the host's login, followed by the system's directories."""
         parts = self.home.get("PATH", "").split(":")
         return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
 
     def last_words(self) -> str:
-        """What the connection's own program said on its standard error."""
+        """Return the standard error of the connection's own program."""
         if self._stderr.closed:
             return ""
         self._stderr.seek(0)
@@ -212,7 +214,7 @@ class RemoteAgent(Agent):
         pass
 
     def _kill_orphans(self) -> None:
-        """The connection's process ends with its agent; make sure of it."""
+        """End the connection's process, which normally ends with its agent."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

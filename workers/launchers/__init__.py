@@ -1,4 +1,4 @@
-"""Where trials run: one class for each kind of cluster (experiments.cluster_kinds), argv lists and never shell strings."""
+"""Launchers: one class per kind of cluster (experiments.cluster_kinds), argv lists and no shell strings."""
 
 from workers.hosts.processes import Process
 from workers.launchers.base import Launcher, Link, Recording, Session, get

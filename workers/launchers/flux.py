@@ -1,4 +1,4 @@
-"""Nodes that Flux allots: `flux exec` reaches the nodes of a job, from outside and from each other."""
+"""Flux: `flux exec` reaches the nodes of a job, from outside and from each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class FluxQueue(Queue[FluxSettings]):
-    """Flux' commands. Numbers of jobs are decimal: the usual form needs a letter that no address should have."""
+    """Flux' commands. Job numbers are decimal: the usual form has a letter outside ASCII."""
 
     good_end = "COMPLETED"
 
@@ -55,7 +55,7 @@ class FluxQueue(Queue[FluxSettings]):
         return ["flux", "cancel", job]
 
     def limit_s(self, text: str) -> float | None:
-        """A duration of Flux: a number with s, m, h or d; without one `flux batch` takes minutes."""
+        """Parse a duration: a number with s, m, h or d; `flux batch` defaults to minutes."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip())
         return None if match is None else float(match[1]) * (_UNITS[match[2]] if match[2] else 60.0)
 
@@ -68,7 +68,7 @@ class FluxQueue(Queue[FluxSettings]):
 
 
 class FluxLauncher(SchedulerLauncher):
-    """The shells of a job have ranks, in the order of its nodes."""
+    """Launcher that addresses nodes by their rank in the job."""
 
     kind = Flux()
     queue_type = FluxQueue
@@ -90,7 +90,7 @@ class FluxLauncher(SchedulerLauncher):
 
 
 def parse_jobs(text: str) -> dict[str, JobState]:
-    """`id|state|status|nodes` per line; the status of a job that ended says how."""
+    """Parse `id|state|status|nodes` per line; the status of an ended job shows how it ended."""
     states = {}
     for row in (line.strip().split("|") for line in text.splitlines()):
         if len(row) == 4 and row[1] in PHASES:

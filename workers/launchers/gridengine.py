@@ -1,4 +1,4 @@
-"""Nodes that Grid Engine allots: slots of a parallel environment that takes hosts whole."""
+"""Grid Engine: slots of a parallel environment that takes hosts whole."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class GridengineQueue(Queue[GridengineSettings]):
         return ["qdel", job]
 
     def refusal(self, answer: Answer, program: str) -> str:
-        """`Unable to run job: REASON.`, then `Exiting.`"""
+        """Parse `Unable to run job: REASON.`, followed by `Exiting.`"""
         match = re.search(r"Unable to run job: (?:job rejected: )?(.*)", answer.stderr)
         if match is not None:
             return match[1].strip().rstrip(".")
@@ -46,7 +46,7 @@ class GridengineQueue(Queue[GridengineSettings]):
         return super().refusal(Answer(answer.status, answer.output, said), program)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
-        """What is not listed has ended: Grid Engine forgets it at once, but for its accounting, which comes late or never."""
+        """Return the states; unlisted jobs have ended, and accounting comes late or never."""
         answer = self.run(["qstat", "-xml", "-g", "t"])
         listed = parse_qstat(answer.output) if answer.status == 0 else None
         if listed is None:
@@ -65,7 +65,7 @@ class GridengineQueue(Queue[GridengineSettings]):
 
 
 class GridengineLauncher(LoginLauncher):
-    """ssh to the nodes: how many steps a job may have at once (`qrsh -inherit`) depends on its slots."""
+    """Launcher over ssh: how many steps a job may have (`qrsh -inherit`) depends on its slots."""
 
     kind = Gridengine()
     queue_type = GridengineQueue
@@ -75,7 +75,7 @@ class GridengineLauncher(LoginLauncher):
 
 
 def parse_qstat(text: str) -> dict[str, JobState] | None:
-    """Every job that waits or runs, its nodes with the master first; None where it is no answer."""
+    """Return every waiting or running job, its master node first; None if unreadable."""
     try:
         root = ElementTree.fromstring(text)  # noqa: S314 - the answer of the cluster's own scheduler
     except ElementTree.ParseError:
@@ -89,7 +89,7 @@ def parse_qstat(text: str) -> dict[str, JobState] | None:
 
 
 def _state(job: str, parts: list[tuple[str, str, str]]) -> JobState:
-    """The letters of qstat(1): qw waits, t is on its way, r runs, d is being deleted, E could not start, h is held."""
+    """Map the letters of qstat(1): qw waits, t is transferred, r runs, d is deleted, E failed to start, h is held."""
     state = parts[0][0]
     by_rank = sorted(parts, key=lambda part: part[2] != "MASTER")
     phase: Phase = "waiting"

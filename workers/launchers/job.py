@@ -1,4 +1,4 @@
-"""One launch, and what launches it. Pure."""
+"""One launch: program, ranks, hosts, directories. Pure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 
 @dataclass(frozen=True)
 class Launch:
-    """What starts the ranks: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its launch command."""
+    """Launch command: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its command."""
 
     library: str = "openmpi"
     program: str = "mpirun"
 
     @property
     def refusal(self) -> str:
-        """The beginning of the sentence for hosts that do not have it."""
+        """Beginning of the sentence for hosts without the command."""
         return f"The launch command {self.program} of the MPI library that the program was built for is not installed"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What counts time inside MPI in every rank: the library to load, and how much it keeps (summary or trace)."""
+    """Library that counts time inside MPI in every rank, and its level (summary or trace)."""
 
     level: str
     library: Path
@@ -45,10 +45,9 @@ class Profile:
 class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
-    `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank. `limits`: where it runs on the worker's machine.
-    `launch` None: not chosen yet, so what is usual. `fetched`: patterns of files in subdirectories that are wanted of real hosts.
-    `profile`: what counts time inside MPI; None for nothing.
+    `interface`: between the hosts, if the session determined it; `open_mpi`: major version of the hosts' Open MPI, likewise. `threads`: of
+    each rank. `limits`: on the worker's machine. `launch` None: not chosen yet. `fetched`: patterns of files in subdirectories to fetch
+    from real hosts. `profile`: None for none.
     """
 
     program: tuple[str, ...]
@@ -69,7 +68,7 @@ class Job:
     profile: Profile | None = None
 
     def wrapped_program(self) -> list[str]:
-        """The argv of one rank with the wrapper that reports what the rank used."""
+        """Return the argv of one rank, in the wrapper that reports its usage."""
         counting = [f"{PROFILE_OPTION}{self.profile.level}:{self.profile.library}"] if self.profile else []
         return [*self.wrapper, *counting, str(self.report_dir), *self.program]
 
@@ -82,7 +81,7 @@ def job_of(
     limits: Limits | None = None,
     profile: Profile | None = None,
 ) -> Job:
-    """Return the launch of a plan by a trial with this directory, on the first of the session's ``hosts``."""
+    """Return the launch of a plan in a trial's directory, on the first ``hosts``."""
     return Job(
         program=plan.program,
         ranks=plan.ranks,

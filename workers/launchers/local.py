@@ -1,4 +1,4 @@
-"""This machine alone: ranks talk over TCP on a loopback interface, which is no other program's where trials are confined."""
+"""This machine alone: ranks use TCP on a loopback interface, in a sandbox one of their own."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class LocalSession(MachineSession):
 
 
 class LocalLauncher(Launcher):
-    """The launch command without remote hosts."""
+    """Launch command without remote hosts."""
 
     kind = Local()
 
     @property
     def confined(self) -> bool:
-        """Whether trials are kept from the rest of the machine; an operator may give that up."""
+        """Whether trials run in a sandbox; an operator may switch it off."""
         return isinstance(self.settings, LocalSettings) and self.settings.confined
 
     def probe(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Nodes that LSF allots."""
+"""LSF."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LsfQueue(Queue[LsfSettings]):
         return ["bkill", job]
 
     def limit_s(self, text: str) -> float | None:
-        """`[hours:]minutes`, perhaps `/host model`, whose speed counts; then nothing is known."""
+        """Parse `[hours:]minutes`; None with `/host model`, whose speed counts."""
         return clock_s(text, last=60.0)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
@@ -71,7 +71,7 @@ class LsfLauncher(LoginLauncher):
 
 
 def parse_bjobs(text: str) -> dict[str, JobState]:
-    """`id|stat|hosts|why it waits|why it ended` per line; "-" is nothing."""
+    """Parse `id|stat|hosts|pending reason|exit reason` per line; "-" means none."""
     states = {}
     for row in (line.strip().split("|") for line in text.splitlines()):
         if len(row) == 5 and row[1] in PHASES:

@@ -1,4 +1,4 @@
-"""The launch commands of MPI libraries, one function each and a registry. Which one launches: `workers.launchers.mpi_choice`."""
+"""Launch commands of MPI libraries; `workers.launchers.mpi_choice` chooses the library."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from workers.launchers.job import Job
 
 @dataclass(frozen=True)
 class Place:
-    """What a launch command must know of the cluster. `remote_shell` starts a program on another host: `remote_shell HOST COMMAND...`,
-    None where there is no other; `interface` None: the library chooses."""
+    """Cluster properties of a launch command.
+
+    `remote_shell` starts a program on another host (`HOST COMMAND...`), None without another host; `interface` None: the library's choice.
+    """
 
     remote_shell: str | None
     interface: str | None
@@ -21,7 +23,7 @@ class Place:
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
-    """mpirun of Open MPI; its own support of Slurm is switched off, our remote_shell reaches the nodes."""
+    """Return mpirun of Open MPI; our remote shell reaches the nodes, not its support of Slurm."""
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(place.program, "--allow-run-as-root"),
@@ -35,9 +37,9 @@ def open_mpi(job: Job, place: Place) -> list[str]:
 
 
 def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) -> list[str]:
-    """mpiexec of MPICH and of the libraries made of it (Intel MPI, MVAPICH2): the process manager Hydra.
+    """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra.
 
-    `variables` are the cluster's own; those of the job come after them.
+    `variables` are the cluster's own; those of the job follow them.
     """
     variables_of_ranks = {**(variables or {}), **job.environment}
     exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
@@ -52,10 +54,10 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
 
 
 def over_tcp(job: Job, interface: str) -> dict[str, str]:
-    """What lets the libraries of MPICH's family send by TCP alone, on one interface and known ports, as Open MPI is told: by UCX,
-    libfabric or ch3, whichever a library was built with. Virtual hosts share memory that no hosts of a cluster would.
+    """Return variables that restrict MPICH's family to TCP on one interface and known ports.
 
-    Ranks share cores here: they are not bound, and yield while they wait.
+    For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory that hosts of a cluster would not. Ranks share cores
+    here: they are not bound, and yield while they wait.
     """
     first, count = job.btl_ports
     last = first + count - 1

@@ -1,4 +1,4 @@
-"""Which launch command starts a program: that of the MPI library that it was built for, unless the settings of a cluster say another."""
+"""Choice of the launch command: that of the program's MPI library, unless settings name another."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
 
 
 def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
-    """Return whose MPI library is among the files that a program loads, and its name; None where there is none.
+    """Return the family and the name of the MPI library among a program's files, or None.
 
-    A script loads it only later, a static program has it inside: nothing is known of those.
+    Scripts load it later and static programs contain it: their library is unknown.
     """
     open_mpi = any(map(_OWN_PARTS.match, libraries))
     for name in libraries:
@@ -46,26 +46,26 @@ def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
 
 
 def launcher_of(version: str | None) -> str | None:
-    """Return whose launch command says this of its version; None for one that is not known."""
+    """Return the family of a launch command by its version text; None if unknown."""
     if version is None:
         return None
     return OPEN_MPI if "Open MPI" in version else MPICH if _HYDRA.search(version) else None
 
 
 class Host(Protocol):
-    """The host that launches."""
+    """Host that runs the launch command."""
 
     def find(self, program: str) -> str | None:
-        """Where a program lies; None where it is not."""
+        """Return the path of a program, or None."""
 
     def version(self, program: str) -> str | None:
-        """What a launch command says of itself; None where it is not there."""
+        """Return the version text of a launch command, or None."""
 
 
 def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, program: str | None = None) -> Launch:
-    """Return what launches a program that loads these files of MPI libraries (`workers.agent.mpi_files`; [] where none is seen).
+    """Return the launch of a program that loads these MPI files (`workers.agent.mpi_files`).
 
-    ``asked`` and ``program``: the library and the launch command that the settings name; they hold against all that is seen.
+    ``library_setting`` and ``program``: of the settings, which take precedence over the files.
     """
     if library_setting != AUTO:
         return Launch(library_setting, program or own_program(library_setting))
@@ -82,12 +82,12 @@ def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, pr
 
 
 def own_program(library: str) -> str:
-    """Return the name that a library gives to its launch command."""
+    """Return the usual name of a library's launch command."""
     return _own(library)[0]
 
 
 def usual(host: Host) -> Launch:
-    """Return what launches where nothing is known of a program: mpirun, whose ever it is, else Hydra where that alone is there."""
+    """Return the launch of an unknown program: mpirun of any library, else Hydra."""
     family = _family(host, "mpirun")
     if family is None and host.find("mpiexec.hydra"):
         return Launch("mpich", "mpiexec.hydra")
@@ -95,12 +95,12 @@ def usual(host: Host) -> Launch:
 
 
 def usual_here() -> Launch:
-    """Return the same for this machine."""
+    """Return the usual launch on this machine."""
     return usual(_ThisMachine())
 
 
 def chosen_here(job: Job, path: str | None = None) -> Job:
-    """Return the job with what launches it on this machine. ``path``: the PATH of its programs, where it is not the worker's."""
+    """Return the job with its launch on this machine; ``path``: PATH of its programs."""
     variables = {"PATH": path or search_path(), **job.environment}
     loaded = mpi_files.loaded_by(job.program, variables, str(job.workdir))
     return dataclasses.replace(job, launch=chosen(_ThisMachine(), loaded))
@@ -108,7 +108,7 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
 
 class _ThisMachine:
     def find(self, program: str) -> str | None:
-        """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every sandbox."""
+        """Return a program that only the administrator can change: the worker runs it unconfined."""
         path = find_program(program)
         if path is None:
             return None
@@ -123,7 +123,7 @@ class _ThisMachine:
 
 
 def _own(library: str) -> tuple[str, ...]:
-    """Intel MPI and MVAPICH2 have Hydra too."""
+    """Return the names of a library's launch command; Intel MPI and MVAPICH2 have Hydra."""
     return _PROGRAMS.get(library, _PROGRAMS["mpich"])
 
 
@@ -132,7 +132,7 @@ def _family(host: Host, program: str) -> str | None:
 
 
 def _beside(loaded: Sequence[str]) -> list[Path]:
-    """Where the programs of a library lie that was installed in a place of its own: lib and lib/release go with bin."""
+    """Return the bin directories next to the libraries' lib and lib/release directories."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
     return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS]

@@ -1,7 +1,7 @@
-"""The arguments of Open MPI's mpirun that all clusters share. Decision 7 says why each is needed.
+"""Arguments of Open MPI's mpirun on all clusters; decision 7 gives the reasons.
 
-Since version 5 PRRTE, a project of its own, starts the ranks: what concerns its daemons has another option and partly
-other names. `version` is the major version; everything but `installed` is pure.
+Since version 5 PRRTE, a separate project, starts the ranks: parameters of its daemons have another option and partly other names.
+`version` is the major version; everything but `installed` is pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OLDEST = 4  # what a library is taken for that does not tell
 
 
 class Runtime(NamedTuple):
-    """How the part of Open MPI that starts ranks wants to be told: option, component for agents, interface."""
+    """Part of Open MPI that starts ranks: option, component for remote shells, interface."""
 
     option: str
     component: str
@@ -31,12 +31,12 @@ PRRTE = Runtime("--prtemca", "ssh", "prte_if_include")
 
 
 def runtime(version: int) -> Runtime:
-    """The runtime that belongs to a version of the library."""
+    """Return the runtime of a version of the library."""
     return ORTE if version < 5 else PRRTE
 
 
 def major(text: str) -> int | None:
-    """The major version out of what `mpirun --version` says; None where it is not Open MPI's."""
+    """Return the major version of `mpirun --version`; None for another library."""
     match = re.search(r"\(Open MPI\) (\d+)\.", text)
     return None if match is None else int(match[1])
 
@@ -47,12 +47,12 @@ def installed(name: str = "mpirun") -> int:
 
 
 def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
-    """`--mca NAME VALUE` for each."""
+    """Return `--mca NAME VALUE` for each."""
     return [word for name, value in settings.items() for word in (option, name, value)]
 
 
 def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]:
-    """mpirun itself starts its daemons on all other hosts: `remote_shell HOST COMMAND...`; `slurm` False: not as Slurm says."""
+    """Return how mpirun starts its daemons on other hosts; `slurm` False: not by Slurm."""
     names = runtime(version)
     settings = {
         "plm": names.component,
@@ -63,8 +63,10 @@ def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]
 
 
 def transport(job: Job, interface: str | None, version: int) -> list[str]:
-    """MPI messages over TCP on one interface (None: the library chooses) and known ports, whatever faster way the
-    library might find; its daemons on the same interface and on ports of their own."""
+    """Restrict MPI messages to TCP on one interface (None: any) and known ports.
+
+    The library's daemons use the same interface and ports of their own.
+    """
     first, count = job.btl_ports
     names = runtime(version)
     messages = {
@@ -82,21 +84,24 @@ def transport(job: Job, interface: str | None, version: int) -> list[str]:
 
 
 def shared_cores() -> list[str]:
-    """More ranks than cores: unbound, and yielding while they wait. Bound and polling, a ping-pong takes 4000 us, not 14."""
+    """Return options for more ranks than cores: unbound, and yielding while they wait.
+
+    Bound and polling, a ping-pong takes 4000 us, not 14.
+    """
     return ["--bind-to", "none", *parameters({"mpi_yield_when_idle": "1"})]
 
 
 def unbound(job: Job) -> list[str]:
-    """A rank with several threads is not bound, or all of them would share the one core that the library gives it."""
+    """Return options for ranks with threads, which the library would bind to one core."""
     return ["--bind-to", "none"] if job.threads > 1 else []
 
 
 def placement(job: Job) -> list[str]:
-    """Number of ranks and the slots of each host, filled in order."""
+    """Return the number of ranks and the slots of each host, filled in order."""
     slots = ",".join(f"{host}:{job.ranks_per_host}" for host in job.hosts)
     return ["-np", str(job.ranks), "--host", slots, "--map-by", "slot"]
 
 
 def exports(job: Job) -> list[str]:
-    """`-x NAME=VALUE` for each variable of the job, by name."""
+    """Return `-x NAME=VALUE` for each variable of the job, by name."""
     return [word for name in sorted(job.environment) for word in ("-x", f"{name}={job.environment[name]}")]

@@ -1,4 +1,4 @@
-"""Nodes that OpenPBS or PBS Professional allots: logins join the job with `pbs_attach`, so that it ends them too."""
+"""OpenPBS and PBS Professional: logins join the job with `pbs_attach`, so that its end ends them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PbsLauncher(LoginLauncher):
 
 
 def parse_qstat(job: str, text: str) -> JobState | None:
-    """The job in what `qstat -F json` prints; None where it is not there."""
+    """Return the job in the output of `qstat -F json`, or None."""
     try:
         jobs: dict[str, Any] = json.loads(text).get("Jobs", {})
     except ValueError:

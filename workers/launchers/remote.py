@@ -1,6 +1,6 @@
-"""Sessions on real hosts: an agent on each, one scratch directory of the same name on all, and the first host launches.
+"""Sessions on real hosts: an agent and a scratch directory on each; the first host launches.
 
-No file system has to be shared: what a job needs is written to every host, and what it wrote is fetched from them.
+No shared file system is needed: inputs are written to every host, and results are fetched from them.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
 class HostsLauncher(Launcher):
-    """What the kinds with real hosts share: the launch command follows the MPI library of the settings."""
+    """Base of kinds with real hosts: the launch command follows the settings' MPI library."""
 
     settings: HostSettings
 
     @property
     def usual_launch(self) -> Launch:
-        """As the settings say; what they leave open only the first host can tell."""
+        """The launch by the settings; only the first host can resolve "auto"."""
         library = "openmpi" if self.settings.mpi == mpi_choice.AUTO else self.settings.mpi
         return Launch(library, self.settings.mpirun or mpi_choice.own_program(library))
 
@@ -59,7 +59,7 @@ class HostsLauncher(Launcher):
         return self.settings.python
 
     def argv(self, job: Job) -> list[str]:
-        """The command that the first host runs; `job` has the host's own directories."""
+        """Return the command of the first host; `job` has the host's own directories."""
         launch = job.launch or self.usual_launch
         place = mpi.Place(
             remote_shell=str(job.workdir.parent / "rsh"),
@@ -70,7 +70,7 @@ class HostsLauncher(Launcher):
         return mpi.LIBRARIES[launch.library](job, place)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
-        """The same job in the hosts' directories, with what was found out there. Pure."""
+        """Return the job in the hosts' directories, with the facts of the session. Pure."""
         return dataclasses.replace(
             job,
             workdir=scratch / "work",
@@ -106,7 +106,7 @@ class HostsLauncher(Launcher):
         return Recording(f"{interface} of {hosts}", self.capture_filter(self.usual_launch.library))
 
     def capture_filter(self, library: str) -> str | None:
-        """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
+        """Return a filter of MPI's own ports if we set them; "" in the settings: no filter."""
         if self.settings.capture_filter is not None:
             return self.settings.capture_filter or None
         if library in mpi.KNOWN_PORTS:
@@ -115,7 +115,7 @@ class HostsLauncher(Launcher):
 
 
 class RemoteSession(Session):
-    """Hosts with an agent on each, the first one in front. Connections may end while a trial runs."""
+    """Hosts with an agent on each; connections may end while a trial runs."""
 
     launcher: HostsLauncher
 
@@ -127,7 +127,7 @@ class RemoteSession(Session):
         remote_shell: str,
         facts: dict[str, Any],
     ) -> None:
-        """Connect, agree on the interface, and write what every job needs. Raises ClusterUnavailable."""
+        """Connect, choose the interface, and write the tools of jobs. Raises ClusterUnavailable."""
         super().__init__(launcher, tuple(agents), facts)
         self.settings = launcher.settings
         self.scratch = scratch
@@ -150,11 +150,11 @@ class RemoteSession(Session):
         self.facts |= self._facts()
 
     def why_lost(self, error: TrialFailed) -> str:
-        """Return the message of a trial of which a connection ended."""
+        """Return the message of a trial whose connection ended."""
         return str(error)
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """A connection may end at any question, not only at the one whether the launch command has ended."""
+        """Convert the end of a connection, at any question, to HostsLost."""
         if isinstance(error, ClusterUnavailable) and not isinstance(error, HostsLost):
             return HostsLost(self.why_lost(error))
         return error
@@ -184,7 +184,7 @@ class RemoteSession(Session):
         return self._choose_launch(())
 
     def prepared(self, job: Job) -> Job:
-        """Files of programs are looked at on the first host; inputs, which come there with the launch, here."""
+        """Choose the launch by the program's files on the first host and its inputs here."""
         words = [*job.program, *mpi_files.script_words(job.program, job.workdir)]
         variables = {**self.environment_variables(), **job.environment}
         answer, _ = self.first.ask("mpi", program=words, variables=variables, directory=str(self.scratch / "work"))
@@ -260,7 +260,7 @@ class RemoteSession(Session):
         return RemoteJob(self, process, job, there)
 
     def sample(self) -> Sample:
-        """Counters of every host; also brings the output over that has been printed since."""
+        """Return counters of every host; also fetch the output printed since."""
         answers = [agent.ask("sample")[0] for agent in self.agents.values()]
         self.follow_outputs()
         merged = {
@@ -273,7 +273,7 @@ class RemoteSession(Session):
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
-        """Of the first host; `other_hosts` has what is different on others, and is absent where all are alike."""
+        """Return the first host's facts, with differences of others in `other_hosts`."""
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -289,7 +289,7 @@ class RemoteSession(Session):
         return describe(agent, None, self.interface, program, mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
-        """The few variables of the host's login that programs see, and those of the cluster's settings."""
+        """Return a few variables of the host's login, and those of the settings."""
         home = self.first.home
         variables = {
             name: home[name] for name in (*PASSED_ON, "SSH_AUTH_SOCK", "SLURM_CONF", "FLUX_URI") if name in home
@@ -297,7 +297,7 @@ class RemoteSession(Session):
         return {**variables, "PATH": self._path(), "LANG": "C.UTF-8", **self.settings.environment}
 
     def follow_outputs(self) -> None:
-        """Append what the job has printed since the last time to the files here."""
+        """Append the job's output since the last call to the local files."""
         for here, (there, offset) in self._outputs.items():
             with here.open("ab") as target, contextlib.suppress(OSError):
                 for part in self.first.read(str(there), offset):
@@ -306,7 +306,7 @@ class RemoteSession(Session):
             self._outputs[here] = (there, offset)
 
     def collect(self, job: Job, there: Job) -> None:
-        """After the launch command has ended: end what is left on any host, fetch reports and written files."""
+        """End leftovers on all hosts and fetch reports and written files."""
         for agent in self.agents.values():
             leftover_count = agent.ask("sweep")[0]["left"]
             if leftover_count:
@@ -319,7 +319,7 @@ class RemoteSession(Session):
     # How a job is moved to the hosts
 
     def _there(self, job: Job) -> Job:
-        """The same job in the hosts' directories."""
+        """Return the job in the hosts' directories."""
         launch = job.launch or self._launch
         return self.launcher.on_hosts(job, self.scratch, self.interface, openmpi.major(self._said(launch.program)))
 
@@ -333,7 +333,10 @@ class RemoteSession(Session):
             raise ClusterUnavailable(f"Host {agent.host} cannot be prepared: {error.strerror}.") from error
 
     def _switch_offloads(self) -> dict[str, str]:
-        """Switch off what joins frames until the agents end; why it cannot be, by host. Their recordings are estimated then."""
+        """Switch offloads off until the agents end; return the refusals by host.
+
+        Packets of those hosts are estimated.
+        """
         refused = {}
         for host, agent in self.agents.items():
             command, path = list(self.settings.offload_command), agent.search_path()
@@ -343,7 +346,7 @@ class RemoteSession(Session):
         return refused
 
     def _send_inputs(self, job: Job, there: Job) -> None:
-        """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
+        """Write a job's files into empty directories of every host. Raises LaunchFailed."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
         counting = job.profile.library.read_bytes() if job.profile else b""
         for agent in self.agents.values():
@@ -361,7 +364,7 @@ class RemoteSession(Session):
     # The network
 
     def _find_interface(self) -> str:
-        """The interface through which the first host reaches the second."""
+        """Return the interface through which the first host reaches the second."""
         if len(self.hosts) == 1:
             return "lo"
         address = self.first.output(["getent", "ahostsv4", self.hosts[1]]).split()[:1]
@@ -385,7 +388,7 @@ class RemoteSession(Session):
         return machine.read_version(self._said(program))
 
     def _said(self, program: str) -> str:
-        """What a launch command says of its version, asked once with all that it may need to start."""
+        """Return a launch command's version text, asked once with its environment."""
         if program not in self._versions:
             variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
             self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
@@ -414,7 +417,7 @@ def _addresses_of(agent: RemoteAgent) -> frozenset[str]:
 
 
 class RemoteJob(Process):
-    """A launch command on the first host of a session."""
+    """Launch command on the first host of a session."""
 
     def __init__(self, session: RemoteSession, process: Process, job: Job, there: Job) -> None:
         super().__init__(session.first, process.pid, process.started_ns)
@@ -423,7 +426,7 @@ class RemoteJob(Process):
         self._collected = False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """As any process. Raises HostsLost when a host is gone in the middle."""
+        """Wait for the end and collect the results. Raises HostsLost if a host is lost."""
         try:
             status = super().wait(timeout_s)
             if status is not None and not self._collected:

@@ -1,4 +1,4 @@
-"""Nodes that Slurm allots: agents run as steps of the job, and `srun` is how they reach each other."""
+"""Slurm: agents run as steps of the job, and `srun` connects the nodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SlurmQueue(Queue[SlurmSettings]):
         return ["scancel", "--quiet", job]
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
-        """One squeue for all; what has left the queue is asked of the accounting, and without that of the controller."""
+        """Ask squeue for all jobs, then accounting, then the controller for missing ones."""
         numbers = sorted(set(jobs), key=int)
         states = parse_squeue(self.run(squeue_argv(numbers)).output)
         if missing := [job for job in numbers if job not in states]:
@@ -54,7 +54,7 @@ class SlurmQueue(Queue[SlurmSettings]):
         return tuple(self.run(["scontrol", "show", "hostnames", nodes]).output.split())
 
     def left_s(self, job: str, held_s: float) -> float | None:
-        """Slurm knows the limit of the partition too, and that somebody changed it."""
+        """Ask Slurm, which knows limits of the partition and later changes."""
         answer = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]).output
         return clock_s(answer)
 
@@ -62,7 +62,7 @@ class SlurmQueue(Queue[SlurmSettings]):
         return refusal(answer, self.settings) or super().refusal(answer, program)
 
     def partition(self, job: str) -> dict[str, Any]:
-        """Name of a job's partition and how many `hosts` one job can have there; empty where Slurm does not tell."""
+        """Return name and `hosts` limit of a job's partition; empty if unknown."""
         name = self.settings.partition
         if name is None:
             answer = self.run(["scontrol", "--oneliner", "show", "job", job]).output
@@ -90,7 +90,7 @@ class SlurmLauncher(SchedulerLauncher):
 
 
 def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
-    """Nodes for us alone. The script comes by standard input; it prints nothing that would need a file."""
+    """Return the command for exclusive nodes; the script is standard input and prints nothing."""
     chosen = {
         "partition": settings.partition,
         "account": settings.account,
@@ -108,7 +108,7 @@ def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
 
 
 def srun_argv(job: str, node: str) -> list[str]:
-    """In front of what is run on one node of a job, beside whatever runs there."""
+    """Return the prefix that runs a command on one node of a job, besides other steps."""
     return [
         *("srun", f"--jobid={job}", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={node}"),
         *("--cpu-bind=none", "--mpi=none", "--mem=0"),
@@ -116,30 +116,30 @@ def srun_argv(job: str, node: str) -> list[str]:
 
 
 def squeue_argv(jobs: Sequence[str]) -> list[str]:
-    """One question for all jobs, ended ones too as long as the controller remembers them."""
+    """Return one question for all jobs, ended ones included."""
     return ["squeue", "--noheader", "--states=all", f"--jobs={','.join(jobs)}", "--format=%i|%T|%r|%N"]
 
 
 def sacct_argv(jobs: Sequence[str]) -> list[str]:
-    """The same question to the accounting."""
+    """Return the same question to accounting."""
     options = ("--allocations", "--noheader", "--parsable2", "--format=JobIDRaw,State,NodeList")
     return ["sacct", *options, f"--jobs={','.join(jobs)}"]
 
 
 def parse_squeue(text: str) -> dict[str, JobState]:
-    """`id|state|reason|nodes` per line."""
+    """Parse `id|state|reason|nodes` per line."""
     rows = [line.strip().split("|") for line in text.splitlines()]
     return {row[0]: _state(row[0], row[1], row[2].strip("() "), row[3]) for row in rows if len(row) == 4}
 
 
 def parse_sacct(text: str) -> dict[str, JobState]:
-    """`id|state|nodes` per line; "CANCELLED by 0" is CANCELLED."""
+    """Parse `id|state|nodes` per line; "CANCELLED by 0" is CANCELLED."""
     rows = [line.strip().split("|") for line in text.splitlines()]
     return {row[0]: _state(row[0], row[1].split()[0], "", row[2]) for row in rows if len(row) == 3 and row[1]}
 
 
 def parse_scontrol(text: str) -> dict[str, JobState]:
-    """`JobId=12 ... JobState=FAILED Reason=NonZeroExitCode ... NodeList=n[1-4]`."""
+    """Parse `JobId=12 ... JobState=FAILED Reason=NonZeroExitCode ... NodeList=n[1-4]`."""
     states = {}
     for line in text.splitlines():
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -150,12 +150,12 @@ def parse_scontrol(text: str) -> dict[str, JobState]:
 
 
 def parse_forgotten(job: str, answer: Answer) -> dict[str, JobState]:
-    """`slurm_load_jobs error: Invalid job id specified`: no silence, but a job that ended longer ago than MinJobAge."""
+    """Parse `Invalid job id specified`: the job ended longer ago than MinJobAge."""
     return {job: JobState(job, FORGOTTEN)} if FORGOTTEN in answer.stderr else {}
 
 
 def parse_partition(text: str) -> int | None:
-    """The smaller of `TotalNodes=3` and `MaxNodes=4` (or UNLIMITED); None where there is neither."""
+    """Return the smaller of `TotalNodes=3` and `MaxNodes=4` (or UNLIMITED), or None."""
     values = dict(word.split("=", 1) for word in text.split() if "=" in word)
     counts = [values[name] for name in ("TotalNodes", "MaxNodes") if name in values]
     return min((int(count) for count in counts if count.isdigit()), default=None)
@@ -170,7 +170,7 @@ def _state(job: str, state: str, reason: str, nodes: str) -> JobState:
 
 
 def refusal(answer: Answer, settings: SlurmSettings) -> str:
-    """Slurm's own reason, with the partition or account it speaks of; empty where it gives none."""
+    """Return Slurm's own reason, with partition or account; empty without one."""
     lines = [line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
     if not lines:
         return ""

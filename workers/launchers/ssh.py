@@ -1,4 +1,4 @@
-"""Real hosts, reached with ssh: the worker needs nothing on them but a login, Python 3.9 and an MPI library."""
+"""Real hosts over ssh: they need a login, Python 3.9 and an MPI library."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class SshLauncher(HostsLauncher):
     python_is_told = True
 
     def probe(self) -> list[str]:
-        """Programs here; whether the hosts answer, a trial finds out."""
+        """Return missing programs of this machine; trials contact the hosts."""
         return missing_programs({"ssh": "openssh-client"})
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return self.settings.hosts[:host_count]
 
     def connection(self, host: str) -> list[str]:
-        """The command of the agent's connection. Pure."""
+        """Return the command of the agent's connection. Pure."""
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
 
     def reach(self) -> list[Reached]:
-        """All hosts side by side, with the version of Python on each."""
+        """Contact all hosts in parallel and read their versions of Python."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             return list(pool.map(self._reach, self.settings.hosts))
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """All hosts that answered, so that each of them is looked at."""
+        """Use all hosts that answered."""
         hosts = [host for host in self.settings.hosts if host in reached][:MOST_TESTED]
         return type(self)({**self.settings.model_dump(exclude_unset=True), "hosts": hosts}), len(hosts)
 
@@ -95,14 +95,14 @@ class SshLauncher(HostsLauncher):
 
 
 class SshAgent(RemoteAgent):
-    """Says what ssh meant."""
+    """Agent whose end is explained by ssh's messages."""
 
     def exit_report(self) -> str:
         return explain(self.host, self.last_words())
 
 
 def quoted_script(*lines: list[str]) -> str:
-    """A shell script that runs argv lists; the last one replaces the shell and gets the script's own arguments."""
+    """Return a shell script of argv lists; the last one gets the script's arguments."""
     commands = [shlex.join(line) for line in lines]
     commands[-1] = f'exec {commands[-1]} "$@"'
     return "\n".join(["#!/bin/sh", *commands, ""])

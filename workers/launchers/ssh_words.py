@@ -1,4 +1,4 @@
-"""What ssh says when it fails, in sentences with what to do. Pure."""
+"""Explanations of ssh's errors, with suggested fixes. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _REMEDIES: Final = (
 
 
 def explain(host: str, words: str) -> str:
-    """Why ssh gave a host up, in a sentence."""
+    """Return why ssh failed, as a sentence."""
     for pattern, meaning in _REFUSALS:
         if (match := re.search(pattern, words, re.MULTILINE)) is not None:
             return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
@@ -61,7 +61,7 @@ def explain(host: str, words: str) -> str:
 
 
 def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached:
-    """A host that ssh gave up, with what mends it."""
+    """Return a host that ssh could not reach, with a suggested fix."""
     target = f"{login.user}@{host}" if login.user else host
     port = f"-p {login.port} " if login.port else ""
     key = f"-i {shlex.quote(login.key)} " if login.key else ""

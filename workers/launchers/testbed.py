@@ -28,7 +28,7 @@ _MEMORY: Final = SlotMemory()
 
 
 class TestbedSession(MachineSession):
-    """The fabric while it lives."""
+    """Session of a fabric."""
 
     is_isolated = True
     first_host = "n1"
@@ -46,7 +46,7 @@ class TestbedSession(MachineSession):
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
-        """The near bridge sees its site and what crosses; hosts of the far site that speak to each other need another one."""
+        """The near bridge, and one for frames between several hosts of the far site."""
         return (None, FAR_SITE) if self._far_hosts > 1 else (None,)
 
     @property
@@ -68,20 +68,20 @@ class TestbedSession(MachineSession):
         return RingCapture.on_bridge(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
     def certify(self) -> Certificate | None:
-        """What the link was measured to be; once, since the fabric does not change while it lives."""
+        """Return the measured link; measured once, since the fabric does not change."""
         if self._certificate is None:
             self._certificate = certify(self.agent, self.plan)
         return self._certificate
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
-        """Emulators that died; when thorough, also whether the kernel still shapes as it was told."""
+        """Return dead emulators; when thorough, also changed kernel settings."""
         answer, _ = self.agent.ask("network", settings=thorough)
         problems = [f"The network emulator {name} ended while the fabric was in use." for name in answer["dead"]]
         return problems + [f"The shaping of {location} is not as it was built." for location in answer["changed"]]
 
 
 class TestbedLauncher(Launcher):
-    """The launch command in n1's namespace; a remote shell that enters the other hosts'."""
+    """Launch command in n1's namespace, with a remote shell into the other hosts."""
 
     kind = Testbed()
 
@@ -138,7 +138,7 @@ class TestbedLauncher(Launcher):
 
 
 def plan_of(host_count: int, link: Link) -> Plan:
-    """The network that the link asks for, with the back end that can make it here. Raises ClusterUnavailable."""
+    """Return the network of a link, with a back end that works here. Raises ClusterUnavailable."""
     plan = Plan(
         hosts=host_names(host_count),
         mtu=link.mtu or DEFAULT_MTU,
@@ -161,7 +161,7 @@ def plan_of(host_count: int, link: Link) -> Plan:
 
 
 def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
-    """What a page must say beside every elapsed time of a virtual cluster."""
+    """Return the facts that a page shows beside elapsed times of a virtual cluster."""
     cores = len(os.sched_getaffinity(0))
     count = len(plan.hosts)
     return {
@@ -178,7 +178,7 @@ def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
 
 
 def back_end(plan: Plan) -> str:
-    """What makes the network, in the words of a reader who may want to look each up."""
+    """Return the names of what makes the network, for looking up."""
     limited = any(plan.port_rate_bps(number) for number in range(1, len(plan.hosts) + 1)) or plan.bandwidth_bps
     parts = [
         "bridge + veth" if not plan.relayed or plan.topology == "two sites" else "bridge",

@@ -1,7 +1,7 @@
-"""Nodes that a scheduler allots: one batch job holds them, agents run on them for as long as it does.
+"""Nodes of a scheduler: one batch job holds them while agents run on them.
 
-The batch script ends as soon as the first node's agent does, so that nodes go back even if nobody is left to give them
-back: a killed worker ends its connections, those end the agents, the first one ends the job.
+The batch script ends with the first node's agent, so that nodes are returned without a worker: a killed worker ends its connections,
+those end the agents, the first agent ends the job.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwW
 
 @dataclasses.dataclass
 class Allocation:
-    """Nodes that one job holds, from the moment on at which it had them. ``lasting``: for sessions that follow each other."""
+    """Nodes of one job, and since when. ``lasting``: for consecutive sessions."""
 
     queue: Queue[Any]
     job: str
@@ -44,12 +44,12 @@ class Allocation:
     since: float = dataclasses.field(default_factory=time.monotonic)
 
     def alive(self) -> bool:
-        """Whether the job still has its nodes; silence of the scheduler is no end."""
+        """Return whether the job has its nodes; a silent scheduler does not mean an end."""
         state = self.queue.states([self.job]).get(self.job)
         return state is None or state.phase == "running"
 
     def left_s(self) -> float | None:
-        """How long it may go on; None where nothing limits it."""
+        """Return the job's remaining time; None without a limit."""
         return self.queue.left_s(self.job, time.monotonic() - self.since)
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Allocation:
 
 
 class SchedulerLauncher(HostsLauncher):
-    """mpirun on the first node of a job."""
+    """Launch command on the first node of a job."""
 
     kind: ClassVar[SchedulerKind]
     queue_type: ClassVar[type[Queue[Any]]]
@@ -73,21 +73,21 @@ class SchedulerLauncher(HostsLauncher):
 
     @abstractmethod
     def connection(self, allocation: Allocation, node: str) -> list[str]:
-        """The command of an agent's connection. Pure."""
+        """Return the command of an agent's connection. Pure."""
 
     @abstractmethod
     def remote_shell(self, allocation: Allocation) -> str:
-        """How the MPI library on the first node starts its daemon on another, as a script: NODE COMMAND... as with ssh. Pure."""
+        """Return the script by which the MPI library starts daemons: NODE COMMAND... Pure."""
 
     def script(self, scratch: Path, *, lasting: bool = False) -> str:
-        """The batch script. Pure."""
+        """Return the batch script. Pure."""
         return "#!/bin/sh\n" + holding_script(scratch, lasting=lasting)
 
     def probe(self) -> list[str]:
         return missing_programs({"ssh": "openssh-client"} if self.settings.login else dict(self.programs))
 
     def reach(self) -> list[Reached]:
-        """The scheduler, through the login host where there is one."""
+        """Contact the scheduler, through the login host if there is one."""
         begun = time.monotonic()
         login_host = self.settings.login.host if self.settings.login else "the worker's machine"
         try:
@@ -105,12 +105,12 @@ class SchedulerLauncher(HostsLauncher):
         return [Reached(login_host, took_s, problem=sentence, remedy=remedy)]
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """Two nodes, and no day of waiting for them."""
+        """Request two nodes, with a short wait."""
         limit_s = min(self.settings.pending_limit_s, TEST_PENDING_S)
         return type(self)({**self.settings.model_dump(exclude_unset=True), "pending_limit_s": limit_s}), 2
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
-        """Placeholders: the scheduler names the nodes when it allots them."""
+        """Return placeholders: the scheduler names the nodes later."""
         return tuple(f"node{number}" for number in range(1, host_count + 1))
 
     def rehearse(self, job: Job) -> Rehearsal:
@@ -155,7 +155,7 @@ class SchedulerLauncher(HostsLauncher):
         return session
 
     def open_on(self, allocation: Allocation, host_count: int) -> SchedulerSession:
-        """A session on the first nodes of a job. Raises ClusterUnavailable."""
+        """Open a session on the first nodes of a job. Raises ClusterUnavailable."""
         agents: dict[str, RemoteAgent] = {}
         try:
             for node in allocation.nodes[:host_count]:
@@ -168,7 +168,7 @@ class SchedulerLauncher(HostsLauncher):
 
 
 class SchedulerSession(RemoteSession):
-    """Ends with its job."""
+    """Session that ends with its job."""
 
     launcher: SchedulerLauncher
 
@@ -179,24 +179,24 @@ class SchedulerSession(RemoteSession):
         )
 
     def hold(self) -> None:
-        """Give the nodes back at the end, also if an agent does not answer any more."""
+        """Return the nodes at the end, also if an agent does not answer."""
         self._stack.callback(self.allocation.close)
 
     def why_lost(self, error: TrialFailed) -> str:
-        """The scheduler's word about the job before that of the connection, unless the job had not ended before it."""
+        """Return the scheduler's reason, or the connection's if the job had not ended."""
         return self.launcher.queue.why_ended(self.allocation.job, str(error))
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """A scheduler that takes a job away signals the launch command too: its bad end may be told before that of the connection."""
+        """Convert errors after the job's end to HostsLost: its signal may end a launch command first."""
         if not isinstance(error, ClusterUnavailable) and not self.allocation.alive():
             return HostsLost(self.why_lost(error))
         return super().as_lost(error)
 
 
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:
-    """The batch job: hold the nodes as long as the agent on this first one lives; give it two minutes to appear.
+    """Return the batch job, which holds the nodes while the first node's agent lives.
 
-    A lasting one gives the next agent two minutes too: another session follows on the same nodes.
+    An agent has two minutes to appear. A lasting job gives the next agent two minutes too: another session follows.
     """
     alive = f'kill -0 "$(cat {scratch}/agent-"$(hostname)".pid)" 2>/dev/null'
     wait = f"""\
@@ -214,9 +214,9 @@ done
 
 
 def remote_shell_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
-    """Run ``step`` for the node that the MPI library names: `rsh [OPTION...] NODE COMMAND...`, as with ssh.
+    """Return a script that runs ``step`` for a node: `rsh [OPTION...] NODE COMMAND...`.
 
-    Hydra takes every agent for an ssh and puts ssh's options first: MPICH's -x, Intel MPI's -q -x. They mean nothing here.
+    Hydra passes ssh's options first (MPICH's -x, Intel MPI's -q -x), which are ignored.
     """
     words = " ".join(word.replace("$node", '"$node"') for word in step)
     return f"""\

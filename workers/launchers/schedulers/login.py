@@ -1,6 +1,6 @@
-"""Nodes of a job that are reached with ssh, where a scheduler has no way into a running job from outside.
+"""Nodes reached with ssh, for schedulers without a way into a running job.
 
-The scheduler does not end what came in by ssh, so the first agent's connection watches the job itself.
+The scheduler does not end ssh logins, so the first agent's connection watches the job itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workers.launchers.schedulers.launcher import (
 
 
 class LoginLauncher(SchedulerLauncher):
-    """ssh from the login host, and from the first node, to the others."""
+    """Launcher over ssh from the login host and from the first node."""
 
     settings: LoginSettings
 
@@ -34,7 +34,7 @@ class LoginLauncher(SchedulerLauncher):
         return f"#!/bin/sh\n{noted}{holding_script(scratch, lasting=lasting)}"
 
     def attached(self, allocation: Allocation, argv: Sequence[str]) -> list[str]:
-        """The command as a part of the job, where the scheduler can take a login into it. Pure."""
+        """Return the command as a part of the job, if the scheduler supports it. Pure."""
         return list(argv)
 
     def connection(self, allocation: Allocation, node: str) -> list[str]:
@@ -50,9 +50,10 @@ class LoginLauncher(SchedulerLauncher):
 
 
 def watching_script(scratch: Path, start: Sequence[str]) -> str:
-    """Start the agent, and close its input as soon as the batch script is gone, which ends it and all that it runs.
+    """Return a script that starts the agent and closes its input when the batch script ends.
 
-    A scheduler calls a job running before its script has begun. What watches is no child of the agent, which ends all that it has.
+    That ends the agent and its programs. A scheduler calls a job running before its script has begun. The watcher is no child of the
+    agent, which ends all its children.
     """
     job, pipe = f"{scratch}.job", f"{scratch}.in"
     alive = f'kill -0 "$(cat {job})"'
