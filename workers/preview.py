@@ -1,4 +1,4 @@
-"""What an experiment would do, without doing it: the exact commands and a time estimate. Reads past trials, writes nothing."""
+"""Preview of an experiment: the exact commands, estimates of time and size. Writes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def basis(self) -> str:
-        """In words: "rough guess" only where this workload never ran on the cluster."""
+        """The basis in words; "rough guess" without a past trial of this workload here."""
         if not self.past_trials:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
@@ -50,8 +50,9 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a trial of one configuration would do: the launch command and those before it, input files with their sizes in
-    bytes, what is recorded; ``notes`` say what of the commands is found out only then.
+    """Preview of one configuration's trial.
+
+    The launch command and those before it, input files with their sizes in bytes, the recording; ``notes`` name what is known later.
     """
 
     argv: list[str]
@@ -62,7 +63,10 @@ class DryRun:
 
 
 def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
-    """Return it for configuration ``index``, by the same code that runs it. Raise Cluster.DoesNotExist, ClusterUnavailable."""
+    """Return the preview of configuration ``index``, by the code that runs it.
+
+    Raise Cluster.DoesNotExist, ClusterUnavailable.
+    """
     cluster = Cluster.objects.get(slug=spec.cluster)
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
@@ -95,8 +99,8 @@ def _on_threads(threads: int, ranks: int) -> list[str]:
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
     """Return the expected elapsed time per configuration on the specification's cluster.
 
-    The median of its own past trials where there are any; else the workload's guess, corrected by how far that guess was
-    off for its past trials of other configurations, those with as many ranks where there are such.
+    The median of its own past trials; else the workload's guess, scaled by the error of that guess for past trials of other
+    configurations, if possible those with as many ranks.
     """
     here = Measurement.objects.filter(metric="elapsed_s", scope="all", trial__cluster__slug=spec.cluster)
     past: dict[str, list[float]] = {}
@@ -114,7 +118,7 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
 
 
 def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
-    """Return the workload's guess of what the machine takes, and what its bytes take on the link that is asked for, s."""
+    """Return the workload's guess for the machine, and the time of its bytes on the link, s."""
     workload = workloads.get(spec.workload, spec.parameters)
     workload_parameters = design.workload_parameters(spec.workload, parameters)
     bandwidth = parameters.get("link.bandwidth")
@@ -123,7 +127,7 @@ def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) ->
 
 
 def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
-    """Ranks -> measured time / guess of the newest trials of the workload, whatever their configuration; without the link's time."""
+    """Return measured time / guess of the newest trials by ranks, without the link's time."""
     rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
     misses: dict[int, list[float]] = {}
     past = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
@@ -146,14 +150,14 @@ def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:
-    """Return the expected time of the whole experiment in seconds: trials run one after another."""
+    """Return the expected time of the experiment in seconds: trials run one after another."""
     return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
 
 
 def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float | None:
-    """Return what the captures of the whole experiment will take on disk; None without a past capture of the workload here.
+    """Return the expected size of all captures; None without a past capture here.
 
-    A configuration's own past captures tell; for others those of the workload, per second, with as many ranks where there are such.
+    A configuration's own past captures count; else those of the workload per second, if possible with as many ranks.
     """
     sizes_by_hash, rates = _past_captures(spec)
     if not rates:
@@ -167,7 +171,7 @@ def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) 
 
 
 def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
-    """Sizes in bytes by hash of the configuration, and bytes per second of elapsed time by ranks, of the newest captures."""
+    """Return sizes by configuration hash, and bytes per second by ranks, of the newest captures."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
         scope="all",

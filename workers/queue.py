@@ -1,8 +1,7 @@
-"""The queue is the table of trials; Redis only carries the doorbell.
+"""Queue: the table of trials; Redis only carries wake-ups.
 
-A message says "cluster N has work", never "run trial M". Whoever hears it claims the first waiting trial with a
-conditional UPDATE, so a message that is lost, doubled or late can neither lose nor double a trial, and ten thousand
-waiting trials cost one message.
+A message says "cluster N has work", never "run trial M". A worker that receives it claims the first waiting trial with a conditional
+UPDATE, so that a lost, doubled or late message can neither lose nor double a trial, and ten thousand waiting trials cost one message.
 """
 
 from __future__ import annotations
@@ -41,12 +40,10 @@ def submit(
     first_only: bool = False,
     whatever_fails: bool = False,
 ) -> Experiment:
-    """Store an experiment with its queued trials and ring for a worker.
+    """Store an experiment with its queued trials and wake a worker.
 
-    Raise InvalidSpec where its cluster cannot run it, or the project has used up a quota.
-
-    With ``first_only`` all but the first measured trial are held back, to be run once that one looks right. The failure of a new program's
-    first trial holds the rest, unless they run ``whatever_fails``.
+    With ``first_only`` all but the first measured trial are held, to run once that one looks right. The failure of a new program's first
+    trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota is used up.
     """
     with quotas.kept(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
@@ -60,9 +57,9 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise InvalidSpec.
+    """Make ``spec`` the current version and wake a worker; return the number of added trials.
 
-    Where it says how outputs are read in another way, those that are kept are read again.
+    If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
     """
     before = _reading(experiment)
     with quotas.kept(experiment.project, capturing=spec.capture.enabled):
@@ -74,14 +71,14 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
 
 
 def _reading(experiment: Experiment) -> Mapping[str, Any]:
-    """What the specification says of reading the output."""
+    """Return the parameters that control the parsing of outputs."""
     constants = experiment.specification.get("parameters", {})
     definition = workloads.find(experiment.workload, constants)
     return {name: constants.get(name) for name in (definition.reading if definition else ())}
 
 
 def read_again(experiment: Experiment) -> None:
-    """Have a worker read the kept outputs once more, once the transaction is committed."""
+    """Request that a worker parses the stored outputs again, after the commit."""
     transaction.on_commit(lambda: _send(REPARSE, experiment.pk))
 
 
@@ -92,9 +89,9 @@ _OF_OTHERS: Final = (
 
 
 def register_program(data: Any, *, author: Any = None, name: str | None = None) -> Program:
-    """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec.
+    """Register a program, and parse stored outputs again if parsing changed.
 
-    ``name``: of the registered program that the definition is to replace. ``author`` None: a command of the operator.
+    ``name``: of the registered program to replace. ``author`` None: an operator's command. Raise InvalidSpec.
     """
     if name is not None and (not isinstance(data, dict) or data.get("name") != name):
         raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
@@ -109,7 +106,7 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
 
 
 def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
-    """Register a program that is written as YAML. Raise InvalidSpec, errors with their lines."""
+    """Register a program written as YAML. Raise InvalidSpec, errors with their lines."""
     document = YamlDocument(text)
     try:
         return register_program(document.data, author=author, name=name)
@@ -118,38 +115,38 @@ def register_program_yaml(text: str, *, author: Any = None, name: str | None = N
 
 
 def go_on(experiment: Experiment) -> int:
-    """Let trials start that wait because the first one failed, and ring; return how many wait."""
+    """Resume trials that are held because the first one failed; return how many wait."""
     return _rung(experiment, experiment.go_on())
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
-    """Queue ``count`` more repetitions of every configuration and ring; return how many trials that is."""
+    """Queue ``count`` more repetitions of every configuration; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
     return _rung(experiment, queued)
 
 
 def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
-    """Queue the points that ``revision.plan_points`` planned and ring; return how many trials that is."""
+    """Queue the points of ``revision.plan_points``; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = revision.add_points(experiment, more, author=author)
     return _rung(experiment, queued)
 
 
 def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
-    """Queue trials on the link of a prediction and ring; return how many. Raise InvalidSpec with the reason where none can run."""
+    """Queue trials on the link of a prediction; return how many. Raise InvalidSpec."""
     return add_points(prediction.experiment, predictions.plan_check(prediction), author=author)
 
 
 def rerun_failed(experiment: Experiment) -> int:
-    """Queue every trial without a result once more and ring; return how many there were."""
+    """Queue every trial without a result again; return how many."""
     with quotas.kept(experiment.project):
         queued = experiment.rerun_failed()
     return _rung(experiment, queued)
 
 
 def run_again(trial: Trial) -> Trial:
-    """Queue one trial once more and ring; return the new attempt. Raise StaleTrial when it is not over, InvalidSpec beyond a quota."""
+    """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.kept(trial.experiment.project):
         attempt = trial.queue_attempt()
     _rung(trial.experiment, 1)
@@ -163,19 +160,19 @@ def _rung(experiment: Experiment, queued: int) -> int:
 
 
 def ring(cluster_id: int) -> None:
-    """Tell the workers, once the transaction is committed, that a cluster has waiting trials."""
+    """Wake workers for a cluster's waiting trials, after the commit."""
     transaction.on_commit(lambda: _send(WORK, cluster_id))
 
 
 def ask_test(cluster: Cluster) -> bool:
-    """Have a cluster tested by a worker; False while a test of it waits or runs."""
+    """Request a check of a cluster; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
 
 
 def ring_all_waiting() -> None:
-    """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
+    """Wake workers for every waiting cluster, which replaces lost messages."""
     waiting = (
         Cluster.objects.filter(
             enabled=True, trials__in=Trial.objects.filter(state=State.QUEUED).exclude(experiment__hold=Hold.HELD)
@@ -188,12 +185,12 @@ def ring_all_waiting() -> None:
 
 
 def ring_background() -> None:
-    """Tell the worker of what people wait for, once the transaction is committed, that something was asked."""
+    """Wake the background worker, after the commit."""
     transaction.on_commit(lambda: _send(BACKGROUND))
 
 
 def ring_notices() -> None:
-    """Tell the worker of what people wait for that there is something to tell."""
+    """Wake the background worker for notifications, after the commit."""
     transaction.on_commit(lambda: _send(NOTICES))
 
 

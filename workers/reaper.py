@@ -1,4 +1,4 @@
-"""Trials whose worker is gone: found, marked LOST, and queued again where the experiment allows it."""
+"""Trials whose worker is gone: marked LOST, and queued again if the experiment allows it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ log = structlog.get_logger()
 
 
 def reap() -> int:
-    """Mark every active trial LOST whose worker died or fell silent; return how many there were. Safe to run anywhere, any time.
+    """Mark trials LOST whose worker died or is silent; return how many. Safe at any time.
 
-    One whose worker had been told to end waits again, uncounted: an update of the installation is no fault of the trial.
+    The trial of a stopped worker is requeued, uncounted: an update of the installation is not its fault.
     """
     lost = 0
     for trial in Trial.objects.active().select_related("experiment"):
@@ -55,14 +55,14 @@ def reap() -> int:
 
 
 def _clear_up(trial: Trial, worker: str) -> None:
-    """Remove what a worker of this machine left there."""
+    """Remove the files that a worker of this machine left."""
     if is_gone(worker):
         delivery.remove_scratch(trial)
         files.forget_delivered(trial)
 
 
 def _reap_tests() -> None:
-    """End tests of clusters that nobody works on any more: they hold hosts, and keep the next test from beginning."""
+    """End cluster checks without a worker: they hold hosts and block the next check."""
     for test in ClusterTest.objects.filter(ended_at=None).select_related("cluster"):
         if test.begun_at is not None and is_gone(test.worker):
             test.give_up("Its worker process ended in the middle of the test.")

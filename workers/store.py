@@ -1,4 +1,4 @@
-"""Rows and files of trials held against each other: files that no row names, rows whose file is gone or was changed."""
+"""Comparison of rows and files of trials: unnamed files, and rows with missing or changed files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORGOTTEN_S: Final = 86_400.0
 
 @dataclass(slots=True)
 class Store:
-    """What does not agree; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
+    """Differences; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
 
     orphans: list[PurePath] = field(default_factory=list)
     """Files and directories that belong to no row."""
@@ -55,9 +55,9 @@ class _Pair(NamedTuple):
 
 
 def check(*, hashes: bool = False) -> Store:
-    """Return what of the stored trials does not agree. With ``hashes`` every file is read; trials that are not over are left alone.
+    """Return the differences of stored trials; with ``hashes`` every file is read.
 
-    Raise StoreAway.
+    Unfinished trials are left out. Raise StoreAway.
     """
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
@@ -79,7 +79,7 @@ def check(*, hashes: bool = False) -> Store:
 
 
 def delete_orphans(store: Store) -> list[PurePath]:
-    """Delete what no row names and nobody wrote to for a day, and take it out of ``store``; return what that was."""
+    """Delete orphans that were not written for a day; return and remove them from ``store``."""
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
         return _delete_from_bucket(current_store, store)
@@ -133,12 +133,12 @@ def _trial_of(path: str) -> int | None:
 
 
 def _deleted() -> set[int]:
-    """Trials of experiments that were deleted and can be brought back: their files are still wanted."""
+    """Return the trials of experiments in the trash, whose files are needed."""
     return {number for numbers in Deleted.objects.values_list("trials", flat=True) for number in numbers}
 
 
 def _last_written(path: Path) -> float:
-    """When something at this path was last written, or below it; links are not followed."""
+    """Return the last write at or below this path; links are not followed."""
     tree = () if path.is_symlink() else os.walk(path)
     below = (Path(above) / name for above, directories, names in tree for name in (*directories, *names))
     return max(entry.lstat().st_mtime for entry in (path, *below))
@@ -150,7 +150,7 @@ def _size(file: Path) -> int:
 
 
 def _orphans(trials: Path, before: float) -> Iterator[Path]:
-    """Directories without a trial; of trials that are over, everything that no row names and that is not new."""
+    """Yield directories without a trial, and old unnamed files of finished trials."""
     if not trials.is_dir():
         return
     states, deleted = dict(Trial.objects.values_list("pk", "state")), _deleted()
@@ -166,7 +166,7 @@ def _orphans(trials: Path, before: float) -> Iterator[Path]:
 
 
 def _is_named(path: Path, named: set[str]) -> bool:
-    """Whether a row names this file, or one below this directory."""
+    """Return whether a row names this file, or one below this directory."""
     name = str(path.relative_to(settings.VAR))
     return name in named or any(other.startswith(f"{name}/") for other in named)
 

@@ -1,4 +1,4 @@
-"""Which addresses a webhook may reach: public ones, and those of networks that the administrator allows. Pure but for the resolver."""
+"""Permitted addresses of webhooks: public ones, and networks that the administrator allows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST: Final = 500
 
 
 class Refused(ValueError):
-    """An address that is not to be reached, in a sentence for the reader."""
+    """A refused address; the message is a sentence for the user."""
 
 
 def checked(url: str) -> tuple[str, str, int, str]:
-    """Return (scheme, host, port, path with query) of an address that a webhook may have. Raise Refused.
+    """Return (scheme, host, port, path with query) of a valid address. Raise Refused.
 
-    Where it leads is judged when it is reached: see `reachable`.
+    `reachable` judges the target later, when it is contacted.
     """
     if len(url) > LONGEST or any(character <= " " or character > "~" for character in url):
         raise Refused(f"An address has at most {LONGEST} characters, no blanks, and only letters of ASCII.")
@@ -40,10 +40,9 @@ def checked(url: str) -> tuple[str, str, int, str]:
 
 
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
-    """Resolve ``host`` once and return one of its addresses, all of which may be reached: connect to that, and resolve no more.
+    """Resolve ``host`` once and return an address; connect to that without resolving again.
 
-    ``allowed`` are networks that may be reached besides public ones. Raise Refused where one of the addresses may not be reached,
-    OSError where there is none.
+    ``allowed`` are networks besides public ones. Raise Refused if one of the addresses is not permitted, OSError without any.
     """
     allowed = list(allowed)
     addresses = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -57,7 +56,7 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
-    """Return whether ``address`` may be reached: it and the address that it carries are public, or in one of the networks."""
+    """Return whether ``address`` and the address it carries are public or in ``allowed``."""
     return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
 
 
@@ -66,7 +65,7 @@ def _is_public(address: _Address) -> bool:
 
 
 def _meant(address: _Address) -> list[_Address]:
-    """The addresses that packets to this one may end at: those of IPv4 lie in some of IPv6."""
+    """Return the addresses that packets may end at: some of IPv6 carry one of IPv4."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

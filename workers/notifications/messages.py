@@ -1,4 +1,4 @@
-"""What is sent of an event: the mail to a person, the JSON to a webhook."""
+"""Content of notifications: the mail to a user, the JSON to a webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def link(path: str) -> str:
 
 
 def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
-    """Return the mail: its first line is what was found, or what happened, then where to look; the time in ``zone``."""
+    """Return the mail: the result or the event first, then the link; the time in ``zone``."""
     choices = link(f"{reverse('account')}#notices")
     lines = [
         events.sentence(event),
@@ -39,7 +39,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
 
 
 def test_mail(address: str) -> EmailMessage:
-    """Return a mail that says that mails arrive."""
+    """Return a test mail."""
     choices = link(f"{reverse('account')}#notices")
     body = f"Mails of Rankwire reach you here.\n{choices}\n\nYou asked for this test on your account."
     return EmailMessage("Rankwire: test", body, to=[address], headers=_headers(choices))

@@ -1,7 +1,7 @@
-"""From events to messages, and from messages to people. Every step can be cut off anywhere and is taken up again.
+"""Outbox: from events to messages, and from messages to users. Every step can be interrupted.
 
-An event is a row of the transaction that it tells of; its messages are made in one transaction together with the mark that they are
-made. What goes out over the network stands between two short transactions: the message is claimed for some minutes, sent, and marked.
+An event is a row of the transaction that it describes; its messages are made in one transaction together with the mark that they
+exist. Sending happens between two short transactions: a message is claimed for some minutes, sent, and marked.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ log = structlog.get_logger()
 
 
 def is_waiting() -> bool:
-    """Return whether there is something to tell or to send now."""
+    """Return whether there are events to process or messages to send."""
     return Event.objects.untold().exists() or Delivery.objects.due().exists()
 
 
 def work() -> None:
-    """Make the messages of what happened, and send what is due."""
+    """Create the messages of new events, and send what is due."""
     while (event := Event.objects.untold().first()) is not None:
         if not tell(event.pk):
             break  # another one is at it
@@ -50,7 +50,7 @@ def work() -> None:
 
 
 def tell(key: int) -> bool:
-    """Put the messages of an event into the outbox, once; return False where somebody else does or did."""
+    """Create the messages of an event, once; False if another process does or did."""
     event = with_subjects(Event.objects.all()).get(pk=key)
     # Seconds of computing, outside of the transaction: a second worker at the same event does it for nothing, and no more.
     ended = event.kind == Event.Kind.ENDED
@@ -67,7 +67,7 @@ def tell(key: int) -> bool:
 
 
 def _guarded(event: Event, make: Callable[[Event], T], otherwise: T) -> T:
-    """An experiment that cannot be answered must not keep all others from being told."""
+    """Return ``otherwise`` if an experiment cannot be answered: other events must go on."""
     try:
         return make(event)
     except Exception:
@@ -94,13 +94,13 @@ def _messages(event: Event) -> list[Delivery]:
 
 
 def may_know(user: Any, event: Event) -> bool:
-    """Return whether ``user`` may see what the event is of."""
+    """Return whether ``user`` may see the event's experiment."""
     experiment = event.experiment
     return experiment is not None and visible_experiments(user, Experiment.objects.filter(pk=experiment.pk)).exists()
 
 
 def send(delivery: Delivery) -> None:
-    """Make one attempt at a claimed message and say how it went. Who may no longer know of the event is told nothing."""
+    """Attempt to send a claimed message and store the result; check permissions again."""
     event = None
     if delivery.event_id is not None:
         event = with_subjects(Event.objects.all()).get(pk=delivery.event_id)
@@ -116,7 +116,7 @@ def send(delivery: Delivery) -> None:
 
 
 def test(**to: Any) -> Delivery:
-    """Send a test at once to a ``user`` or a ``webhook``; return how it went."""
+    """Send a test message to a ``user`` or a ``webhook``; return the result."""
     delivery = Delivery.begin_test(**to)
     send(delivery)
     return delivery

@@ -1,4 +1,4 @@
-"""Which histories an experiment that ended has made step: told once, among the trials of its project, whose members may see them all."""
+"""Step changes that an experiment which ended caused in histories of its project, reported once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_HISTORIES: Final = 50
 
 
 def steps_of(ended: Event) -> list[Event]:
-    """Return an unsaved event for every history that steps by the trials of the experiment that ended, and did not before."""
+    """Return an unsaved event for every history that the ended experiment changed."""
     experiment = ended.experiment
     if experiment is None or experiment.cluster is None:
         return []
@@ -48,9 +48,9 @@ def steps_of(ended: Event) -> list[Event]:
 
 
 def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tuple[int, float, int, datetime]]:
-    """Return (key, value, experiment, end) of the newest trials of a history that have a value, oldest first. One query.
+    """Return (key, value, experiment, end) of a history's newest trials, oldest first.
 
-    The newest lie in the parts with the newest ends, of which no more are read than trials are wanted.
+    One query: no more parts with the newest ends are read than trials are needed.
     """
     newest = parts.order_by("-newest_at").values("configuration")[:MOST_TRIALS]
     of_metric = {"measurements__metric": METRIC, "measurements__scope": "all"}
@@ -63,7 +63,7 @@ def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tup
 
 
 def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:
-    """Return (first trial of the new level, median before, median after) of the last step, where the new trials brought it."""
+    """Return (first trial, median before, median after) of the last step, if new trials caused it."""
     expected = set(
         ExpectedChange.objects.filter(trial__in=[pk for pk, _ in history], metric=METRIC).values_list(
             "trial", flat=True

@@ -1,4 +1,4 @@
-"""The C text of the shim: what is written by hand in shim.c, with a function for every row of the table. Pure."""
+"""C source of the profile library: shim.c, and a function for every row of the table. Pure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _c_wrapper(number: int, function: Function) -> str:
 
 
 def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
-    """Also the modules of Open MPI are not in all installations: then nobody calls this."""
+    """Return the Fortran wrapper; Open MPI's modules may be missing, then it is never called."""
     name = function.name.lower()
     count = function.arguments + 1 + function.hidden
     return (
@@ -84,14 +84,14 @@ def _types(count: int) -> str:
 
 
 def _before(function: Function, language: str) -> str:
-    """What has to be known before the call, which clears it."""
+    """Return the statement for state that the call clears."""
     if function.bytes.startswith("forget"):
         return f"forget(request_at({language}, a0)); "
     return f"release({language}, a0); " if function.bytes.startswith("release") else ""
 
 
 def _before_statuses(function: Function) -> str:
-    """What makes sure that a status tells whom a receive of anyone took."""
+    """Return the statement for a status that shows the sender of a wildcard receive."""
     if function.name in _GIVE_UP:
         return "give_up(); "
     if function.name in _TAKES:
@@ -105,7 +105,7 @@ def _after_statuses(function: Function) -> str:
 
 
 def _told(function: Function, language: str) -> str:
-    """What a trace says besides: whom a call received from, or in which communicator all met."""
+    """Return the trace statement: the sender of a receive, or the communicator."""
     if function.name in _TAKES:
         source, comm, status = _TAKES[function.name]
         return f"took(&call, {language}, a{source}, a{comm}, {f'a{status}' if language == 'C' else '0'});"
@@ -122,7 +122,7 @@ def _is_collective(function: Function) -> bool:
 
 
 def _counted(function: Function, language: str) -> str:
-    """The statement that counts what a call carried; empty for those that carry nothing."""
+    """Return the statement that counts a call's bytes; empty without any."""
     main, _, instead = function.bytes.partition(" else ")
     word, *places = main.split() or [""]
     if word in ("", "forget", "release"):

@@ -1,8 +1,8 @@
-"""`python -m workers.testbed.agent SOCKET OWNER`: the agent of a worker on this machine. Both are inherited descriptors.
+"""Agent of a worker on this machine: `python -m workers.testbed.agent SOCKET OWNER`.
 
-SOCKET carries the requests; OWNER is a pidfd of the worker. When either says that the worker is gone the agent kills
-everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal fires when the *thread* that forked ends, and a
-forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
+Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that the
+worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread* that forked
+ends, and a forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STREAMS = 3
 
 
 class LocalSupervisor(supervisor.Supervisor):
-    """Builds the test-bed's network around itself when told to, and confines jobs to a sandbox."""
+    """Supervisor that builds the test-bed's network around itself and runs jobs in sandboxes."""
 
     def __init__(self, requests: rpc.Packets, owner: int) -> None:
         super().__init__(requests, owner)
@@ -54,12 +54,12 @@ class LocalSupervisor(supervisor.Supervisor):
         return {"facts": self.built.facts}, ()
 
     def loopback(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Where there is no other network: let hosts speak with themselves."""
+        """Switch on the loopback interface."""
         fabric.switch_on_loopback()
         return {}, ()
 
     def network(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Dead emulators; with `settings`, also the places where the kernel's settings are not as they were built."""
+        """Return dead emulators; with `settings`, also places with changed kernel settings."""
         changed: list[str] = []
         if message["settings"]:
             try:
@@ -70,7 +70,7 @@ class LocalSupervisor(supervisor.Supervisor):
         return {"dead": self.dead_emulators, "changed": changed}, ()
 
     def spawn(self, message: rpc.Message, descriptors: list[int]) -> supervisor.Answer:
-        """As anywhere; a job with a `sandbox` runs in one of its own, whose writable directories come after its streams."""
+        """Start a program; a job with a `sandbox` gets a new one for its writable directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
         self.sandbox = made = sandbox.Sandbox(sandbox.Plan(**message["sandbox"]), descriptors[STREAMS:])
@@ -87,7 +87,7 @@ class LocalSupervisor(supervisor.Supervisor):
             raise
 
     def start_elsewhere(self, host: str, command: str, streams: list[int]) -> int:
-        """A command of the running job on another host, for the rsh server. Raises OSError."""
+        """Start a command of the running job on another host. Raises OSError."""
         if self.sandbox is None or self.job is None or host not in self.plan.hosts:
             raise OSError(errno.EHOSTUNREACH, "there is no such host")
         argv = ["/bin/sh", "-c", command]
@@ -98,7 +98,7 @@ class LocalSupervisor(supervisor.Supervisor):
             self.rsh_server.ended(pid, status)
 
     def use(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """What the job takes together now, and how often the control group of its sandbox refused more."""
+        """Return the job's resources, and refusals of the sandbox's control group."""
         self._note_refusals()
         tools = frozenset(child.pid for child in self.children.values() if not child.job)
         members = process_table.descendants(os.getpid(), tools)
@@ -113,12 +113,12 @@ class LocalSupervisor(supervisor.Supervisor):
             self.refused = self.sandbox.group.events()
 
     def overdue(self, child: supervisor.Child) -> None:
-        """The end of its first process ends all of a sandbox, however fast it forks."""
+        """End the sandbox: its first process ends everything, however fast it forks."""
         if child.job and self.sandbox is not None:
             self.sandbox.end()
 
     def tell(self, child: supervisor.Child) -> None:
-        """The worker did not start the emulators and the sandboxes, and does not wait for them; it asks."""
+        """Report programs only: the worker did not start emulators and sandboxes."""
         if child.job and self.sandbox is not None:
             self._note_refusals()
             self.sandbox.end()
@@ -136,7 +136,7 @@ class LocalSupervisor(supervisor.Supervisor):
 
 
 def main(socket_number: int, owner: int) -> None:
-    """Keep, until there is nobody to keep for."""
+    """Serve until the worker is gone."""
     for descriptor in (socket_number, owner):
         os.set_inheritable(descriptor, False)
     supervisor.supervise(LocalSupervisor(rpc.Packets(socket.socket(fileno=socket_number)), owner))

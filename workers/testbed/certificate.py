@@ -1,7 +1,7 @@
-"""The certificate: what the link between the hosts is, measured before a trial and laid beside what was asked for.
+"""Certificate: the measured link between the hosts, compared with the requested one.
 
-Two small probers run in the hosts' namespaces for about four seconds. What is outside of its tolerance is measured
-again, so that a moment of work elsewhere on the machine does not condemn a link; counts of lost probes add up.
+Two small probers run in the hosts' namespaces for about four seconds. Values outside of their tolerance are measured again, so that a
+short load of the machine does not condemn a link; counts of lost probes add up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_PATHS: Final = 3
 
 @dataclass(frozen=True)
 class Certificate:
-    """`kept`: everything asked for was achieved; `reasons` tell what was not. JSON-able by `to_dict`."""
+    """Measured link. `kept`: all requested values were achieved; `reasons` name the others."""
 
     kept: bool
     reasons: tuple[str, ...]
@@ -44,12 +44,12 @@ class Certificate:
     duration_s: float
 
     def to_dict(self) -> dict[str, Any]:
-        """For storing; rows have asked and achieved in SI base units."""
+        """Return the certificate for storing; rows are in SI base units."""
         return {**dataclasses.asdict(self), "duration_s": round(self.duration_s, 3)}
 
 
 def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
-    """Measure the paths of a built plan; None when there is only one host. Raises ClusterUnavailable."""
+    """Measure the paths of a built plan; None with one host. Raises ClusterUnavailable."""
     if len(plan.hosts) < 2:
         return None
     began = time.monotonic()
@@ -68,7 +68,7 @@ def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
 
 
 def paths(plan: Plan) -> list[tuple[int, int]]:
-    """Pairs of host numbers that stand for all: across the sites, or the first host with one of each different port."""
+    """Return representative pairs of host numbers: across sites, or one per kind of port."""
     count = len(plan.hosts)
     if plan.topology == "two sites":
         return [(1, (count + 1) // 2 + 1)]
@@ -127,7 +127,7 @@ def _measure(
 def _read(
     phase: Phase, results: list[dict[str, Any]], requested: Asked, ways: tuple[Way, Way], trips: list[float]
 ) -> None:
-    """Put what one phase showed where it belongs. What host k sent, host 1 - k has received."""
+    """Evaluate one phase: what host k sent, host 1 - k has received."""
     way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]
     if phase.name == "tcp":
         elapsed_ns = received.get("last_ns", 0) - received.get("first_ns", 0)
@@ -155,7 +155,7 @@ def _read(
 
 
 class _Prober:
-    """One end, running."""
+    """One running end of a path."""
 
     def __init__(self, agent: LocalAgent, host: str, plan: str) -> None:
         self.host = host
@@ -170,7 +170,7 @@ class _Prober:
             )
 
     def answer(self, limit_s: float) -> list[dict[str, Any]]:
-        """The results of its phases. Raises ClusterUnavailable."""
+        """Return the results of its phases. Raises ClusterUnavailable."""
         try:
             status = self.process.wait(limit_s)
             if status is None:

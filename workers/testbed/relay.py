@@ -1,8 +1,8 @@
 """Wires between pairs of TAP devices: `python3 -I -S relay.py LIBRARY WIRES`, until killed.
 
-WIRES is a JSON list of [LEFT, RIGHT, TO_RIGHT, TO_LEFT]; TO_RIGHT and TO_LEFT are objects with any of delay_s, jitter_s,
-distribution, loss, loss_burst, rate_bps. For kernels without netem. LIBRARY is made of relay.c, which does the work. Standard
-library only, one file: it runs inside the test-bed's namespaces with whatever Python started it.
+WIRES is a JSON list of [LEFT, RIGHT, TO_RIGHT, TO_LEFT]; TO_RIGHT and TO_LEFT are objects with any of delay_s, jitter_s, distribution, loss,
+loss_burst, rate_bps. For kernels without netem. LIBRARY is compiled from relay.c, which does the work. Standard library only, one file:
+it runs inside the test-bed's namespaces with any Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def load(path: str) -> ctypes.CDLL:
-    """The library with the types of its functions. Raises OSError."""
+    """Return the library with the types of its functions. Raises OSError."""
     library = ctypes.CDLL(path)
     library.relay_way.argtypes = [*[ctypes.c_double] * 2, ctypes.c_int, *[ctypes.c_double] * 3, ctypes.c_uint64]
     library.relay_way.restype = ctypes.c_void_p
@@ -25,7 +25,7 @@ def load(path: str) -> ctypes.CDLL:
 
 
 def way(library: ctypes.CDLL, requested: dict[str, Any]) -> int:
-    """A direction of a wire, for the library's functions."""
+    """Return a direction of a wire, for the library's functions."""
     pointer = library.relay_way(
         requested.get("delay_s", 0.0),
         requested.get("jitter_s", 0.0),

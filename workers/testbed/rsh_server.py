@@ -1,7 +1,7 @@
-"""How programs of a sandbox reach the other hosts of the test-bed: they ask the agent, as they would ask an sshd.
+"""Remote shell of the test-bed: programs of a sandbox reach other hosts through the agent.
 
-`CLIENT` is what mpirun calls in the place of ssh. It hands its standard streams over and waits. The agent starts the command in
-the same sandbox on that host, so that no program needs the right to enter a namespace, and nobody gets out of the sandbox by asking.
+mpirun calls `CLIENT` in place of ssh. It passes its standard streams to the agent and waits. The agent starts the command in the same
+sandbox on that host, so that no program needs the right to enter a namespace, and none can leave the sandbox.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Start = Callable[[str, str, list[int]], int]
 
 
 class RshServer:
-    """A socket that stands where the sandbox sees it."""
+    """Socket inside the sandbox that accepts commands for other hosts."""
 
     def __init__(self, path: Path, selector: BaseSelector, start: Start) -> None:
         self._selector = selector
@@ -53,7 +53,7 @@ class RshServer:
         selector.register(self._listening, EVENT_READ, self._accept)
 
     def ended(self, pid: int, status: int) -> None:
-        """Tell whoever asked for this command how it ended."""
+        """Send the exit status of a command to its client."""
         end = self._waiting.pop(pid, None)
         if end is not None:
             self._answer(end, status if status >= 0 else 128 - status)
@@ -69,7 +69,7 @@ class RshServer:
                 self._selector.register(end, EVENT_READ, partial(self._hear, end))
 
     def _hear(self, end: socket.socket) -> None:
-        """One request, or the end of somebody who had none."""
+        """Read one request; close a client that sends none."""
         self._selector.unregister(end)
         streams: list[int] = []
         try:

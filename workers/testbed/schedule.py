@@ -1,4 +1,4 @@
-"""The phases in which two hosts measure the path between them: how long, how fast, how large. Pure."""
+"""Phases in which two hosts measure the path between them. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TCP_SKIP_TRIPS: Final = 8  # slow start doubles every round trip
 
 @dataclass(frozen=True)
 class Asked:
-    """What the path between two hosts should be, in one direction."""
+    """Requested properties of the path between two hosts, in one direction."""
 
     rate_bps: float | None
     mtu: int
@@ -44,7 +44,7 @@ class Asked:
 
     @classmethod
     def of(cls, plan: Plan, source: int, target: int) -> Asked:
-        """The path between hosts number `source` and `target` of a plan."""
+        """Return the path between hosts number `source` and `target` of a plan."""
         rate_bps = plan.path_rate_bps(source, target)
         if not plan.path_impaired(source, target):
             return cls(rate_bps, plan.mtu)
@@ -58,7 +58,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Phase:
-    """`sender` is 0 or 1; `kind` says what is learnt from it; `settings` go to the prober."""
+    """Phase of a measurement: `sender` is 0 or 1; `settings` go to the prober."""
 
     name: str
     sender: int
@@ -68,7 +68,7 @@ class Phase:
 
 
 def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
-    """The phases of a path, one way and the other; `ways[k]` is asked of what host k sends."""
+    """Return the phases of a path in both directions; `ways[k]` is what host k sends."""
     trip_s = sum(way.delay_s + 3 * way.jitter_s for way in ways)
     planned: list[Phase] = []
     now_s = 0.0
@@ -104,12 +104,12 @@ def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
 
 
 def mtu_sizes(mtu: int) -> list[int]:
-    """IP sizes to try: the one that is asked for first, then usual smaller ones; one byte more must not leave the host."""
+    """Return IP sizes to try: the requested one, one more, then usual smaller ones."""
     return [mtu, mtu + 1, *(size for size in (9000, 4000, 1500, 1492, 1400, 1280, 576) if size < mtu)]
 
 
 def train(requested: Asked) -> tuple[int, float]:
-    """Frames of a train sent at once after silence, and the seconds from train to train."""
+    """Return the frames of a train sent after silence, and the seconds between trains."""
     if requested.rate_bps is None:
         return TRAIN_FRAMES, 0.02
     frame_s = 8 * requested.frame_bytes / requested.rate_bps
@@ -118,9 +118,9 @@ def train(requested: Asked) -> tuple[int, float]:
 
 
 def stream(requested: Asked) -> tuple[int, float]:
-    """Frames of a stream and the seconds that it takes at the rate asked for.
+    """Return the frames of a stream and its seconds at the requested rate.
 
-    They are handed over at once: the queue in front of the link is then never empty, whenever the prober gets a core.
+    They are sent at once: the queue in front of the link is then never empty, whenever the prober gets a core.
     """
     if requested.rate_bps is None:
         return MOST_UDP_FRAMES, 0.3
@@ -130,7 +130,7 @@ def stream(requested: Asked) -> tuple[int, float]:
 
 
 def loss_probes(requested: Asked) -> tuple[int, float, int]:
-    """Count, seconds from burst to burst and frames per burst of small probes that count losses."""
+    """Return count, seconds between bursts and frames per burst of small loss probes."""
     frames_per_s = float(LOSS_FRAMES_PER_S)
     if requested.rate_bps is not None:
         frames_per_s = min(frames_per_s, LOSS_LOAD * requested.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
@@ -147,7 +147,7 @@ def _datagrams(
 
 
 def prober_plans(planned: list[Phase], addresses: tuple[str, str], start_ns: int) -> list[dict[str, Any]]:
-    """The mirrored plans of the two ends."""
+    """Return the mirrored plans of the two ends."""
     plans = []
     for side in (0, 1):
         listed = []

@@ -1,7 +1,7 @@
-"""From arrivals to what a path was measured to be, and whether that is what was asked for. Pure.
+"""Evaluation of arrivals: the measured path, and whether it is the requested one. Pure.
 
-Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: what was asked lies inside the 99 %
-interval of what was counted.
+Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: the requested value is inside the 99 % interval of
+the count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Arrivals = Sequence[Sequence[int]]  # sequence, sent, echoed, arrived (of an ech
 
 @dataclass
 class Way:
-    """What one direction was measured to be; None where nothing could be measured."""
+    """Measured direction; None for what could not be measured."""
 
     udp_bps: float | None = None
     tcp_bps: float | None = None
@@ -46,7 +46,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of one direction: asked, achieved and whether that is close enough (None: not judged)."""
+    """Quantity of one direction: requested, achieved, and whether that suffices (None: not judged)."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Row:
 
 
 def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
-    """Bit/s of a stream from its arrivals, without the first tenth, which may leave a bucket at once."""
+    """Return bit/s of a stream without the first tenth, which a bucket may release at once."""
     times = sorted(arrival[3] for arrival in arrivals)
     times = times[len(times) // 10 :]
     if len(times) < 3 or times[-1] <= times[0]:
@@ -69,7 +69,7 @@ def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
 
 
 def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float | None:
-    """The median over the trains of their rate from the first to the last frame, losses in between allowed for."""
+    """Return the median rate of trains from first to last frame, corrected for losses."""
     trains: dict[int, list[tuple[int, int]]] = {}
     for sequence, _, _, arrived_ns, _ in arrivals:
         trains.setdefault(sequence // frames, []).append((sequence, arrived_ns))
@@ -82,17 +82,17 @@ def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float |
 
 
 def losses(arrivals: Arrivals, sent: int) -> tuple[int, int]:
-    """Number of probes that never came, and of the runs in which they are missing."""
+    """Return the number of missing probes, and of the runs they form."""
     seen = sorted({arrival[0] for arrival in arrivals})
     runs = sum(after - before > 1 for before, after in pairwise([-1, *seen, sent]))
     return sent - len(seen), runs
 
 
 def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
-    """The exact interval of Clopper and Pearson (Biometrika 26, 1934) for the share that is lost.
+    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for the lost share.
 
-    Losses in runs of mean length `run` tell less than independent ones: the number of probes that count is smaller by
-    the factor (1 + r) / (1 - r) of a two-state Markov chain with the correlation r from probe to probe.
+    Losses in runs of mean length `run` carry less information: the number of probes is reduced by the factor (1 + r) / (1 - r) of a two-state
+    Markov chain with the correlation r from probe to probe.
     """
     share = lost / sent
     correlation = max(0.0, 1 - 1 / run - share / (1 - share) / run) if run > 1 and share < 1 else 0.0
@@ -105,8 +105,11 @@ def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LO
 
 
 def run_interval(lost: int, runs: int, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
-    """The interval for the mean length of a run of losses: after each lost probe a run ends with a probability of its
-    own, so the `runs` (at least one) are a binomial count among the `lost`, and the mean length is the inverse of its share."""
+    """Return the interval for the mean length of a run of losses.
+
+    After each lost probe a run ends with a fixed probability, so the `runs` (at least one) are a binomial count among the `lost`, and the mean
+    length is the inverse of its share.
+    """
     low, high = loss_interval(runs, lost, confidence=confidence)
     return 1 / high, 1 / low
 
@@ -119,7 +122,7 @@ def _beta_quantile(probability: float, a: float, b: float) -> float:
 
 
 def spread(delays_s: Sequence[float], distribution: str) -> float | None:
-    """Jitter in the sense of the link's parameter, from the quartiles: a few late probes of a busy machine do not count."""
+    """Return the jitter from the quartiles, so that a few late probes do not count."""
     if len(delays_s) < 8:
         return None
     low, _, high = statistics.quantiles(delays_s, n=4)
@@ -127,7 +130,7 @@ def spread(delays_s: Sequence[float], distribution: str) -> float | None:
 
 
 def rows(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
-    """Everything that is told of one direction; what was asked for is judged."""
+    """Return all quantities of one direction; requested ones are judged."""
     return [
         _bandwidth(source, target, requested, way),
         Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
@@ -139,8 +142,10 @@ def rows(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
 
 
 def _bandwidth(source: str, target: str, requested: Asked, way: Way) -> Row:
-    """What the link carries, counted in frames as the rate is: by the UDP stream, whose arrivals the kernel stamps; by
-    TCP where that reached more and the stream fell short."""
+    """Return the bandwidth in frames: of the UDP stream, or of TCP if it reached more.
+
+    The kernel stamps the stream's arrivals; TCP counts only if the stream fell short.
+    """
     achieved = way.udp_bps
     tcp_frames_bps = (
         None if way.tcp_bps is None else way.tcp_bps * requested.frame_bytes / (requested.mtu - TCP_HEADERS)
@@ -173,9 +178,9 @@ def _burst(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
 
 
 def bytes_at_once(requested: Asked, burst_bps: float) -> float:
-    """Return what left ahead of the rate after a pause: the first frame, and what made the rest of a train faster.
+    """Return the bytes that left ahead of the rate after a pause: the first frame and more.
 
-    The program's messages are as much shorter on this link, so that an estimate of its bytes needs this figure.
+    Messages are shorter by as much on this link, which estimates of a program's bytes use.
     """
     later_bytes = (train(requested)[0] - 1) * requested.frame_bytes
     ahead_bytes = later_bytes * (1 - (requested.rate_bps or burst_bps) / burst_bps)
@@ -219,7 +224,7 @@ def _mtu(source: str, target: str, requested: Asked, way: Way) -> Row:
 
 
 def sentence(row: Row) -> str:
-    """What is wrong with a row, for the reader of a trial."""
+    """Return what is wrong with a row, for a trial's page."""
     where = f"from {row.source} to {row.target}"
     if row.achieved is None:
         return f"the {row.quantity} {where} could not be measured"
@@ -228,12 +233,12 @@ def sentence(row: Row) -> str:
 
 
 def unit_of(stored: str) -> str:
-    """The unit of a row for readers: certificates are stored with shares as plain ratios, without a unit."""
+    """Return the display unit of a row: stored shares have no unit."""
     return stored or SHARE
 
 
 def summary(delays_s: Sequence[float]) -> dict[str, Any]:
-    """The distribution of round trips for the trial's page: quantiles in seconds and the number of probes."""
+    """Return quantiles of round trips in seconds, and the number of probes."""
     if len(delays_s) < 2:
         return {"probes": len(delays_s)}
     cuts = statistics.quantiles(delays_s, n=100, method="inclusive")

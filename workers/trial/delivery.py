@@ -1,6 +1,6 @@
-"""Files of a trial on their way from its worker to the store: with patience while the store is away, and all of them or none.
+"""Delivery of a trial's files from its worker to the artifact store: all or none, with retries.
 
-Where the store is the directory in which trials write, nothing is on the way.
+If the store is the directory in which trials write, nothing is copied.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], object]) -> None:
-    """Put the files of a result into the store; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
+    """Store the files of a result; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
     patience_s = float(settings.STORE_PATIENCE_SECONDS)
     try:
         _patiently(trial, artifacts, patience_s, check)
@@ -56,7 +56,7 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
 
 
 def left(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
-    """Store the files of a trial without a result; return their rows, and a sentence if the store did not take them."""
+    """Store the files of a trial without a result; return rows, and a sentence on failure."""
     rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
@@ -67,7 +67,7 @@ def left(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifa
 
 
 def describe(trial: Trial) -> list[Artifact]:
-    """Return unsaved rows for the plain files of an unfinished trial that are worth keeping; long output is shortened."""
+    """Return unsaved rows of an unfinished trial's plain files; long output is shortened."""
     directory = trial_directory(trial)
     _keep_profile(directory)
     rows = []
@@ -81,7 +81,7 @@ def describe(trial: Trial) -> list[Artifact]:
 
 
 def _keep_profile(directory: Path) -> None:
-    """What ranks had counted until they were ended: in which call each of them was."""
+    """Write the profile of ended ranks: the call in which each of them was."""
     tables = left_behind(directory / "ranks")
     if tables is not None:
         with suppress(OSError):  # a full disk may be why the trial ended: its own reason counts
@@ -119,7 +119,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
 
 
 def forget_undelivered() -> None:
-    """Remove what lies on this machine of trials that ended more than a day ago, where the store is another place."""
+    """Remove local files of trials that ended more than a day ago, if the store is remote."""
     trials = Path(settings.VAR) / store.TRIALS
     if store.current().is_here or not trials.is_dir():
         return

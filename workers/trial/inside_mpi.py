@@ -52,7 +52,7 @@ class InsideMpi:
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
-    """Return what the ranks of a trial load on these hosts, or why nothing."""
+    """Return the profile library for the ranks on these hosts, or why there is none."""
     if level == "none":
         return None, _NOT_ASKED
     try:
@@ -62,7 +62,7 @@ def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
 
 
 def previewed(level: str) -> Profile | None:
-    """Return what will be loaded where nothing keeps it from being; nothing is built."""
+    """Return the expected profile library; nothing is built."""
     try:
         return None if level == "none" else Profile(level, library_path())
     except ProfileUnavailable:
@@ -70,12 +70,12 @@ def previewed(level: str) -> Profile | None:
 
 
 def absent(reason: str) -> InsideMpi:
-    """Return that there is no profile at all."""
+    """Return that there is no profile."""
     return InsideMpi(not_available=dict.fromkeys(_IDENTIFIERS, reason))
 
 
 def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int) -> InsideMpi:
-    """Return what the ranks left. With one rank missing there are no metrics: a mean over some would look balanced."""
+    """Return the ranks' profile. Without one rank there are no metrics: a mean would mislead."""
     if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
         return absent("no MPI library was seen in the program: it uses none, or is linked statically")
     try:
@@ -91,7 +91,7 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:
-    """Return the tables of those ranks of a failed run whose files can be read: in which call each was ended. None without any."""
+    """Return the tables of readable profiles of a failed run, or None."""
     usages: dict[int, RankUsage] = {}
     with contextlib.suppress(NotPlain, ValueError, TypeError, OSError):
         usages = {usage.rank: usage for usage in read_rank_usage(report_dir)}
@@ -139,13 +139,16 @@ def explain_waits(
     hosts: Mapping[int, str],
     link_rate_bps: float | None,
 ) -> Explained:
-    """Explain the waits of a trial. ``windows_s``, ``hosts``: of each rank. Raises analysis.CaptureError."""
+    """Explain the waits of a trial; ``windows_s``, ``hosts``: by rank.
+
+    Raises analysis.CaptureError.
+    """
     waits = explained(calls, wire_of(capture), link_rate_bps, hosts=hosts)
     return *wait_tables.metrics(waits, windows_s), wait_tables.table(waits)
 
 
 def wire_of(capture: Path) -> Wire:
-    """Return what the ranks sent each other. Raises analysis.CaptureError."""
+    """Return the ranks' bytes on the wire. Raises analysis.CaptureError."""
     packets = StreamAccumulator()
     for table in tables_of(capture):
         packets.update(table)
@@ -153,7 +156,7 @@ def wire_of(capture: Path) -> Wire:
 
 
 def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
-    """Return the bytes of point-to-point messages from a rank to one on another host, by the tables of `analysis.mpi.profile`."""
+    """Return the bytes of point-to-point messages between hosts, from the profile's tables."""
     if tables is None:
         return 0
     host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
@@ -161,7 +164,10 @@ def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
 
 
 def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | None:
-    """Return why the recorded traffic is not that of the program, None where nothing says so. ``payload_bytes``: all that was recorded."""
+    """Return why the recording is not the program's traffic, or None.
+
+    ``payload_bytes``: of the whole recording. Messages may take another network or shared memory.
+    """
     sent = sent_between_hosts(tables)
     if sent < _LEAST_BYTES or payload_bytes >= _SHARE * sent:
         return None

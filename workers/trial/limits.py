@@ -1,4 +1,4 @@
-"""The bounds of this installation for programs of trials on its own machine, and the disk that a long output does not need."""
+"""Limits of this installation for trials on its own machine, and disk use of long outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOLE: Final = 1 << 20
 
 
 def current_limits() -> Limits:
-    """Return what a trial that begins now may see and take."""
+    """Return the limits of a trial that begins now."""
     free = shutil.disk_usage(settings.VAR).free
     keys = [
         Path(value)
@@ -38,7 +38,7 @@ def current_limits() -> Limits:
 
 
 def thin_out(file: Path, *, limit_bytes: int) -> None:
-    """Give back the disk under the middle of a long output that is still being written: only its ends will be kept."""
+    """Free the disk of the middle of a growing output, of which only the ends are stored."""
     with plain_files.opened(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         length = size - limit_bytes - _HOLE
@@ -52,7 +52,7 @@ def thin_out(file: Path, *, limit_bytes: int) -> None:
 
 
 def _files_named(cluster_settings: object) -> list[str]:
-    """Private keys and configurations of ssh that a cluster's settings name."""
+    """Return private keys and ssh configurations of a cluster's settings."""
     if not isinstance(cluster_settings, dict):
         return []
     values = [cluster_settings.get(name) for name in ("key", "config")]

@@ -27,9 +27,9 @@ Tally = Callable[[], tuple[int, int]]
 class LiveTraffic:
     """Totals and rates of the last second. A context manager.
 
-    A recorder that can ``tally`` is asked for its totals. The file of another one is decoded as it grows: 2 ms per 30 000
-    packets, measured on 2 cores; loading the decoder costs 0.3 s once per worker, so the first look is taken here, before
-    the program is launched. A capture that cannot be followed shows the counters instead.
+    A recorder with a ``tally`` reports totals. The file of another one is decoded as it grows: 2 ms per 30 000 packets, measured on 2 cores;
+    loading the decoder costs 0.3 s once per worker, so the first look happens before the program is launched. If the capture cannot be
+    followed, the interface counters are shown.
     """
 
     def __init__(self, capture_file: Path | None = None, *, tally: Tally | None = None) -> None:
@@ -48,7 +48,7 @@ class LiveTraffic:
         self._stack.close()
 
     def progress(self, hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """``packets`` so far (None: nothing is recorded), ``pps`` and ``Bps`` of the last second, and where they are from.
+        """Return ``packets`` (None: not recorded), ``pps`` and ``Bps`` of the last second, and the source.
 
         ``hosts`` are the rows of workers.hosts.sampling.shares.
         """
@@ -81,7 +81,7 @@ class LiveTraffic:
 
 
 class LiveHistory:
-    """Rates over the time of the launch, and the CPU time that every rank has used."""
+    """Rates over the time of the launch, and the CPU time of every rank."""
 
     def __init__(self) -> None:
         self._points: list[dict[str, float]] = []
@@ -90,7 +90,7 @@ class LiveHistory:
         self._ranks: dict[str, tuple[str, float]] = {}
 
     def add(self, elapsed_s: float, rates: Mapping[str, Any], hosts: Sequence[HostSample]) -> None:
-        """Take over one look; a rate that is not known yet counts as none."""
+        """Add one look; an unknown rate counts as zero."""
         self._looks.append({"t_s": elapsed_s, **{name: float(rates.get(name) or 0.0) for name in QUANTITIES}})
         if len(self._looks) >= self._of_each:
             self._points.append(_mean(self._looks))
@@ -104,7 +104,7 @@ class LiveHistory:
                 self._ranks[rank] = (host.host, max(cpu_s, earlier[1]))  # what it used stays when it has ended
 
     def shown(self) -> dict[str, Any]:
-        """As the page takes it: columns of numbers, ranks in their order."""
+        """Return columns of numbers for the page, ranks in their order."""
         ranks = sorted(self._ranks.items(), key=lambda item: int(item[0]))
         return {
             "history": {
@@ -115,6 +115,6 @@ class LiveHistory:
 
 
 def _mean(looks: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of the rates; the time is that of the last one."""
+    """Return mean rates; the time is that of the last look."""
     rates = {name: sum(look[name] for look in looks) / len(looks) for name in QUANTITIES}
     return {"t_s": looks[-1]["t_s"], **rates}

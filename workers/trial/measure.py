@@ -1,4 +1,4 @@
-"""The measuring part of a trial: from a ready session to raw results on disk. No analysis happens here."""
+"""Measuring: from a ready session to raw results on disk. No analysis happens here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Measured:
 
 
 class TrialRun:
-    """One trial's specification made concrete: what to launch, where, and for how long."""
+    """Plan of one trial, and its run: `measure` launches the plan in a session."""
 
     def __init__(self, trial: Trial, directory: Path, heartbeat: TrialHeartbeat) -> None:
         if trial.cluster is None:
@@ -90,20 +90,23 @@ class TrialRun:
 
     @property
     def shared_job(self) -> SharedJob | None:
-        """The job of a scheduler that all trials of the experiment share; None where each row of equal trials has its own."""
+        """The scheduler's job that all trials of the experiment share, or None."""
         if self.trial.cluster is None or not self.trial.cluster.shares_jobs(self.spec):
             return None
         waiting = self.trial.experiment.trials.unfinished().aggregate(most=Max("configuration__hosts"))
         return SharedJob(self.trial.experiment_id, waiting["most"] or self.plan.hosts, self.spec.time_limit_s)
 
     def tell(self, what: str) -> None:
-        """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""
+        """Show progress before the hosts are ready. Raise Stopped or StaleTrial."""
         self.heartbeat.check()
         if what:
             self.heartbeat.show({"note": what})
 
     def measure(self, session: Session) -> Measured:
-        """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped, WorkerEnds or StaleTrial."""
+        """Launch the workload in ``session`` and watch it to its end.
+
+        Raise TrialFailed, Stopped, WorkerEnds or StaleTrial.
+        """
         bounds = current_limits()
         inputs, link_reasons = self._write_inputs(session, bounds), self._certify(session)
         profile, no_profile = profile_for(self.spec.profile, session)
@@ -155,7 +158,7 @@ class TrialRun:
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
-        """Measure the link unless it is known, store the certificate and return the differences. Raise TrialFailed."""
+        """Measure the link, store the certificate and return the differences. Raise TrialFailed."""
         if self.spec.certificate == "skip":
             return ()
         self.tell("measuring the link")
@@ -169,7 +172,7 @@ class TrialRun:
         return certificate.reasons
 
     def _conditions(self, session: Session) -> dict[str, Any]:
-        """Return what a page must show beside the times: the link, and how many threads share the cores of virtual hosts."""
+        """Return conditions for the page: the link, and threads that share virtual hosts' cores."""
         shared = session.facts.get("oversubscription")
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
@@ -179,9 +182,9 @@ class TrialRun:
     def _disturbances(
         self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return what slowed this trial and may not slow the next one, and hosts with fewer cores than threads.
+        """Return the disturbances of this trial, and hosts with fewer cores than threads.
 
-        Hosts that share cores on purpose lack none: the conditions of the trial state it.
+        Hosts that share cores on purpose lack none: the conditions state it.
         """
         kind, shared = session.launcher.kind, getattr(session.launcher.settings, "shared_cores", False)
         disturbed = disturbances(
@@ -194,12 +197,12 @@ class TrialRun:
         return disturbed, () if has_cores else missing_cores(samples, usages, self.plan.threads)
 
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
-        """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""
+        """Raise TrialFailed if the network is no longer the certified one."""
         if problems := session.network_problems(thorough=thorough):
             raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
 
     def _write_inputs(self, session: Session, bounds: Limits) -> list[Path]:
-        """Write the input files of the specification, and those of the first host. Raise TrialFailed."""
+        """Write the input files of the plan and of the first host. Raise TrialFailed."""
         missing = workloads.missing_packages(self.plan.workload)
         if missing and session.launcher.kind.on_this_machine:
             raise TrialFailed(
@@ -220,7 +223,7 @@ class TrialRun:
         return written
 
     def _start_captures(self, session: Session, stack: ExitStack) -> tuple[dict[str | None, Capture], Recorded]:
-        """Return the recordings by host, the analysed one first, and why hosts are not recorded."""
+        """Return the recordings by host, the analysed one first, and refused hosts."""
         if self.trial.kind == Kind.CONTROL:
             return {}, Recorded(absent="a control run, made without capture to measure the observer effect")
         if not self.spec.capture.enabled:
@@ -243,7 +246,7 @@ class TrialRun:
     def _keep_recordings(
         self, session: Session, recordings: Mapping[str | None, Capture], not_recorded: tuple[str, ...]
     ) -> Recorded:
-        """End all recordings and store them; those of hosts with addresses of their own become one."""
+        """End all recordings and store them; those of several hosts become one."""
         several = len(recordings) > 1 and bool(session.addresses)
         named = {
             host if host and (several or number) else "": capture
@@ -258,7 +261,7 @@ class TrialRun:
         return replace(recorded, seen_from=seen_from, not_recorded=not_recorded)
 
     def _watch(self, session: Session, job: Job, process: Process, traffic: LiveTraffic) -> list[Sample]:
-        """Wait for the end of the launch command: sample once a second, show progress, obey cancel and all limits."""
+        """Wait for the launch command: sample every second, show progress, enforce limits."""
         history, samples = LiveHistory(), [session.sample()]
         ranks_ended = math.inf
         deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + 1.0
@@ -283,11 +286,11 @@ class TrialRun:
         return samples
 
     def _ranks_are_over(self, usages: Sequence[RankUsage]) -> bool:
-        """Return whether the launch command has nothing to wait for: one rank failed, or all ended."""
+        """Return whether one rank failed, or all ended: the launch command should end."""
         return len(usages) >= self.plan.ranks or any(usage.failed for usage in usages)
 
     def _hung(self, usages: Sequence[RankUsage]) -> TrialFailed:
-        """Return the failure of a launch command that hangs although its ranks are gone."""
+        """Return the failure of a launch command that hangs although its ranks ended."""
         title = self.plan.workload.title
         ended = any(usage.failed for usage in usages)
         reason = cause(title, 0, usages, self.plan.ranks) if ended else f"All ranks of {title} ended"
@@ -300,7 +303,7 @@ class TrialRun:
         return TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
 
     def _require_within_limits(self, session: Session, job: Job, process: Process) -> None:
-        """Raise TrialFailed for a job that takes more of this machine than a trial may."""
+        """Raise TrialFailed if the job exceeds the limits of a trial."""
         for printed in (self.stdout, self.stderr):
             if printed.exists():
                 thin_out(printed, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
@@ -335,7 +338,7 @@ class TrialRun:
 def _limit_shown_by_end(
     session: Session, job: Job, process: Process, usages: Sequence[RankUsage], samples: Sequence[Sample]
 ) -> str:
-    """Return which limit the end of a program shows to be reached, as a sentence; empty for none."""
+    """Return the limit that the end of a program shows, as a sentence; empty for none."""
     code, killed_on = process.returncode or 0, list(memory_kills(samples))
     if killed_on and isinstance(session, MachineSession):
         killed_on = [THIS_MACHINE]  # virtual hosts share its memory
@@ -345,7 +348,7 @@ def _limit_shown_by_end(
 
 
 def _live(capture: Capture | None) -> LiveTraffic:
-    """Return what the page shows of the traffic; packets that are recorded on other hosts are not counted while they come."""
+    """Return the live traffic; recordings on other hosts show the interface counters."""
     if isinstance(capture, RingCapture):
         return LiveTraffic(tally=capture.tally)
     return LiveTraffic(capture.file if capture is not None and capture.grows_here else None)

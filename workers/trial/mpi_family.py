@@ -1,8 +1,6 @@
-"""Whether the launch command and the MPI library of a program know each other. Pure: it reads the description of a trial's environment
-before the start, and what the ranks' reports say of the program that really ran.
+"""Match of launch command and MPI library, before the start and from the ranks' reports. Pure.
 
-A program whose library does not understand its launcher does not fail: each of n ranks takes itself for the only one, and n
-programs of one rank run side by side. Nothing of that is what was asked for.
+A program whose library does not understand its launcher does not fail: each of n ranks runs as a program of one rank.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ _OWN_LAUNCH: Final = (
 
 
 def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, setting: bool) -> str | None:
-    """Return why this program would not run as one of ``ranks`` ranks here, with what mends it; None where nothing says so.
+    """Return why the program would run as ``ranks`` single ranks, with a fix; else None.
 
-    ``setting``: whether the cluster's settings choose the library that launches.
+    ``setting``: whether the cluster's settings choose the launching library.
     """
     built = library_of((environment.get("program") or {}).get("libraries") or ())
     launcher = launcher_of(environment.get("mpi"))
@@ -37,8 +35,10 @@ def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the ranks' programs were seen to be: ``problem``, why the trial is not what was asked for; else ``told``, what is known
-    of its world, for the reader; ``checked``, whether all of its ranks were seen in it."""
+    """Observed world of the ranks' programs.
+
+    ``problem``: why the trial is not the requested one; else ``told``, a description; ``checked``: whether all ranks were observed.
+    """
 
     problem: str = ""
     told: str = ""
@@ -46,9 +46,9 @@ class World:
 
 
 def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, setting: bool) -> World:
-    """Judge the world that the programs of ``usages`` ran in against the ``ranks`` that were asked for.
+    """Judge the world of ``usages`` against the requested ``ranks``.
 
-    ``version`` is what the launch command says of itself, ``setting`` as for ``why_singletons``.
+    ``version`` is the launch command's version text, ``setting`` as for ``why_singletons``.
     """
     if ranks < 2:
         return World()
@@ -72,7 +72,7 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
 def _other_world(
     usage: RankUsage, family: str, library: str, ranks: int, launcher: str | None, setting: bool
 ) -> str | None:
-    """Why this rank's program is in another world than the trial's, in sentences."""
+    """Return why this rank's program is in another world, in sentences."""
     where = f"Rank {usage.rank} on {usage.host}"
     size, rank = _size(usage, family), _number(usage.mpi_world.get(_RANK[family]))
     if size is None and not _told_by_pmix(usage, family):
@@ -88,13 +88,13 @@ def _other_world(
 
 
 def _size(usage: RankUsage, family: str) -> int | None:
-    """How many ranks its launcher told this program of, in the words that its library understands."""
+    """Return the size of the world in the launcher's variables, or None."""
     by_pmix = usage.mpi_world.get(_SIZE[OPEN_MPI]) if _told_by_pmix(usage, family) else None
     return _number(usage.mpi_world.get(_SIZE[family], by_pmix))
 
 
 def _told_by_pmix(usage: RankUsage, family: str) -> bool:
-    """Whether it learns its world from a PMIx server: libraries of MPICH's family may be built for it."""
+    """Return whether a PMIx server describes the world; MPICH's family may use it too."""
     understands = family == OPEN_MPI or any(name.startswith("libpmix") for name in usage.mpi_libraries)
     return understands and "PMIX_RANK" in usage.mpi_world
 

@@ -1,4 +1,4 @@
-"""One trial, top to bottom: lease the hosts' session, capture, launch, sample, decode, compute, parse, store."""
+"""One trial, top to bottom: lease, capture, launch, sample, decode, compute, parse, store."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ log = structlog.get_logger()
 
 
 def run_waiting(cluster: Cluster) -> int:
-    """Claim and execute trials until none is waiting, the hosts are taken or the worker is to end; return how many.
+    """Claim and execute trials until none is left or the worker stops; return how many.
 
-    One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
+    One process runs them one after another, so that trials share a fabric; it is closed at the end.
     """
     worker = identity()
     executed, before = 0, None
@@ -86,7 +86,7 @@ def alone_on(cluster: Cluster) -> Iterator[bool]:
 
 
 def _waits_for_room(trial: Trial) -> bool:
-    """Hand a claimed trial back, with the reason as its message, if the disk has no room for it. The sweep claims it again in seconds."""
+    """Requeue a claimed trial with the reason if the disk lacks room; sweeps retry it."""
     reason = patiently(lambda: _lacking_room(trial))
     if reason:
         _store(lambda: _hand_back(trial, reason))
@@ -94,7 +94,7 @@ def _waits_for_room(trial: Trial) -> bool:
 
 
 def _lacking_room(trial: Trial) -> str:
-    """Return why a trial cannot be stored below RANKWIRE_VAR, with the free and the required room; empty if it can."""
+    """Return why a trial cannot be stored below RANKWIRE_VAR, with both amounts; else empty."""
     existing = next(path for path in (settings.VAR, *settings.VAR.parents) if path.exists())
     free = shutil.disk_usage(existing).free
     required = settings.DISK_RESERVE_BYTES + _COPIES * _stored_bytes(trial)
@@ -107,14 +107,17 @@ def _lacking_room(trial: Trial) -> str:
 
 
 def _stored_bytes(trial: Trial) -> int:
-    """Return the most that one of the last finished trials of the experiment stored."""
+    """Return the most that one of the experiment's last finished trials stored."""
     finished = Trial.objects.filter(experiment=trial.experiment_id, state=State.FINISHED).order_by("-ended_at")
     last = finished.annotate(stored=Sum("artifacts__size_bytes")).values_list("stored", flat=True)[:_LAST_TRIALS]
     return max((stored or 0 for stored in last), default=0)
 
 
 def execute(trial: Trial) -> None:
-    """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
+    """Run a claimed trial to a final state; no exception escapes.
+
+    Expected failures become a sentence, surprises keep their traceback.
+    """
     directory, undelivered = trial_directory(trial), False
     with plain_files.private(), TrialHeartbeat(trial) as heartbeat:
         try:
@@ -165,7 +168,7 @@ def execute(trial: Trial) -> None:
 
 
 def _finish(trial: Trial, result: TrialResult) -> None:
-    """Store the results; a disturbed trial is repeated once, unless its project has used up a quota."""
+    """Store the results; a disturbed trial is repeated once, within the quota."""
     may_repeat = False
     if result.conditions.get(DISTURBANCES):
         project = trial.experiment.project
@@ -176,7 +179,7 @@ def _finish(trial: Trial, result: TrialResult) -> None:
 
 
 def _hand_back(trial: Trial, reason: str) -> None:
-    """Let it wait again, unless somebody wanted it to end."""
+    """Requeue the trial, or end it if it was cancelled."""
     if not trial.requeue(reason):
         artifacts, _ = delivery.left(trial)
         _store(lambda: trial.end_cancelled(artifacts), artifacts)
@@ -188,7 +191,7 @@ def _fail(trial: Trial, message: str) -> None:
 
 
 def _refuse(trial: Trial, error: RefusedOutput) -> None:
-    """Keep what was measured beside an output that its parser refused, for a better parser."""
+    """Store the measurements of an output that its parser refused, for a better parser."""
     if not error.artifacts:
         _fail(trial, str(error))
         return
@@ -201,7 +204,7 @@ def _refuse(trial: Trial, error: RefusedOutput) -> None:
 
 
 def _end_by_surprise(trial: Trial, error: Exception) -> None:
-    """Let the trial wait again, uncounted, if the database was away, which is no fault of the trial; else keep the traceback."""
+    """Requeue the trial, uncounted, if the database was away; else store the traceback."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
         _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
@@ -217,7 +220,7 @@ def _end_by_surprise(trial: Trial, error: Exception) -> None:
 
 
 def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> None:
-    """Write the end of a trial. Another worker's is not ours to end, and what was delivered for it is taken back."""
+    """Write the end of a trial; take its files back if another worker owns it."""
     try:
         patiently(write)
     except StaleTrial as error:
@@ -226,7 +229,7 @@ def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> N
 
 
 def _clear(directory: Path) -> None:
-    """Begin with an empty directory: a lost attempt of an earlier trial with this key cannot exist, but its files may."""
+    """Empty the directory, which may hold files of a lost attempt."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     # Of an installation that made it readable for all of this machine.

@@ -1,4 +1,4 @@
-"""From raw results to what the repository keeps: metrics of the run and of the packets, figures of merit, files."""
+"""Results of a trial: metrics of the run and of the packets, figures of merit, files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 
 @dataclass(slots=True)
 class _Packets:
-    """What the capture gave, or why there is none."""
+    """Result of the capture, or why there is none."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     mpi_metrics: Mapping[str, float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Packets:
 
 
 class RefusedOutput(OutputError):
-    """The parser refused the output; ``artifacts`` hold everything that was measured besides, for a better one."""
+    """The parser refused the output; ``artifacts`` hold all measurements for a better one."""
 
     def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
         super().__init__(message)
@@ -67,7 +67,10 @@ class RefusedOutput(OutputError):
 
 
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise RefusedOutput, NotPlain or TrialFailed."""
+    """Decode, compute and parse; return everything for one transaction.
+
+    Raise RefusedOutput, NotPlain or TrialFailed.
+    """
     _shorten_output(run)
     output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
@@ -116,7 +119,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
-    """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
+    """Return a description of the ranks' world; messages are expected between several hosts."""
     summary = measured.world.told
     if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
         summary += "; no MPI message was seen between the hosts"
@@ -124,7 +127,7 @@ def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, st
 
 
 def _mpi_packets(measured: Measured, result: analysis.CaptureAnalysis) -> float:
-    """Packets of MPI; of libraries whose ports nobody can set, all packets."""
+    """Return packets of MPI; all packets if ports do not identify MPI."""
     scope = result.mpi if measured.known_ports else result
     return scope.metrics.get("packets", 0.0)
 
@@ -180,7 +183,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 
 def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> list[str]:
-    """Why what was recorded may not be all that the ranks said to each other."""
+    """Return why the recording may miss messages between ranks."""
     if run.plan.hosts < 2:
         return []
     doubts = [] if measured.world.checked or _mpi_packets(measured, result) else [_SILENT_WORLD]
@@ -195,16 +198,16 @@ def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis)
 
 
 def _is_whole(measured: Measured) -> bool:
-    """Whether the recording was to hold every packet between the hosts, and nothing is known to have cut it."""
+    """Return whether the recording should hold every packet between the hosts."""
     report = measured.recorded.report
     cut = report is None or report.died or report.limit_reached or report.dropped
     return not cut and len(measured.recorded.not_recorded) < 2
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
-    """Return the largest datagram between the hosts: as asked where the network is made, else that of the hosts' interface.
+    """Return the largest datagram between the hosts: as requested, or of their interface.
 
-    The loopback interface hands over what no network carries.
+    The loopback interface passes datagrams that no network carries.
     """
     interface = environment.get("interface") or {}
     interface_mtu = interface.get("mtu")
@@ -213,14 +216,14 @@ def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
 
 
 def _rate_of_every_host(kind: str, link: Link) -> float | None:
-    """None where hosts differ, only the line between two sites has the rate, or nothing makes the network what was asked."""
+    """Return the common rate of all hosts; None if hosts differ or the network is not made."""
     if "bandwidth" not in cluster_kinds.get(kind).emulates:
         return None
     return None if link.rates_bps or link.topology == "two sites" else link.bandwidth_bps
 
 
 def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
-    """The report of 2011 with what is wrong with it; None for a capture that it cannot be made of."""
+    """Return the report of 2011 with its caveats, or None."""
     try:
         return {"figures": result.legacy_2011(), "caveats": list(LEGACY_CAVEATS)}
     except ValueError:
@@ -228,7 +231,7 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
 
 
 def _waits(run: TrialRun, measured: Measured) -> Explained:
-    """Why the ranks waited, where they kept their calls and a capture of one clock with them holds what they sent."""
+    """Return why the ranks waited, if they traced their calls beside a capture of one clock."""
     inside = measured.inside
     if run.spec.profile != "trace":
         return no_waits("the experiment keeps no calls (profile: trace)")
@@ -250,7 +253,7 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
 
 
 def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:
-    """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
+    """Write samples and ranks, move the inputs, and describe every stored file."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
     plain_files.write(samples, json.dumps(kept(measured.samples)).encode())
     plain_files.write(ranks, json.dumps([asdict(usage) for usage in measured.usages]).encode())
