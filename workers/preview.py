@@ -52,7 +52,8 @@ class Estimate:
 class DryRun:
     """Preview of one configuration's trial.
 
-    The launch command and those before it, input files with their sizes in bytes, the recording; ``notes`` name what is known later.
+    The launch command and those before it, input files with their sizes in bytes, the recording; ``notes`` name what is known
+    later.
     """
 
     argv: list[str]

@@ -1,7 +1,8 @@
 """Queue: the table of trials; Redis only carries wake-ups.
 
-A message says "cluster N has work", never "run trial M". A worker that receives it claims the first waiting trial with a conditional
-UPDATE, so that a lost, doubled or late message can neither lose nor double a trial, and ten thousand waiting trials cost one message.
+A message says "cluster N has work", never "run trial M". A worker that receives it claims the first waiting trial with a
+conditional UPDATE, so that a lost, doubled or late message can neither lose nor double a trial, and ten thousand waiting trials
+cost one message.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ def submit(
 ) -> Experiment:
     """Store an experiment with its queued trials and wake a worker.
 
-    With ``first_only`` all but the first measured trial are held, to run once that one looks right. The failure of a new program's first
-    trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota is used up.
+    With ``first_only`` all but the first measured trial are held, to run once that one looks right. The failure of a new
+    program's first trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota
+    is used up.
     """
     with quotas.kept(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)

@@ -83,8 +83,8 @@ class Counters:
     def _ours(self) -> list[process_table.Entry]:
         """Return the processes below the agent, and bring their total up to date.
 
-        Parents are read before their children: a child that is waited for meanwhile is missed, and never counted twice. What the last
-        look misses is lost: of children whose parent ignores SIGCHLD the kernel records no time.
+        Parents are read before their children: a child that is waited for meanwhile is missed, and never counted twice. What
+        the last look misses is lost: of children whose parent ignores SIGCHLD the kernel records no time.
         """
         for _ in range(LOOKS):
             agent_s = sum(os.times()[:4])

@@ -45,9 +45,9 @@ MOUNT_FLAGS = {
 class Plan:
     """Description of a sandbox.
 
-    `user`: of the programs, if the agent can change it; `writable` directories belong to that user. `hidden`: invisible directories
-    and files; `readable` and `writable` are visible even below one. `limits`: processes, open_files, file_bytes, memory_bytes,
-    scratch_bytes (of each temporary directory).
+    `user`: of the programs, if the agent can change it; `writable` directories belong to that user. `hidden`: invisible
+    directories and files; `readable` and `writable` are visible even below one. `limits`: processes, open_files, file_bytes,
+    memory_bytes, scratch_bytes (of each temporary directory).
     """
 
     user: int

@@ -1,7 +1,7 @@
 """Loop of the agent: answer requests, reap ended programs, leave nothing of a job alive.
 
-It knows no kind of cluster and no transport: `workers.testbed.agent` serves a worker on this machine, `workers.agent.remote` one at
-the other end of an ssh or srun connection.
+It knows no kind of cluster and no transport: `workers.testbed.agent` serves a worker on this machine, `workers.agent.remote`
+one at the other end of an ssh or srun connection.
 """
 
 from __future__ import annotations

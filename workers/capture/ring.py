@@ -56,8 +56,8 @@ class RingCapture(Capture):
     ) -> RingCapture:
         """Record from a bridge of the agent's network; return after the first packet can come.
 
-        `must_hold`: offsets and values of bytes; frames with another value are left out. The recording ends at a quarter of the free
-        memory. Raises CaptureUnavailable.
+        `must_hold`: offsets and values of bytes; frames with another value are left out. The recording ends at a quarter of the
+        free memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
         limit = free // 4

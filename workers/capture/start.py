@@ -32,9 +32,9 @@ def started(
 ) -> Iterator[Start]:
     """Start a recording program for the body, which waits until it records.
 
-    A failure ends the program and closes all files. `counted`: the interface whose frames are compared with the recording's; `output`:
-    a descriptor that gets the program's standard output in place of the file of packets. Raises CaptureUnavailable, also for errors
-    in the body.
+    A failure ends the program and closes all files. `counted`: the interface whose frames are compared with the recording's;
+    `output`: a descriptor that gets the program's standard output in place of the file of packets. Raises CaptureUnavailable,
+    also for errors in the body.
     """
     with contextlib.ExitStack() as opened:
         if output is not None:

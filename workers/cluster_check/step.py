@@ -13,8 +13,8 @@ from experiments.models.cluster_check import OK, PROBLEM, SKIPPED, WARNING
 class Step:
     """Result of a step: a short ``value``, sentences and commands.
 
-    ``seen`` is the observation, ``remedy`` the suggested fix, ``commands`` are for copying; ``facts``: of the cluster, by their names in
-    `experiments.cluster_kinds.facts`.
+    ``seen`` is the observation, ``remedy`` the suggested fix, ``commands`` are for copying; ``facts``: of the cluster, by their
+    names in `experiments.cluster_kinds.facts`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Worker's side of an agent: start programs on a cluster, wait for them, end them completely.
 
-An `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). If the worker dies, the agent
-notices and leaves nothing behind; if the agent dies, its namespaces die with it and `Process` reports the end.
+An `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). If the worker dies, the
+agent notices and leaves nothing behind; if the agent dies, its namespaces die with it and `Process` reports the end.
 """
 
 from __future__ import annotations
@@ -232,7 +232,8 @@ class LocalAgent(Agent):
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
         A *job* ends when it and everything it started have ended; tools (capture, probe) run independently. In a `sandbox`
-        (`workers.agent.sandbox.Plan`) a job has three streams, followed by descriptors of the writable directories. Raises LaunchFailed.
+        (`workers.agent.sandbox.Plan`) a job has three streams, followed by descriptors of the writable directories. Raises
+        LaunchFailed.
         """
         confined = {} if sandbox is None else {"sandbox": dict(sandbox)}
         try:

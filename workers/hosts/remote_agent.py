@@ -1,7 +1,7 @@
 """Worker's side of an agent on another machine: send it there, start it, exchange messages.
 
-A host needs only Python 3.9: the agent travels as a zip archive over the connection that it then serves, an `ssh` or `srun` process of
-the worker.
+A host needs only Python 3.9: the agent travels as a zip archive over the connection that it then serves, an `ssh` or `srun`
+process of the worker.
 """
 
 from __future__ import annotations

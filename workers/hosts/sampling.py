@@ -92,8 +92,8 @@ def memory_kills(samples: Sequence[Sample]) -> dict[str, int]:
 def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Return rates between neighbouring samples, one row per interval and host.
 
-    `t_s` is the interval's end since the first sample. CPU shares are of one core: a host with two busy ranks has 2.0; `drops` are frames
-    in the interval. Intervals of no length are left out.
+    `t_s` is the interval's end since the first sample. CPU shares are of one core: a host with two busy ranks has 2.0; `drops`
+    are frames in the interval. Intervals of no length are left out.
     """
     rows = []
     for before, after in pairwise(samples):

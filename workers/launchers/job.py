@@ -45,9 +45,9 @@ class Profile:
 class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
-    `interface`: between the hosts, if the session determined it; `open_mpi`: major version of the hosts' Open MPI, likewise. `threads`: of
-    each rank. `limits`: on the worker's machine. `launch` None: not chosen yet. `fetched`: patterns of files in subdirectories to fetch
-    from real hosts. `profile`: None for none.
+    `interface`: between the hosts, if the session determined it; `open_mpi`: major version of the hosts' Open MPI, likewise.
+    `threads`: of each rank. `limits`: on the worker's machine. `launch` None: not chosen yet. `fetched`: patterns of files in
+    subdirectories to fetch from real hosts. `profile`: None for none.
     """
 
     program: tuple[str, ...]

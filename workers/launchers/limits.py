@@ -46,8 +46,8 @@ def refused_container(program: Sequence[str]) -> str | None:
 class Limits:
     """Visible files and resources of a trial.
 
-    `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes` None: most
-    of the machine's. `disk_bytes`: of all files in the trial's directory.
+    `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes`
+    None: most of the machine's. `disk_bytes`: of all files in the trial's directory.
     """
 
     user: int = NO_USER

@@ -13,7 +13,8 @@ from workers.launchers.job import Job
 class Place:
     """Cluster properties of a launch command.
 
-    `remote_shell` starts a program on another host (`HOST COMMAND...`), None without another host; `interface` None: the library's choice.
+    `remote_shell` starts a program on another host (`HOST COMMAND...`), None without another host; `interface` None: the
+    library's choice.
     """
 
     remote_shell: str | None
@@ -56,8 +57,8 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
 def over_tcp(job: Job, interface: str) -> dict[str, str]:
     """Return variables that restrict MPICH's family to TCP on one interface and known ports.
 
-    For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory that hosts of a cluster would not. Ranks share cores
-    here: they are not bound, and yield while they wait.
+    For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory that hosts of a cluster would not. Ranks
+    share cores here: they are not bound, and yield while they wait.
     """
     first, count = job.btl_ports
     last = first + count - 1

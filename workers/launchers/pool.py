@@ -87,8 +87,8 @@ class SessionPool:
     ) -> Iterator[Session]:
         """Yield the open session of equal kind, size and link, or a new one.
 
-        ``shared_job``: the job to open it in. After an exception in the body the session is closed, as its state is unknown. Raises
-        ClusterUnavailable.
+        ``shared_job``: the job to open it in. After an exception in the body the session is closed, as its state is unknown.
+        Raises ClusterUnavailable.
         """
         key = (kind, repr(settings), host_count, link, shared_job and shared_job.key)
         if shared_job is not None:

@@ -1,8 +1,8 @@
 """Agent of a worker on this machine: `python -m workers.testbed.agent SOCKET OWNER`.
 
-Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that the
-worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread* that forked
-ends, and a forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
+Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that
+the worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread*
+that forked ends, and a forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
 """
 
 from __future__ import annotations

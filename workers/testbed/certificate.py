@@ -1,7 +1,7 @@
 """Certificate: the measured link between the hosts, compared with the requested one.
 
-Two small probers run in the hosts' namespaces for about four seconds. Values outside of their tolerance are measured again, so that a
-short load of the machine does not condemn a link; counts of lost probes add up.
+Two small probers run in the hosts' namespaces for about four seconds. Values outside of their tolerance are measured again, so
+that a short load of the machine does not condemn a link; counts of lost probes add up.
 """
 
 from __future__ import annotations

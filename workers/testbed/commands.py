@@ -220,9 +220,10 @@ def losing_interfaces(plan: Plan) -> list[str]:
 def offloads_off(interface: str, merging_limited: bool) -> list[str]:
     """Return the command that makes one frame on the wire one frame in the capture.
 
-    Receive offload (GRO) stays on if its size limit can be 1 byte: it then merges nothing, but the veth driver polls each interface in order
-    on one CPU (NAPI). Without it frames of one connection pass through the queues of several CPUs and overtake each other: 100-300 false
-    retransmissions in two seconds at 1 Gb/s, measured with a link that dropped nothing; with it none.
+    Receive offload (GRO) stays on if its size limit can be 1 byte: it then merges nothing, but the veth driver polls each
+    interface in order on one CPU (NAPI). Without it frames of one connection pass through the queues of several CPUs and
+    overtake each other: 100-300 false retransmissions in two seconds at 1 Gb/s, measured with a link that dropped nothing; with
+    it none.
     """
     receive = "on" if merging_limited else "off"
     return ["ethtool", "-K", interface, "tso", "off", "gso", "off", "gro", receive]

@@ -1,7 +1,8 @@
 """Network of the test-bed, built inside the agent in the namespaces of `unshare`.
 
-One bridge is in the agent's own network namespace (the "hub"); each host is a network and a UTS namespace, joined by a veth pair: `eth0`
-in the host, a port named like the host on the bridge. All of it belongs to the agent's mount namespace and ends with it.
+One bridge is in the agent's own network namespace (the "hub"); each host is a network and a UTS namespace, joined by a veth
+pair: `eth0` in the host, a port named like the host on the bridge. All of it belongs to the agent's mount namespace and ends
+with it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class FabricError(Exception):
 class Built:
     """Finished network.
 
-    Namespace inode to host, host to bridge port, pid to name of the emulators' processes, the kernel's settings (to detect changes), and
-    facts for the trial's page.
+    Namespace inode to host, host to bridge port, pid to name of the emulators' processes, the kernel's settings (to detect
+    changes), and facts for the trial's page.
     """
 
     networks: dict[int, str] = field(default_factory=dict)

@@ -16,9 +16,10 @@ DEFAULT_MTU = 1500
 class Plan:
     """Host names in order and the link between them; None means unlimited, unchanged.
 
-    `one site`: every host's sending is shaped and impaired. `star`: the rate of each host's port holds in both directions. `two sites`: the
-    first half of the hosts and the others have a bridge each; the wire between the bridges is shaped and impaired in both directions.
-    `rates_bps` are the hosts' own ports in order, the last one for all further hosts; empty means `bandwidth_bps`, with two sites no limit.
+    `one site`: every host's sending is shaped and impaired. `star`: the rate of each host's port holds in both directions. `two
+    sites`: the first half of the hosts and the others have a bridge each; the wire between the bridges is shaped and impaired
+    in both directions. `rates_bps` are the hosts' own ports in order, the last one for all further hosts; empty means
+    `bandwidth_bps`, with two sites no limit.
     """
 
     hosts: tuple[str, ...]

@@ -47,8 +47,8 @@ def probe() -> list[str]:
 def unshare_argv() -> list[str]:
     """Return the command that gives the agent its namespaces.
 
-    With root's capabilities no user namespace is made: in one, root may not even enter directories of other users. --kill-child: the end
-    of `unshare` is the end of PID 1 of the namespace, and so of everything in it.
+    With root's capabilities no user namespace is made: in one, root may not even enter directories of other users.
+    --kill-child: the end of `unshare` is the end of PID 1 of the namespace, and so of everything in it.
     """
     user = [] if has_capabilities() else ["--user", "--map-root-user"]
     return [
@@ -109,7 +109,8 @@ def _relay_problem() -> str:
 def _refusal(program: str, *arguments: str, text: str = "") -> str:
     """Return the kernel's refusal of a command in the test-bed's namespaces; else empty.
 
-    Only a grant is remembered. A probe that was killed or timed out shows nothing and is repeated; raises ClusterUnavailable if all were.
+    Only a grant is remembered. A probe that was killed or timed out shows nothing and is repeated; raises ClusterUnavailable if
+    all were.
     """
     question = (program, *arguments, text)
     if question in _granted:

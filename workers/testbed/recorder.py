@@ -1,11 +1,12 @@
 """Recorder with a kernel ring: `python3 -I -S recorder.py PLAN`, run at the test-bed's bridges.
 
-The kernel writes the head of every frame into a slot of shared memory (packet_mmap, TPACKET_V2); twenty times a second the full slots
-are copied to standard output. `workers.capture.ring` makes a pcapng of them. No process wakes up per packet: with four busy ranks on two
-cores dumpcap slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
+The kernel writes the head of every frame into a slot of shared memory (packet_mmap, TPACKET_V2); twenty times a second the full
+slots are copied to standard output. `workers.capture.ring` makes a pcapng of them. No process wakes up per packet: with four
+busy ranks on two cores dumpcap slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
 
-PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (limit), `must_hold` (pairs of an offset and the value of that
-byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard library only, one file.
+PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (limit), `must_hold` (pairs of an offset and the
+value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard library only,
+one file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evaluation of arrivals: the measured path, and whether it is the requested one. Pure.
 
-Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: the requested value is inside the 99 % interval of
-the count.
+Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: the requested value is inside the 99 %
+interval of the count.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def losses(arrivals: Arrivals, sent: int) -> tuple[int, int]:
 def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
     """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for the lost share.
 
-    Losses in runs of mean length `run` carry less information: the number of probes is reduced by the factor (1 + r) / (1 - r) of a two-state
-    Markov chain with the correlation r from probe to probe.
+    Losses in runs of mean length `run` carry less information: the number of probes is reduced by the factor (1 + r) / (1 - r)
+    of a two-state Markov chain with the correlation r from probe to probe.
     """
     share = lost / sent
     correlation = max(0.0, 1 - 1 / run - share / (1 - share) / run) if run > 1 and share < 1 else 0.0
@@ -107,8 +107,8 @@ def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LO
 def run_interval(lost: int, runs: int, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
     """Return the interval for the mean length of a run of losses.
 
-    After each lost probe a run ends with a fixed probability, so the `runs` (at least one) are a binomial count among the `lost`, and the mean
-    length is the inverse of its share.
+    After each lost probe a run ends with a fixed probability, so the `runs` (at least one) are a binomial count among the
+    `lost`, and the mean length is the inverse of its share.
     """
     low, high = loss_interval(runs, lost, confidence=confidence)
     return 1 / high, 1 / low

@@ -2,9 +2,9 @@
 
 Each limit is a compromise between trusting too much and trusting nothing:
 
-- other programs: only CPU time that they took while no core was free counts; beside a free core they do not change the trial's times. A
-  tenth of the processors (RANKWIRE_FOREIGN_CPU_PERCENT) is more than the database, the page that follows the trial and the kernel's own
-  threads take on two cores.
+- other programs: only CPU time that they took while no core was free counts; beside a free core they do not change the trial's
+  times. A tenth of the processors (RANKWIRE_FOREIGN_CPU_PERCENT) is more than the database, the page that follows the trial and
+  the kernel's own threads take on two cores.
 - swapping: a megabyte is an idle daemon that woke up; ranks that swap fetch hundreds.
 - a clock: a time daemon slews it by at most half a millisecond a second, and a reading of two clocks is accurate to less.
 """
@@ -34,8 +34,8 @@ def disturbances(
 ) -> tuple[str, ...]:
     """Return the disturbances of a sampled trial, one sentence each.
 
-    ``foreign_share`` of the processors may go to other programs. ``own_machines``: each host is a machine, on which daemons of the MPI library
-    start ranks that are known by their ``usages`` only.
+    ``foreign_share`` of the processors may go to other programs. ``own_machines``: each host is a machine, on which daemons of
+    the MPI library start ranks that are known by their ``usages`` only.
     """
     if len(samples) < 2:
         return ()

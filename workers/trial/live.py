@@ -27,9 +27,9 @@ Tally = Callable[[], tuple[int, int]]
 class LiveTraffic:
     """Totals and rates of the last second. A context manager.
 
-    A recorder with a ``tally`` reports totals. The file of another one is decoded as it grows: 2 ms per 30 000 packets, measured on 2 cores;
-    loading the decoder costs 0.3 s once per worker, so the first look happens before the program is launched. If the capture cannot be
-    followed, the interface counters are shown.
+    A recorder with a ``tally`` reports totals. The file of another one is decoded as it grows: 2 ms per 30 000 packets,
+    measured on 2 cores; loading the decoder costs 0.3 s once per worker, so the first look happens before the program is
+    launched. If the capture cannot be followed, the interface counters are shown.
     """
 
     def __init__(self, capture_file: Path | None = None, *, tally: Tally | None = None) -> None:

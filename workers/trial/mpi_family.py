@@ -37,7 +37,8 @@ def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, 
 class World:
     """Observed world of the ranks' programs.
 
-    ``problem``: why the trial is not the requested one; else ``told``, a description; ``checked``: whether all ranks were observed.
+    ``problem``: why the trial is not the requested one; else ``told``, a description; ``checked``: whether all ranks were
+    observed.
     """
 
     problem: str = ""

@@ -1,7 +1,7 @@
 """Nodes of a scheduler: one batch job holds them while agents run on them.
 
-The batch script ends with the first node's agent, so that nodes are returned without a worker: a killed worker ends its connections,
-those end the agents, the first agent ends the job.
+The batch script ends with the first node's agent, so that nodes are returned without a worker: a killed worker ends its
+connections, those end the agents, the first agent ends the job.
 """
 
 from __future__ import annotations
