@@ -100,7 +100,7 @@ class Library:
                 capture_output=True, text=True, errors="replace", timeout=BUILD_LIMIT_S, check=False,
             )  # fmt: skip
             if made.returncode:
-                said = made.stderr.strip().splitlines() or ["nothing was said"]
+                said = made.stderr.strip().splitlines() or ["no output"]
                 why = next((line for line in said if "error" in line), said[0])
                 raise NotCompiled(f"the library {self.name} could not be built: {why}")
             Path(directory, "made.so").chmod(_MODE)

@@ -27,7 +27,7 @@ TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
-"""Known by name alone: it is a room above that knows what people ask for."""
+"""By name: the task belongs to a package above this one."""
 
 log = structlog.get_logger()
 
@@ -85,8 +85,8 @@ def read_again(experiment: Experiment) -> None:
 
 
 _OF_OTHERS: Final = (
-    "is registered already and used by experiments of projects that you do not maintain; who registered it first and superusers may "
-    "change it, or take another name"
+    "is registered already and used by experiments of projects that you do not maintain; only its first author and superusers may "
+    "change it. Choose another name"
 )
 
 
@@ -198,7 +198,7 @@ def ring_notices() -> None:
 
 def _send(task: str, *keys: int) -> None:
     try:
-        # By name: the task itself rings when it is done, so importing it here would close a circle.
+        # By name: the task wakes workers at its end, so importing it here would close a circle.
         current_app.send_task(task, args=keys, retry=False)
     except Exception as error:  # a pooled connection that is broken raises errors of kombu, of Redis and of Python
         # The trials are stored; the sweep wakes workers when Redis answers again.

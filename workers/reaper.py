@@ -31,14 +31,14 @@ def reap() -> int:
         if is_gone(trial.worker):
             reason = "Its worker process ended in the middle of the trial."
         elif trial.record_missed_heartbeat(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
-            reason = f"Its worker has been silent: last heard of as {trial.worker}."
+            reason = f"Its worker {trial.worker} has been silent."
         else:
             continue
         worker = trial.worker
         if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.requeue():
             _clear_up(trial, worker)
             stopping.forget(worker)
-            log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="It was told to end.")
+            log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="The worker was stopped.")
             continue
         try:
             # One try: who waits for the store here finds no other lost trial meanwhile.
@@ -67,4 +67,4 @@ def _reap_tests() -> None:
         if test.begun_at is not None and is_gone(test.worker):
             test.give_up("Its worker process ended in the middle of the test.")
         elif test.is_silent:
-            test.give_up("No worker has taken it on." if test.begun_at is None else "Its worker has been silent.")
+            test.give_up("No worker has started it." if test.begun_at is None else "Its worker has been silent.")

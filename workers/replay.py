@@ -60,7 +60,7 @@ def replay(
 
 def _command(program: str, directory: Path, ranks: int, calibration: Calibration) -> list[str]:
     settings = {
-        # What the factors of another cluster would be: the platform holds those of this one.
+        # Neutral factors: the platform has those of this cluster.
         "smpi/bw-factor": "0:1",
         "smpi/lat-factor": f"0:1;{EAGER_BYTES + 1}:{calibration.large_times!r}",
         "smpi/async-small-thresh": str(EAGER_BYTES + 1),
@@ -115,4 +115,4 @@ def _reason(said: str) -> str:
     """Return the critical or error line of the output, or the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if "CRITICAL" in line or "rror" in line or "eadlock" in line]
-    return (errors or lines or ["it said nothing"])[0 if errors else -1][:200]
+    return (errors or lines or ["no output"])[0 if errors else -1][:200]

@@ -20,7 +20,7 @@ _SETTLED_S: Final = 3600.0
 """Younger files may be written just now."""
 
 _BATCH: Final = 1000
-"""Rows of a transaction: nobody waits long for one."""
+"""Rows of a transaction, so that none takes long."""
 
 log = structlog.get_logger()
 
@@ -54,7 +54,7 @@ def remove_old_exports() -> int:
         forgotten += 1
     known_keys = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
     for file in (Path(settings.VAR) / "exports").glob("*.*"):
-        # Its person was deleted, or whoever wrote it was ended.
+        # Its user was deleted, or the process that wrote it was killed.
         if file.stem not in known_keys and file.stat().st_mtime < time.time() - _SETTLED_S:
             file.unlink(missing_ok=True)
     if forgotten:

@@ -12,7 +12,7 @@ from typing import Final
 from django.conf import settings
 
 _SINCE: Final = mmap.mmap(-1, 8)
-"""When it was told, on the monotonic clock; 0 is not at all. Shared by a worker and the processes that it forks later."""
+"""Time of the announcement on CLOCK_MONOTONIC, 0 for none. Shared by a worker and the processes that it forks later."""
 _MOMENT: Final = struct.Struct("d")
 
 

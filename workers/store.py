@@ -23,7 +23,7 @@ from experiments.store.base import Upload
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""
 FORGOTTEN_S: Final = 86_400.0
-"""What belongs to nobody is removed only when nothing of it was written for so long."""
+"""Orphans are removed only after so long without a write."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class Store:
     """Files and directories that belong to no row."""
     missing: list[Artifact] = field(default_factory=list)
     resized: list[Artifact] = field(default_factory=list)
-    """Of another size than the row says."""
+    """Files whose size differs from the row."""
     changed: list[Artifact] = field(default_factory=list)
-    """No plain file, or, where hashes were compared, of another content."""
+    """Other than plain files, or, if hashes were compared, changed content."""
     unfinished: list[Upload] = field(default_factory=list)
-    """Uploads to the bucket that nobody went on with for an hour: the bucket keeps their parts."""
+    """Uploads to the bucket without progress for an hour: the bucket keeps their parts."""
 
     def __len__(self) -> int:
         rows = len(self.missing) + len(self.resized) + len(self.changed)

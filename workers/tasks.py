@@ -20,7 +20,7 @@ BACKGROUND_QUEUE: Final = "background"
 @shared_task(name=queue.WORK, ignore_result=True)
 def work(cluster_id: int) -> None:
     """Run the waiting trials of a cluster, as long as their hosts are free."""
-    # Only who freed hosts wakes others: bells that answer bells would never end while a trial runs.
+    # Only a task that freed hosts wakes others: otherwise wake-ups would never end while a trial runs.
     if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
 
@@ -42,8 +42,8 @@ def read_again(experiment_id: int) -> None:
 def sweep() -> None:
     """Find lost trials and repeat lost wake-ups; every few seconds."""
     reaper.reap()
-    if backlog.has_listener(current_app):  # bells must not pile up behind a long trial
-        # Messages go round the workers: one bell behind every sweep would always fall to the same one of two.
+    if backlog.has_listener(current_app):  # wake-ups must not pile up behind a long trial
+        # Messages rotate among workers: one wake-up after every sweep would always reach the same one of two.
         for _ in range(random.choice((1, 2))):  # noqa: S311 - no secret
             queue.ring_all_waiting()
     BackgroundTask.wake_silent()

@@ -55,7 +55,7 @@ def _programs(program: Sequence[str], path: str, directory: str) -> Iterator[Pat
     ]
     for word in words:  # it grows: a script is read for further words
         if word.rpartition("/")[2] in CONTAINERS:
-            return  # what follows lies in an image
+            return  # the rest of the words is inside an image
         file = _file(word, path, directory)
         if file is None or file in seen:
             continue

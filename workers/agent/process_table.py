@@ -40,7 +40,7 @@ def read(pid: int) -> Entry | None:
             text = stream.read()
     except OSError:
         return None
-    # The program's name stands in parentheses and may hold anything, also parentheses: split after the last one.
+    # The program's name is in parentheses and may contain parentheses: split after the last one.
     fields = text[text.rindex(")") + 2 :].split()
     return Entry(
         pid=pid,

@@ -23,7 +23,7 @@ from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervi
 from workers.agent.counters import frames
 from workers.agent.offloads import Offloads
 
-GREETING = b"\0rankwire agent\0\n"  # what a login script prints before it is passed over
+GREETING = b"\0rankwire agent\0\n"  # output of login scripts before it is skipped
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
@@ -109,7 +109,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         if message["path"] in self.memories:
             descriptor, ours = self.memories[message["path"]], False
         else:
-            # A job may have put a pipe where its output was: that must not hold the agent.
+            # A job may have replaced its output by a pipe, which must not block the agent.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor, ours = os.open(message["path"], flags), True
         try:

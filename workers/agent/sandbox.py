@@ -26,7 +26,7 @@ from workers.agent.cgroup import Group
 RUN = Path("/run")
 TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the sandbox's own
 HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
-"""What programs of this machine share with each other, besides what the plan names."""
+"""Directories that programs of this machine share, hidden besides those of the plan."""
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
@@ -34,7 +34,7 @@ READY = b"ready"
 ESCAPED = re.compile(r"\\([0-7]{3})")  # of a space, a tab, a newline and a backslash
 READ_ONLY = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID
 OUT_OF_REACH = (errno.EACCES, errno.ENOENT, errno.EINVAL)
-"""Of a mount that lies below a hidden directory, or behind one that nobody here may pass."""
+"""Errors of a mount below a hidden or closed directory."""
 MOUNT_FLAGS = {
     "ro": linux.MS_RDONLY, "nosuid": linux.MS_NOSUID, "nodev": linux.MS_NODEV, "noexec": linux.MS_NOEXEC,
     "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21,

@@ -69,7 +69,7 @@ def _become(order: Order, parent: int, report: int) -> NoReturn:
     """Apply the order and execute; in the child, never returns."""
     report = _high(report)
     try:
-        if order.sandbox is None:  # what is in a sandbox ends with it, and sees no parent
+        if order.sandbox is None:  # programs in a sandbox end with it, and see no parent
             linux.die_with_parent(signal.SIGKILL)
             if os.getppid() != parent:  # the agent died before the line above could ask for its signal
                 os._exit(1)

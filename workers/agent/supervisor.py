@@ -21,7 +21,7 @@ from workers.agent import linux, process_table, rpc, spawn
 from workers.agent.counters import Counters, frames
 from workers.agent.spawn import Order
 
-SWEEP_PATIENCE_S = 1.0  # launch daemons say goodbye within milliseconds of mpirun; a stray rank never does
+SWEEP_PATIENCE_S = 1.0  # launch daemons end within milliseconds of mpirun; a stray rank never does
 TICK_S = 0.005
 
 
@@ -57,7 +57,7 @@ class Supervisor:
     """Programs of one worker on one cluster."""
 
     nothing: Any = ()
-    """What travels beside an answer that carries nothing."""
+    """Empty attachment of an answer."""
 
     def __init__(self, requests: Channel, owner: int | None = None) -> None:
         self.requests = requests

@@ -58,7 +58,7 @@ class Capture:
     """A running or ended recording. A context manager: leaving it frees the memory."""
 
     grows_here: ClassVar[bool] = True
-    """Whether `file` grows while it records."""
+    """True if `file` grows while it records."""
 
     def __init__(
         self, agent: Agent, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int

@@ -34,10 +34,10 @@ class Recorded:
     report: CaptureReport | None = None
     file: Path | None = None
     joined: Joined | None = None
-    """What was made of the recordings of several hosts; None for a single recording."""
+    """Joined recordings of several hosts; None for a single recording."""
     reasons: tuple[str, ...] = ()
     absent: str = ""
-    """Why there is no capture; empty if there is one."""
+    """Reason without a capture; else empty."""
     not_recorded: tuple[str, ...] = ()
     """Hosts that could not be recorded, though others see all that they send to those."""
     seen_from: str = ""

@@ -21,10 +21,10 @@ OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
 CLOCK_LIMIT_S: Final = 0.005
 PATH_MTU: Final = "Path MTU"
-_SMALLEST_MTU: Final = 576  # what every host must take (RFC 1122, 3.3.3)
+_SMALLEST_MTU: Final = 576  # every host must accept it (RFC 1122, 3.3.3)
 _PING_HEADERS: Final = 28  # of IPv4 and ICMP
 _QUESTIONS: Final = 8
-"""The answer that came back fastest tells best."""
+"""Of which the fastest answer counts."""
 _JOINING: Final = {
     "tcp-segmentation-offload": "tso",
     "generic-segmentation-offload": "gso",
@@ -32,7 +32,7 @@ _JOINING: Final = {
     "large-receive-offload": "lro",
 }
 Interfaces = Mapping[str, Mapping[str, Any]]
-"""By host: what `workers.hosts.environment.interface_facts` says."""
+"""Facts of `workers.hosts.environment.interface_facts` by host."""
 
 
 def python(versions: Mapping[str, str]) -> Step:
@@ -99,7 +99,7 @@ def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], re
     device = next(iter(interfaces.values())).get("name", "eth0")
     names = [short for short in _JOINING.values() if any(short in offload_names for offload_names in on.values())]
     seen = (
-        "The cards join packets before the capture sees them, up to 64 KiB a piece: numbers of packets are estimated then, and "
+        "The cards join packets before the capture sees them, up to 64 KiB each. Numbers of packets are then estimated, and "
         "times between single packets are missing."
     )
     command = f"sudo ethtool -K {device} {' '.join(f'{short} off' for short in names)}"
@@ -108,8 +108,8 @@ def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], re
         return warning(
             name,
             f"Cannot be switched off on {', '.join(refused)}",
-            f"{seen} Trials were refused to switch it off {refusals}.",
-            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or do it by hand.",
+            f"{seen} Switching it off was refused {refusals}.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or run this command.",
             command,
         )
     return warning(
@@ -129,7 +129,7 @@ def link(interfaces: Interfaces) -> Step:
     sizes = {host: facts.get("mtu") for host, facts in interfaces.items()}
     speeds = {port_speed_bps({"interface": facts}) for facts in interfaces.values()}
     speed_words = (
-        ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "speed not told"
+        ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "unknown speed"
     )
     device = next(iter(interfaces.values())).get("name", "")
     words = f"{device}: {speed_words}; MTU {', '.join(f'{host} {size} B' for host, size in sizes.items())}."
@@ -154,7 +154,7 @@ def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], spe
 def path_mtu(session: Session, interfaces: Interfaces) -> Step:
     """Check that packets of the MTU pass from the first host to the second one whole."""
     if len(session.remote_agents) < 2:
-        return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
+        return skipped(PATH_MTU, "One machine: no network between its hosts.")
     first, second = session.hosts[:2]
     agent, mtu = session.remote_agents[first], interfaces[first].get("mtu") or 0
     address = agent.output(["getent", "ahostsv4", second]).split()[:1]
@@ -177,8 +177,8 @@ def path_mtu(session: Session, interfaces: Interfaces) -> Step:
     return warning(
         PATH_MTU,
         f"{low} B of {mtu} B",
-        f"From {first} to {second} only packets up to {low} B get through, though the interface is told {mtu} B: large messages may hang.",
-        "Mend what stands between (a switch, a tunnel, the other host's MTU), or give all hosts the smaller one.",
+        f"From {first} to {second} only packets up to {low} B get through, but the interface is set to {mtu} B. Large messages may hang.",
+        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU on all hosts.",
         f"sudo ip link set dev {device} mtu {low}",
     )
 

@@ -73,7 +73,7 @@ def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
         if refused:
             remedy = "The first host must be able to log in to the others without being asked; try this there."
             return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
-        return problem(name, "Failed", seen, "Those are words of the MPI library on the first host.")
+        return problem(name, "Failed", seen, "See the documentation of the MPI library on the first host.")
     return _world(name, greeting, hosts, mpirun)
 
 
@@ -180,7 +180,7 @@ def _told(text: str) -> list[dict[str, Any]]:
         try:
             answer = json.loads(line)
         except ValueError:
-            continue  # what a login script prints
+            continue  # output of a login script
         if isinstance(answer, dict) and (
             "error" in answer or {"rank", "size", "sum", "host", "library"} <= answer.keys()
         ):
@@ -196,4 +196,4 @@ def _words(path: Path) -> str:
 
 def _quoted(stderr: str, lines: int = 3) -> str:
     last = " ".join(stderr.splitlines()[-lines:])[-400:]
-    return f" It said: {last}" if last else ""
+    return f" Output: {last}" if last else ""

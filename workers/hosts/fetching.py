@@ -44,7 +44,7 @@ def fetch(agent: Source, source: Path, target: Path, *, deep: Sequence[str] = ()
             room = OUTPUT_LIMIT_BYTES
             for part in agent.read(there):
                 if (room := room - len(part)) < 0:
-                    raise TrialFailed(f"Host {agent.host} sends more of {name} than it said there was.")
+                    raise TrialFailed(f"Host {agent.host} sends more of {name} than its stated size.")
                 stream.write(part)
 
 
@@ -55,7 +55,7 @@ def _names(agent: Source, source: Path) -> list[str]:
     for name in names:
         if not is_file_name(name):
             raise TrialFailed(
-                f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would lie outside of the trial."
+                f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would be outside of the trial."
             )
     return names
 

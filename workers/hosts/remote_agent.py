@@ -79,7 +79,7 @@ class RemoteAgent(Agent):
         """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
         self.host = host
         self.name = ""
-        """What the host calls itself; known when it is connected."""
+        """Host name of the host; set by `connect`."""
         self.home: Mapping[str, str] = {}
         self.python = ""
         stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent

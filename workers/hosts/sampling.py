@@ -64,7 +64,7 @@ class Sample:
     machine: MachineSample
     hosts: tuple[HostSample, ...]
     further: Mapping[str, MachineSample] = field(default_factory=dict)
-    """By host: of the other hosts, where each is a machine of its own."""
+    """Other hosts by name, if each host is a machine."""
 
     @property
     def machines(self) -> dict[str, MachineSample]:

@@ -73,14 +73,14 @@ class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
 
     is_isolated = False
-    """Whether it shares no host with other sessions, so that several are open at once."""
+    """True if it shares no host with other sessions, so that several can be open."""
 
     def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
         self.hosts = hosts
         self.facts = facts
         self.offloads_left: Mapping[str, str] = {}
-        """Why offloads that were to be switched off are on, by host."""
+        """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -199,12 +199,12 @@ class MachineSession(Session):
     """Hosts on the worker's machine, and the agent that runs programs on them."""
 
     first_host: str | None = None
-    """Where the launch command runs: None is the machine itself."""
+    """Host of the launch command; None: the machine itself."""
     interface = "lo"
     confined = True
-    """Whether jobs run in a sandbox: the agent has namespaces of its own."""
+    """True if jobs run in a sandbox: the agent has its own namespaces."""
     needed: tuple[Path, ...] = ()
-    """Files that jobs need although they lie where a sandbox is empty."""
+    """Files that jobs need from hidden directories."""
 
     def __init__(self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
@@ -333,7 +333,7 @@ class Launcher(ABC):
     kind: ClassVar[ClusterKind]
     settings: Settings
     python_is_told: ClassVar[bool] = False
-    """Whether `reach` tells the version of Python."""
+    """True if `reach` reports the version of Python."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         """Read the cluster's settings. Raises ClusterUnavailable if they are invalid."""

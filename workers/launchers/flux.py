@@ -45,7 +45,7 @@ class FluxQueue(Queue[FluxSettings]):
         if number.isdigit():
             return number
         self.cancel(job)
-        raise ClusterUnavailable(f"Flux does not tell the number of job {job}.")
+        raise ClusterUnavailable(f"Flux does not report the number of job {job}.")
 
     def job_in(self, output: str) -> str | None:
         job = output.strip()

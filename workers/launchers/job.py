@@ -13,9 +13,8 @@ WRAPPER = Path(__file__).resolve().parent / "rank.py"
 PYTHON = (
     "/usr/bin/python3"  # the system's own: it starts in a third of the time of a managed one, and exists on every node
 )
-# First port and number of ports of the MPI library's TCP transport: fixed, so that its traffic can be told from the
-# rest, and below the range (from 32768 on) from which the kernel takes the ports of everybody else's connections, or a
-# capture on loopback would hold those too.
+# First port and number of ports of the MPI library's TCP transport: fixed, so that ports identify its traffic, and below the
+# kernel's ephemeral ports (from 32768 on), which a capture on loopback would include otherwise.
 BTL_PORTS = (20000, 1000)
 PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 

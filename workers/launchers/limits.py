@@ -16,7 +16,7 @@ from analysis.numbers import plural, size
 from workers.agent.machine import memory_bytes
 
 NO_USER = 65530
-"""Of no account: systemd leaves 65520 to 65533 free, and Debian gives them to nobody."""
+"""User number without an account: neither systemd nor Debian assigns 65520 to 65533."""
 OPEN_FILES = 1 << 16
 SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
@@ -24,10 +24,10 @@ MEMORY_SHARE = 0.9
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 FULL = 0.9  # the kernel counts also processes of the agent that have the same user
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
-"""What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
+"""Directories of installed programs; all other names that begin with a dot may hold keys and passwords."""
 MIB = 1 << 20
 MOST_TEXT_BYTES = 1 << 20
-"""Of an input file that is read where a trial runs."""
+"""Size limit of an input file on a trial's host."""
 BLOCK_BYTES = 512  # of stat(2)
 CONTAINER = "apptainer exec "
 NO_CONTAINER = (
@@ -80,7 +80,7 @@ class Limits:
     def refusal(self, program: Path) -> str:
         """Return why programs of a trial cannot be this file, as a sentence; else empty."""
         if {program, *program.parents} & {path.resolve() for path in self.hidden}:
-            return f"The program {program} lies where programs of trials see nothing: install it elsewhere."
+            return f"The program {program} is in a directory that trials cannot see: install it elsewhere."
         if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
         return ""

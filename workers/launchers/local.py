@@ -18,7 +18,7 @@ from workers.testbed.probe import PROGRAMS, namespace_problems, unshare_argv
 HOST = "localhost"
 INTERFACE = "lo"
 UNCONFINED: Final = (
-    "Without namespaces a trial could read and change all that the worker can; only if every person who may start commands may do "
+    "Without namespaces a trial could read and change all that the worker can; only if all users with permission to start commands may do "
     "that, set `confined: false` in the cluster's settings."
 )
 

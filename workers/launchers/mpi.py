@@ -86,4 +86,4 @@ LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
     "mvapich2": hydra,
 }
 KNOWN_PORTS = ("openmpi",)
-"""Libraries whose traffic on real hosts can be told by its ports, because we set them."""
+"""Libraries whose ports we set on real hosts."""

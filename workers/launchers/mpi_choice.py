@@ -18,9 +18,9 @@ AUTO: Final = "auto"
 OPEN_MPI: Final = "Open MPI"
 MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
 _OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
-"""What only Open MPI is made of: its old versions have the same libmpi.so.12 as MPICH's."""
+"""Parts of Open MPI alone: its old versions have the same libmpi.so.12 as MPICH."""
 _MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so($|\.12(\.|$))")
-"""Intel MPI may lie there without links, under the name alone."""
+"""Intel MPI may be installed without links, under the name alone."""
 _NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
 _HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
 _LIBRARIES: Final = {OPEN_MPI: "openmpi", MPICH: "mpich"}

@@ -15,7 +15,7 @@ from workers.hosts.programs import search_path
 from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
-OLDEST = 4  # what a library is taken for that does not tell
+OLDEST = 4  # assumed for a library without a version
 
 
 class Runtime(NamedTuple):

@@ -158,7 +158,7 @@ class SessionPool:
             self.close()
             launcher = get(kind, settings)
             if not isinstance(launcher, SchedulerLauncher):
-                raise ClusterUnavailable(f"Nobody allots the hosts of {launcher.kind.noun}.")
+                raise ClusterUnavailable(f"No scheduler allots the hosts of {launcher.kind.noun}.")
             allocation = launcher.allocate(max(host_count, shared_job.host_count), tell, lasting=True)
             self._held = _Held(job_key, launcher, allocation)
         held = self._held

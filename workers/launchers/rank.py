@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 # Open MPI, then MPICH and Intel MPI, then Slurm's srun
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-# What says to a program which world it is in, by Open MPI, by Hydra (MPICH, Intel MPI, MVAPICH2) and by any PMIx server
+# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2) and any PMIx server
 WORLD_VARIABLES = (
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",

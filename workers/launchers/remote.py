@@ -87,15 +87,15 @@ class HostsLauncher(Launcher):
         notes = [f"{scratch} is made on every host, under a random name."]
         interface = self.settings.interface or ("lo" if len(job.hosts) == 1 else "INTERFACE")
         if interface == "INTERFACE":
-            notes.append("INTERFACE is the one through which the first host reaches the second, asked there.")
+            notes.append("INTERFACE is the one through which the first host reaches the second.")
         if self.settings.mpi == mpi_choice.AUTO:
             notes.append(
-                "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments "
+                "The first host determines the program's MPI library and its launch command; these are the arguments "
                 f"for Open MPI {openmpi.OLDEST}."
             )
         elif self.settings.mpi == "openmpi":
             notes.append(
-                f"{self.usual_launch.program} of the first host tells its version: these are the arguments for Open MPI "
+                f"The version of {self.usual_launch.program} on the first host decides; these are the arguments for Open MPI "
                 f"{openmpi.OLDEST}."
             )
         return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
@@ -285,7 +285,7 @@ class RemoteSession(Session):
 
     def _describe(self, agent: RemoteAgent, program: Sequence[str], mpirun: str) -> dict[str, Any]:
         variables = {**self.environment_variables(), "PATH": self._path(agent)}
-        variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
+        variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection, so no fact of the host
         return describe(agent, None, self.interface, program, mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
@@ -375,7 +375,7 @@ class RemoteSession(Session):
             )
         return match[1]
 
-    # What launches: the session is the `workers.launchers.mpi_choice.Host`
+    # Choice of the launch command: the session is the `workers.launchers.mpi_choice.Host`
 
     def _choose_launch(self, loaded: Sequence[str]) -> Launch:
         return mpi_choice.chosen(self, loaded, library_setting=self.settings.mpi, program=self.settings.mpirun)

@@ -34,7 +34,7 @@ def checked(url: str) -> tuple[str, str, int, str]:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused("This is no address: write it as https://example.org/path.")
     if parts.username is not None or parts.password is not None:
-        raise Refused("An address holds no name and password: the signature tells who sends.")
+        raise Refused("Remove the name and password from the address: the signature identifies the sender.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path
 

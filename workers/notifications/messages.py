@@ -30,7 +30,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
         f"Project: {event.experiment.project.name}" if event.experiment is not None else "",
         f"When: {event.at.astimezone(zone):%Y-%m-%d %H:%M %Z}",
         "",
-        "You get this because you asked for it on your account. Change that or end it here:",
+        "You receive this notification because of your account's settings. Change them here:",
         choices,
     ]
     # Names are of people's making; a line feed would end the header.

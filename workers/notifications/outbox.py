@@ -25,10 +25,10 @@ from workers.notifications.address import Refused
 from workers.notifications.steps import steps_of
 from workers.notifications.webhook import Undelivered, post
 
-NO_MAIL: Final = "This installation sends no mail: its administrator has not set RANKWIRE_SMTP_URL."
+NO_MAIL: Final = "This installation sends no mail: RANKWIRE_SMTP_URL is not set."
 NO_ADDRESS: Final = "This account has no e-mail address."
 _AT_ONCE: Final = 200
-"""Messages of one task; the next sweep goes on."""
+"""Messages of one task; the next sweep continues."""
 T = TypeVar("T")
 log = structlog.get_logger()
 
@@ -131,22 +131,22 @@ def _to_person(delivery: Delivery, event: Event | None) -> str:
     if not user.is_active:
         raise Refused("The account was closed.")
     if event is not None and not may_know(user, event):
-        raise Refused("This person may no longer see the experiment.")
+        raise Refused("The user may no longer see the experiment.")
     if event is not None and not NoticeChoices.of_user(user).wants(event):
-        raise Refused("This person no longer wants it.")
+        raise Refused("The user switched this notification off.")
     zone = Preferences.of_user(user).zone or get_default_timezone()
     message = messages.test_mail(user.email) if event is None else messages.mail(event, user.email, zone)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:
-        raise Undelivered(f"The mail server did not take it: {error}") from None
-    return f"Taken by the mail server for {user.email}."
+        raise Undelivered(f"The mail server refused the message: {error}") from None
+    return f"The mail server accepted the message for {user.email}."
 
 
 def _to_webhook(delivery: Delivery, event: Event | None) -> str:
     webhook: Any = delivery.webhook
     if event is not None and not webhook.wants(event):
-        raise Refused("The experiment left the project, or the webhook is no longer told of this.")
+        raise Refused("The experiment left the project, or the webhook's settings exclude this event.")
     headers = {"Rankwire-Delivery": str(delivery.pk), "User-Agent": "Rankwire"}
     body = messages.body(event, delivery.pk)
     return post(webhook.url, body, secret=webhook.secret, headers=headers, allowed=settings.WEBHOOK_NETWORKS)

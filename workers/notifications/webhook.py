@@ -16,9 +16,9 @@ from typing import Any, Final
 from workers.notifications.address import checked, reachable
 
 _SILENT_S: Final = 5.0
-"""Without a byte."""
+"""Time limit without a byte."""
 _WHOLE_S: Final = 10.0
-"""Of an attempt, after the name was resolved: who sends a byte now and then holds nobody."""
+"""Time limit of an attempt after the name was resolved, however slowly bytes come."""
 
 
 class Undelivered(Exception):

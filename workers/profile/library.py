@@ -13,9 +13,7 @@ from workers.profile import source
 def library_path(machine: str = platform.machine()) -> Path:
     """Return the library's path for an architecture. Raise ProfileUnavailable if unknown."""
     if machine not in TARGETS:
-        raise ProfileUnavailable(
-            f"there is no profile for hosts of the architecture {machine or 'that they do not tell'}"
-        )
+        raise ProfileUnavailable(f"there is no profile for hosts of the architecture {machine or 'unknown'}")
     return _shim().path(machine)
 
 

@@ -19,7 +19,7 @@ _TAKES: Final = {
     "Sendrecv": (8, 10, 11),
     "Sendrecv_replace": (5, 7, 8),
 }
-"""Where the source, the communicator and the status of what a call received stand."""
+"""Argument positions of source, communicator and status of a receiving call."""
 _OF_STATUSES: Final = {
     "Wait": (
         "status_room room; int place = awaited_at(request_at(C, a0)); if (place >= 0 && is_ignored(a1)) a1 = (word)&room; ",
@@ -27,11 +27,11 @@ _OF_STATUSES: Final = {
     ),
     "Waitall": ("struct gathered all; gather(&all, a0, a1, &a2); ", "settle_all(&all, a2, !answer); "),
 }
-"""What is done around the calls that end receives, and tell whom they took."""
+"""Statements around calls that end receives and whose statuses show the senders."""
 _GIVE_UP: Final = ("Waitany", "Waitsome", "Test", "Testany", "Testall", "Testsome", "Request_free", "Cancel")
-"""They end requests of which is not looked up which."""
+"""Calls that end requests without identifying them."""
 _DATA_PLACE: Final = 0
-"""The send buffer, which says MPI_IN_PLACE, comes first in every collective."""
+"""Position of the send buffer, which may be MPI_IN_PLACE, in every collective."""
 
 
 def texts() -> dict[str, str]:

@@ -24,7 +24,7 @@ from workers.testbed.verdict import Row, Way
 PROBER: Final = Path(__file__).with_name("prober.py")
 PYTHON: Final = "/usr/bin/python3"
 ATTEMPTS: Final = 3
-HEAD_START_S: Final = 0.25  # until both probers stand
+HEAD_START_S: Final = 0.25  # until both probers are ready
 PATIENCE_S: Final = 10.0
 OUTPUT_LIMIT_BYTES: Final = 64 << 20
 MAX_PATHS: Final = 3
@@ -37,7 +37,7 @@ class Certificate:
     kept: bool
     reasons: tuple[str, ...]
     earlier: tuple[str, ...]
-    """What earlier attempts found outside of its tolerance and a later one did not."""
+    """Deviations of earlier attempts that a later one did not confirm."""
     rows: tuple[Row, ...]
     round_trips: tuple[dict[str, Any], ...]
     attempts: int

@@ -12,12 +12,12 @@ Wire = tuple[str, str, dict[str, Any], dict[str, Any]]  # left and right end, wh
 BRIDGE = "br0"
 FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
-# The byte of a MAC address that tells the site, in the destination and the source: what crosses is seen at br0.
+# The byte of a MAC address with the site, in destination and source: frames that cross are seen at br0.
 SITE_BYTES = ((4, 1), (10, 1))
 HUB = "hub"
 HOST_INTERFACE = "eth0"
 
-# A host on a wire that nobody configured for IPv6 would still send router solicitations into the capture. Without
+# A host without IPv6 configuration would still send router solicitations into the capture. Without
 # tcp_no_metrics_save a fabric that lives on would hand one trial's slow-start threshold to the next.
 HUB_SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": "1",
@@ -29,8 +29,8 @@ HOST_SYSCTLS = {**HUB_SYSCTLS, "net.ipv4.tcp_no_metrics_save": "1"}
 # a gigabit that TCP reached: 0.51 at 5 us, 0.64 at 10 us, 0.88 at 20 us, 0.95 at 40 us.
 TIMER_LATENESS_S = 50e-6
 QUEUE_BYTES = 32 << 20  # a host's own queue holds TCP back, it does not drop; the socket buffers end before it
-# The relay spaces frames itself: what stands in front of it keeps the mean rate, though a busy kernel comes late to it.
-# Where a queue's length is asked for, the bucket must not make it longer.
+# The relay spaces frames itself: the shaper in front of it keeps the mean rate, though a busy kernel runs it late.
+# If a queue's length is requested, the bucket must not make it longer.
 RELAYED_BURST_S = 5e-3
 TAP_QUEUE_FRAMES = 10_000  # between the kernel and the emulator: bridges the time until the emulator gets a core
 ETHERNET_BYTES = 14
@@ -122,7 +122,7 @@ def taps(plan: Plan) -> list[str]:
 def host_wire(plan: Plan, number: int) -> list[str]:
     """Return `ip -batch` lines of the hub: the interface of host `number`."""
     host = plan.hosts[number - 1]
-    # The last byte but one is the site: the second site's recording tells by it what stays there.
+    # The last byte but one is the site, by which the second site's recording selects local frames.
     mac = f"02:00:00:00:{int(plan.second_site(number)):02x}:{number:02x}"
     if plan.relayed and plan.topology != "two sites":
         return [f"link set dev w{number} address {mac} netns {host} name {HOST_INTERFACE}"]

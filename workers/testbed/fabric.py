@@ -32,9 +32,7 @@ COMMAND_LIMIT_S = 20.0
 ATTACH_LIMIT_S = 10.0
 SIOCSIFFLAGS = 0x8914  # linux/sockios.h
 IFF_UP = 1
-EMULATOR_PRIORITY = (
-    5  # real time, where allowed: an emulator that waits for a busy rank adds a delay that nobody asked for
-)
+EMULATOR_PRIORITY = 5  # real time, if permitted: an emulator that waits for a busy rank adds an unrequested delay
 
 __all__ = ["Built", "FabricError", "Plan", "build"]
 
@@ -142,7 +140,7 @@ def _await_attached(pid: int, devices: set[str]) -> None:
         ended, _ = os.waitpid(pid, os.WNOHANG)
         if ended or time.monotonic() > deadline:
             said = (STATE / "emulators.log").read_text(errors="replace").strip()
-            raise FabricError(f"the network emulator does not start: {said or 'it says nothing'}")
+            raise FabricError(f"the network emulator does not start: {said or 'no output'}")
         time.sleep(0.005)
 
 

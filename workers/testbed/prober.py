@@ -214,13 +214,13 @@ def wait_until(moment_ns: int) -> None:
 
 def main(text: str) -> None:
     """Run the phases in order."""
-    # Before everything else on the machine, where allowed: the link is to be measured, not who else is busy.
+    # Real time, if permitted: the link is to be measured, not the load of the machine.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     plan = json.loads(text)
     start_ns = plan["start_ns"]
     late = time.monotonic_ns() > start_ns
-    # All sockets stand before the start: a datagram to a closed port would be lost, and not by the link.
+    # All sockets are open before the start: a datagram to a closed port would be lost, and not by the link.
     udp = {index: UdpPhase(p, start_ns) for index, p in enumerate(plan["phases"]) if p["kind"] == "udp"}
     results = [
         udp[index].run() if index in udp else tcp_phase(phase, start_ns) for index, phase in enumerate(plan["phases"])

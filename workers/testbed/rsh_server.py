@@ -18,7 +18,7 @@ PYTHON = "/usr/bin/python3"
 MOST_WAITING = 512
 """Connections at once: two for each of the most hosts that a test-bed has."""
 REQUEST_LIMIT_BYTES = 1 << 17
-FAILED = 255  # as ssh says it
+FAILED = 255  # ssh's own exit status for failures
 
 CLIENT = f"""#!{PYTHON} -IS
 import sys, _socket

@@ -21,7 +21,7 @@ TRAINS: Final = 8
 LONGEST_TRAIN_S: Final = 0.05
 UDP_RATE_S: Final = 0.25
 LEAST_UDP_FRAMES: Final = 24
-MOST_UDP_FRAMES: Final = 12_000  # what the probers' socket buffers hold
+MOST_UDP_FRAMES: Final = 12_000  # capacity of the probers' socket buffers
 LOSS_S: Final = 1.0
 CLEAN_LOSS_S: Final = 0.4
 LOSS_FRAMES_PER_S: Final = 8000
@@ -134,7 +134,7 @@ def loss_probes(requested: Asked) -> tuple[int, float, int]:
     frames_per_s = float(LOSS_FRAMES_PER_S)
     if requested.rate_bps is not None:
         frames_per_s = min(frames_per_s, LOSS_LOAD * requested.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
-    # Losses in bursts follow each other in frames, not in seconds: equally many frames tell less of them.
+    # Losses in bursts are correlated in frames, not in seconds: equally many frames carry less information.
     length_s = CLEAN_LOSS_S if not requested.loss else LOSS_S * (2 if requested.loss_burst > 1 else 1)
     burst = max(1, int(frames_per_s / 1000))
     return max(20, int(length_s * frames_per_s)), burst / frames_per_s, burst

@@ -39,7 +39,7 @@ class Way:
     delays_s: list[float] = field(default_factory=list)
     lost: int = 0
     probed: int = 0
-    loss_runs: int = 0  # how often one or more probes in a row were lost
+    loss_runs: int = 0  # number of runs of successive lost probes
     mtu: int | None = None
     longer_refused: bool = True
 
@@ -162,7 +162,7 @@ def _bandwidth(source: str, target: str, requested: Asked, way: Way) -> Row:
 def _burst(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     if requested.rate_bps is None or way.burst_bps is None:
         return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
-    # Only faster is wrong; that a busy machine spaces a burst out says nothing of the link.
+    # Only faster is wrong: a busy machine may space a burst out.
     is_kept = way.burst_bps <= requested.rate_bps * (1 + BURST_TOLERANCE)
     short = Row(
         source,

@@ -46,7 +46,7 @@ def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
 def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
     """Return ``sentence`` followed by the last lines that the run printed."""
     said = _without_noise(tail(stderr)) or tail(stdout)
-    return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed nothing."
+    return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed no output."
 
 
 def _without_noise(text: str) -> str:

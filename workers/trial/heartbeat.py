@@ -18,7 +18,7 @@ from workers import stopping
 
 INTERVAL_S: Final = 1.0
 ENDING: Final = "worker_ends"
-"""Among what is shown of a trial: its worker was told to end, so that its death in the middle is no attempt (workers/reaper.py)."""
+"""Key of the progress: the worker is stopping, so that its death costs no attempt (workers/reaper.py)."""
 log = structlog.get_logger()
 
 

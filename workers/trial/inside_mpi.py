@@ -28,7 +28,7 @@ from workers.trial.rank_usage import RankUsage, read_rank_usage
 FILE_LIMIT_BYTES: Final = 64 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
 _NO_TWIN: Final = (
-    "no twin on an ideal network has finished beside it (ideal: true adds twins to measured trials, on the test-bed)"
+    "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
 _LEAST_BYTES: Final = 100_000
@@ -48,7 +48,7 @@ class InsideMpi:
     tables: Mapping[str, Any] | None = None
     not_available: Mapping[str, str] = field(default_factory=dict)
     calls: Calls | None = None
-    """Every call of the ranks, where the trial keeps a trace."""
+    """Every call of the ranks, if the trial keeps a trace."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:

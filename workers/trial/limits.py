@@ -15,9 +15,9 @@ from workers.agent import linux
 from workers.launchers.limits import Limits, private_files, whole_mib
 
 _LEAST_DISK_BYTES: Final = 64 << 20
-"""Of a trial on a disk that is nearly full: what does not fit there is told by the disk."""
+"""Least limit on a disk that is nearly full, where writes fail by themselves."""
 _HOLE: Final = 1 << 20
-"""Less is not worth a call."""
+"""Least size of a hole."""
 
 
 def current_limits() -> Limits:

@@ -16,7 +16,7 @@ from analysis.errors import CaptureError
 from workers.hosts.sampling import HostSample
 
 MOST: Final = 120
-"""Points; then two become one, and each further one stands for twice as many looks."""
+"""Most points; then pairs are merged, and each further point is the mean of twice as many samples."""
 QUANTITIES: Final = ("Bps", "pps")
 _DIGITS: Final = 4
 log = structlog.get_logger()
@@ -101,7 +101,7 @@ class LiveHistory:
         for host in hosts:
             for rank, cpu_s in host.ranks.items():
                 earlier = self._ranks.get(rank, (host.host, 0.0))
-                self._ranks[rank] = (host.host, max(cpu_s, earlier[1]))  # what it used stays when it has ended
+                self._ranks[rank] = (host.host, max(cpu_s, earlier[1]))  # the value of an ended rank stays
 
     def shown(self) -> dict[str, Any]:
         """Return columns of numbers for the page, ranks in their order."""

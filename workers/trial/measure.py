@@ -57,9 +57,9 @@ class Measured:
     recorded: Recorded
     inputs: list[Path]
     host_ranks: Mapping[str, Sequence[int]]
-    """Which ranks ran at each IP address; empty if unknown."""
+    """Ranks at each IP address; empty if unknown."""
     known_ports: bool
-    """Whether ports identify the packets of MPI."""
+    """True if ports identify the packets of MPI."""
     link_reasons: tuple[str, ...]
     """Differences between the link and what was requested, by its certificate or by the capture."""
     world: World

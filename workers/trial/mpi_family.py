@@ -15,9 +15,7 @@ from workers.trial.rank_usage import RankUsage
 
 _SIZE: Final = {OPEN_MPI: "OMPI_COMM_WORLD_SIZE", MPICH: "PMI_SIZE"}
 _RANK: Final = {OPEN_MPI: "OMPI_COMM_WORLD_RANK", MPICH: "PMI_RANK"}
-_OWN_LAUNCH: Final = (
-    "its script launches a world of its own. To mend it, let the script start the program itself, without mpirun."
-)
+_OWN_LAUNCH: Final = "its script launches a world of its own. Start the program itself in the script, without mpirun."
 
 
 def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, setting: bool) -> str | None:
@@ -65,7 +63,7 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
         summary = f"{len(with_library)} of {plural(ranks, 'rank')} seen with an MPI library ({libraries}); the others were not checked"
         return World(told=summary, checked=False)
     if any(_size(usage, family) is None for usage, (family, _) in with_library):
-        summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not tell the size of the world"
+        summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not report the size of the world"
         return World(told=summary, checked=False)
     return World(told=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
 
@@ -79,7 +77,7 @@ def _other_world(
     if size is None and not _told_by_pmix(usage, family):
         other = launcher if launcher not in (None, family) else None
         ran = f"it ran as one of {plural(ranks, 'program')} of one rank each"
-        strangers = _strangers(other, ran) if other else f"nothing told it its world: {ran}."
+        strangers = _strangers(other, ran) if other else f"no launcher variable describes its world: {ran}."
         return f"{where} loaded {family} ({library}), and {strangers} {_mended(family, other, setting)}"
     if size is not None and size != ranks:
         return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were asked for: {_OWN_LAUNCH}"
@@ -111,6 +109,8 @@ def _strangers(launcher: str, outcome: str) -> str:
 def _mended(family: str, launcher: str | None, setting: bool) -> str:
     target = "openmpi" if family == OPEN_MPI else "mpich"
     if launcher is None:
-        return "To mend it, let its script hand on the environment that the launch command gives it."
-    built = f"build it with the compiler of {launcher}"
-    return f"To mend it, set “mpi” of the cluster to {target}, or {built}." if setting else f"To mend it, {built}."
+        return "Let its script pass on the environment of the launch command."
+    compiler = f"with the compiler of {launcher}."
+    if setting:
+        return f"Set “mpi” of the cluster to {target}, or build it {compiler}"
+    return f"Build it {compiler}"

@@ -33,9 +33,9 @@ class RankUsage:
     ended_ns: int
     started_at: float
     mpi_libraries: Sequence[str] = ()
-    """Files of an MPI library that were seen in the program's memory; empty where none was."""
+    """Files of an MPI library in the program's memory; empty if none was found."""
     mpi_world: Mapping[str, str] = field(default_factory=dict)
-    """What the launcher had told that program of its world: variables of the environment."""
+    """Launcher's variables of the program's environment that describe its world."""
 
     @property
     def cpu_s(self) -> float:

@@ -21,7 +21,7 @@ FILE_LIMIT_BYTES: Final = 256 << 20
 MOST_KEPT: Final = 50
 """Files that patterns keep of one trial."""
 KEPT: Final = "kept"
-"""Where files of subdirectories lie in the directory of a trial."""
+"""Directory of a trial for files of subdirectories."""
 _MOST_LOOKED_AT: Final = 100_000
 
 

@@ -139,8 +139,8 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
     assert rehearsal.notes == [
         "n1 to n2 are the nodes that Slurm allocates and names.",
         "/scratch/rankwire-RANDOM is made on every host, under a random name.",
-        "INTERFACE is the one through which the first host reaches the second, asked there.",
-        "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments for "
+        "INTERFACE is the one through which the first host reaches the second.",
+        "The first host determines the program's MPI library and its launch command; these are the arguments for "
         "Open MPI 4.",
     ]
 

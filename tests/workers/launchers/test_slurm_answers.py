@@ -145,7 +145,7 @@ def test_a_job_that_completed_was_not_the_reason() -> None:
     sentence = Recorded("12|COMPLETING|None|n[1-2]\n", "12|COMPLETED|None|n[1-2]\n").why_ended(
         "12", BROKEN, lambda _s: None
     )
-    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: COMPLETED."
+    assert sentence == f"{BROKEN} State of Slurm job 12 on n[1-2]: COMPLETED."
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
@@ -157,7 +157,7 @@ def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypat
         now[0] += pause_s
 
     sentence = Recorded(f"12|{state}|None|n[1-2]\n").why_ended("12", BROKEN, pause)
-    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: {state}."
+    assert sentence == f"{BROKEN} State of Slurm job 12 on n[1-2]: {state}."
     assert 5 < now[0] <= END_LIMIT_S
 
 

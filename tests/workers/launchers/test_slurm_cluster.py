@@ -109,7 +109,7 @@ def test_it_does_not_take_a_job_that_goes_on_for_one_that_ended(slurm: Slurm) ->
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
         told = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
     number = session.facts["slurm_job"]
-    assert told == f"The connection to n2 ended. Slurm says of job {number} on n[1-2]: RUNNING."
+    assert told == f"The connection to n2 ended. State of Slurm job {number} on n[1-2]: RUNNING."
 
 
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:

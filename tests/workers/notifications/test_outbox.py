@@ -134,7 +134,7 @@ def test_who_may_not_read_an_experiment_is_never_told(
     outbox.work()
     assert mails == []
     left = Delivery.objects.get()
-    assert (left.state, left.result) == ("dropped", "This person may no longer see the experiment.")
+    assert (left.state, left.result) == ("dropped", "The user may no longer see the experiment.")
 
 
 def test_without_a_mail_server_nothing_waits_and_a_test_says_why(

@@ -128,7 +128,7 @@ def test_after_a_signal_to_the_worker(
     kind: str, number: signal.Signals, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker(kind, tmp_path) as worker:
-        assert {"mpirun", RECORDERS[kind], "sleep"} <= worker.names()
+        eventually(lambda: {"mpirun", RECORDERS[kind], "sleep"} <= worker.names(), explain=worker.names)
         assert len(worker.networks) == (5 if kind == "testbed" else 1)
         worker.process.send_signal(number)
         worker.process.wait(20)

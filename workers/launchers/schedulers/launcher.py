@@ -62,9 +62,9 @@ class SchedulerLauncher(HostsLauncher):
     kind: ClassVar[SchedulerKind]
     queue_type: ClassVar[type[Queue[Any]]]
     programs: ClassVar[tuple[tuple[str, str], ...]]
-    """Commands that the worker's machine needs where there is no login host, and the packages that hold them."""
+    """Commands that the worker's machine needs without a login host, and their packages."""
     greeting: ClassVar[tuple[str, ...]]
-    """A command of the scheduler that works where the scheduler does."""
+    """A command that succeeds if the scheduler works."""
     settings: SchedulerSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -101,7 +101,7 @@ class SchedulerLauncher(HostsLauncher):
             return [why_unreached(login_host, took_s, answer.stderr, self.settings.login)]
         said = answer.stderr.splitlines()[-1:] or ["nothing"]
         sentence = f"{self.kind.title}'s commands do not work on {login_host}: {said[0].strip().rstrip('.')}."
-        remedy = f"Does {self.greeting[0]} work there by hand, without a login shell?"
+        remedy = f"Check that {self.greeting[0]} works there without a login shell."
         return [Reached(login_host, took_s, problem=sentence, remedy=remedy)]
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
@@ -132,7 +132,7 @@ class SchedulerLauncher(HostsLauncher):
             if len(nodes) != host_count:
                 difference = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
                 raise ClusterUnavailable(
-                    f"{difference}: is the number of slots of a host right in the cluster's settings?"
+                    f"{difference}. Check the number of slots of a host in the cluster's settings."
                 )
             facts: dict[str, Any] = {"back_end": self.kind.title, f"{self.kind.name}_job": job}
             if partition := self.queue.partition(job):

@@ -44,7 +44,7 @@ class LoginLauncher(SchedulerLauncher):
 
     def remote_shell(self, allocation: Allocation) -> str:
         attached = shlex.join(self.attached(allocation, ["sh", "-c"]))
-        # What follows is one word for the login shell of the node, as ssh hands it over.
+        # One word for the login shell of the node, as ssh passes it.
         command = f"\"{attached} '$(printf %s \"$*\" | sed \"s/'/'\\\\\\\\''/g\")'\"" if attached != "sh -c" else '"$*"'
         return remote_shell_script([*map(shlex.quote, self.settings.between_hosts), "$node"], command)
 

@@ -22,7 +22,7 @@ COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 20.0
 SILENCE_LIMIT_S = 120.0
-END_LIMIT_S = 10.0  # until the scheduler has noticed what a broken connection told us first
+END_LIMIT_S = 10.0  # until the scheduler has noticed the end that a broken connection showed first
 
 Phase = Literal["waiting", "running", "ending", "ended"]
 S = TypeVar("S", bound=SchedulerSettings)
@@ -39,7 +39,7 @@ class JobState:
     nodes: str = ""
     phase: Phase = "ended"
     hopeless: bool = False
-    """Whether it would wait for ever."""
+    """True if it would wait for ever."""
 
     @property
     def waiting(self) -> bool:
@@ -194,7 +194,7 @@ class Queue(ABC, Generic[S]):
             return f"{self.title} put job {job} back into the queue ({state.words()}): what ran is lost."
         nodes = state.nodes or "its nodes"
         if state.running or state.state == self.good_end:
-            return f"{broken} {self.title} says of job {job} on {nodes}: {state.words()}."
+            return f"{broken} State of {self.title} job {job} on {nodes}: {state.words()}."
         return f"{self.title} job {job} on {nodes} ended: {state.words()}."
 
     def _settled(self, job: str, pause: Callable[[float], None]) -> JobState | None:

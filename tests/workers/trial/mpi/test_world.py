@@ -51,7 +51,7 @@ def test_it_tells_a_world_that_is_as_asked() -> None:
     [
         ([(LIBMPICH, by_open_mpi(0)), (LIBMPICH, by_open_mpi(1))], "it ran as one of 2 programs of one rank each"),
         ([(LIBMPI, by_hydra(0)), (LIBMPI, by_hydra(1))], "it ran as one of 2 programs of one rank each"),
-        ([(LIBMPI, {}), (LIBMPI, {})], "let its script hand on the environment"),
+        ([(LIBMPI, {}), (LIBMPI, {})], "et its script pass on the environment"),
         ([(LIBMPI, by_open_mpi(0, 1)), (LIBMPI, by_open_mpi(0, 1))], "in a world of 1 rank, and 2 were asked for"),
         ([(LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(0))], "Rank 1 on n2 ran as rank 0 of another world"),
     ],
@@ -80,7 +80,7 @@ def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
     assert trial.state == State.FAILED
     assert "loaded MPICH or a library with its interface" in trial.message
     assert "it ran as one of 2 programs of one rank each" in trial.message
-    assert trial.message.endswith("To mend it, build it with the compiler of Open MPI.")
+    assert trial.message.endswith("Build it with the compiler of Open MPI.")
 
 
 def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
