@@ -1,4 +1,4 @@
-"""SimGrid replays traces in the times that follow by hand; without it, or where it fails, a sentence says so."""
+"""SimGrid replays traces in times known by calculation; without it a sentence explains."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_calls_that_wait_for_each_other_for_ever_end_with_a_sentence():
         runner.replay(stuck, Link(1e-4, 1e9), IDEAL, places=[0, 1])
 
 
-def test_without_simgrid_a_sentence_says_so(monkeypatch):
+def test_without_simgrid_a_sentence_reports_it(monkeypatch):
     monkeypatch.setattr(runner, "PROGRAM", "no-such-program")
     assert not runner.available()
     with pytest.raises(NotReplayable, match="SimGrid is not installed"):

@@ -1,4 +1,4 @@
-"""Events and sent messages go after their days, in batches; what keeps something from being told twice stays, and cursors are told."""
+"""Retention of events and messages: in batches, without duplicates, with expired cursors reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def keys() -> set[str]:
     return set(Event.objects.values_list("key", flat=True))
 
 
-def test_it_forgets_what_is_old_and_keeps_what_is_not_to_be_told_twice(experiment: Experiment) -> None:
+def test_old_events_go_except_those_that_prevent_duplicates(experiment: Experiment) -> None:
     trial = experiment.trials.earliest("pk")
     event("imported", "old", experiment, 91)
     event("ended", "first", experiment, 95)
@@ -52,7 +52,7 @@ def test_it_forgets_what_is_old_and_keeps_what_is_not_to_be_told_twice(experimen
     assert remove_old_events() == 0
 
 
-def test_nobody_is_told_of_what_is_too_old(experiment: Experiment) -> None:
+def test_old_events_are_invisible(experiment: Experiment) -> None:
     event("failed", "once", experiment, 92, trial=experiment.trials.earliest("pk"))
     event("imported", "young", experiment, 89)
     assert [each.key for each in visible_events(factories.person("root", is_superuser=True))] == ["imported:young"]
@@ -84,7 +84,7 @@ def test_messages_go_alike_unless_they_wait(experiment: Experiment) -> None:
     assert keys() == {"ended:last"}
 
 
-def test_a_cursor_that_slept_longer_is_told_so_and_another_goes_on(experiment: Experiment) -> None:
+def test_expired_cursor_is_refused_and_another_continues(experiment: Experiment) -> None:
     client: Client = client_of(factories.person("root", is_superuser=True))
     for number in range(3):
         event("imported", str(number), experiment, 10)

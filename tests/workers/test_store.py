@@ -1,4 +1,4 @@
-"""What of files and rows does not agree is found, and only what nobody owns is removed."""
+"""Differences of files and rows are found, and only orphans are removed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) ->
     assert f"wrong size: {kept.path} (trial {trial.pk})" in said()
 
 
-def test_only_what_belongs_to_nobody_is_removed(trial: Trial) -> None:
+def test_only_orphans_are_removed(trial: Trial) -> None:
     trials = Path(settings.VAR) / "trials"
     own = trials / str(trial.pk)
     waiting = trials / str(Trial.objects.filter(state="queued").first().pk)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Rows and files of a bucket: what does not agree is found in both directions, and only what nobody wants goes."""
+"""Differences of rows and a bucket are found in both directions, and only orphans are removed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_missing_changed_or_of_another_length_is_named(
     assert "3 files and the database do not agree" in told[-1]
 
 
-def test_only_what_belongs_to_nobody_is_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
+def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
     again = Trial.objects.order_by("pk")[0].queue_attempt()
     finished = Artifact.objects.first().trial_id  # type: ignore[union-attr]
     nobodys = {"trials/999999/upload-000000000000/a", f"trials/{finished}/upload-000000000000/b", "trials/x"}

@@ -33,7 +33,7 @@ def ping(session: Session, count: int, *options: str) -> None:
 
 
 def programs_of(session: Session, name: str) -> list[psutil.Process]:
-    """What runs under that name beneath the session's agent."""
+    """Return the programs of that name below the session's agent."""
     family = psutil.Process(session.agent.pid).children(recursive=True)
     return [process for process in family if not is_over(process) and process.name() == name]
 
@@ -66,7 +66,7 @@ def test_the_last_packets_are_not_lost(testbed: Session, tmp_path: Path) -> None
         assert (report.dropped, report.died, report.limit_reached) == (0, False, False)
 
 
-def test_packets_and_bytes_can_be_told_while_it_runs(testbed: Session, eventually: Callable[..., object]) -> None:
+def test_packets_and_bytes_can_be_read_while_it_runs(testbed: Session, eventually: Callable[..., object]) -> None:
     with testbed.capture(snap_length=96) as capture:
         assert isinstance(capture, RingCapture)
         ping(testbed, 50, "-s", "1400")
@@ -109,7 +109,7 @@ def test_the_local_cluster_records_mpi_alone(make_job: MakeJob, tmp_path: Path) 
         assert capture.stop().captured == 0  # no message was sent, and everything else is none of MPI's
 
 
-def test_at_its_limit_a_recording_ends_and_says_so(testbed: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_its_limit_a_recording_ends_and_reports_it(testbed: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ring, "available_memory_bytes", lambda: 80_000)
     with testbed.capture() as capture:
         ping(testbed, 300)

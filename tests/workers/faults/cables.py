@@ -1,4 +1,4 @@
-"""The network between a worker and what it reaches over it: cut, nothing goes either way, and nobody is told."""
+"""Network between a worker and its services, which tests cut silently."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ WATER = {
 
 @pytest.fixture
 def clock(tmp_path: Path) -> SteppedClock:
-    """A wall clock for whoever is started with its variables."""
+    """A wall clock for processes that are started with its variables."""
     return SteppedClock(tmp_path / "clock")
 
 

@@ -91,7 +91,7 @@ class Laboratory:
         self.worker = self.start_worker(concurrency=2, variables=variables)
 
     def tick(self, experiment: Experiment) -> None:
-        """What beat does every five seconds, as often as it is called."""
+        """Do what beat does every five seconds."""
         with contextlib.suppress(DatabaseError):
             reaper.reap()
             queue.ring(experiment.cluster_id)
@@ -137,7 +137,7 @@ class Laboratory:
         return True
 
     def end_worker(self) -> bool:
-        """A worker that is told to end, as at every update, hands its trial back."""
+        """Stop a worker, as every update does: it requeues its trial."""
         if not Trial.objects.active().exists():
             return False
         self.worker.process.terminate()
@@ -169,7 +169,7 @@ class Laboratory:
         return True
 
     def fill_disk(self) -> bool:
-        """No room where trials are kept, for a moment in the life of a trial."""
+        """Fill the trials' disk for a moment in the life of a trial."""
         if not self.directories():
             return False
         filler = settings.VAR / "filler"
@@ -193,7 +193,7 @@ class Laboratory:
         return True
 
     def step_worker_clock(self) -> bool:
-        """The clock of the worker is set in the middle of a trial, and it goes on with it."""
+        """Set the worker's clock in the middle of a trial, which continues."""
         if not Trial.objects.active().exists():
             return False
         self.clock.set(self.random.choice([step for step in SMALL_STEPS if step != self.clock.off]))
@@ -270,7 +270,7 @@ class Laboratory:
         return said
 
     def directories(self) -> list[Path]:
-        """Where the running trials write."""
+        """Return the directories of the running trials."""
         directories = [trial_directory(trial) for trial in Trial.objects.active()]
         return [directory for directory in directories if directory.is_dir()]
 
@@ -295,7 +295,7 @@ class Laboratory:
     # What must be true
 
     def require_truth(self, experiment: Experiment, points: int) -> None:
-        """All trials are over, each repetition has exactly one that stands for it, nothing is doubled or left behind."""
+        """Require that all trials are over, each repetition counts once, and nothing is left."""
         trials = list(experiment.trials.all())
         assert all(trial.state in OVER for trial in trials), self.describe(experiment)
         standing = [trial for trial in trials if not trial.superseded]

@@ -1,4 +1,4 @@
-"""What a stuck worker is doing, told without tools that a machine may lack: /proc, and the interpreter's own stack dump."""
+"""State of a stuck worker from /proc and the interpreter's own stack dump."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DUMP_LIMIT_S = 5.0
 
 
 def processes(family: Iterable[psutil.Process]) -> list[str]:
-    """A line for each process: who it is, in which state, and where in the kernel each of its threads waits."""
+    """Return a line for each process: name, state, and where its threads wait in the kernel."""
     lines = []
     for process in family:
         with contextlib.suppress(psutil.Error):
@@ -33,7 +33,7 @@ def _tasks(pid: int) -> list[Path]:
 
 
 def _wait(task: Path) -> str:
-    """The kernel's function where it waits, and the system call with its arguments."""
+    """Return the kernel function of the wait, and the system call with its arguments."""
     told = []
     for name in ("wchan", "syscall"):
         with contextlib.suppress(OSError):

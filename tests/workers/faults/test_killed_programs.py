@@ -35,7 +35,7 @@ def run_while(submit: Callable[..., Experiment], empty_redis: object) -> Iterato
 
 
 def kill_first(name: str) -> None:
-    """Once the ranks compute, and so everything else stands too."""
+    """Kill once the ranks compute, and so everything else runs."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -23,7 +23,7 @@ from workers.trial.failure import storage_failure
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 256 KiB, where trials are kept for this test."""
+    """A file system of 256 KiB for the trials of this test."""
     place = tmp_path / "var"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=60)
@@ -55,7 +55,7 @@ def require_failed(trial: Trial, words: str) -> None:
     assert not Lease.objects.exists()
 
 
-def test_a_full_disk_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+def test_a_full_disk_is_reported_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
     filler = small_disk / "filler"
     with filler.open("wb") as stream:
         stream.write(bytes(250 * 1024))
@@ -65,7 +65,7 @@ def test_a_full_disk_is_told_and_the_next_trial_runs(small_disk: Path, run_one: 
     assert run_one().state == State.FINISHED
 
 
-def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
+def test_a_capture_that_does_not_fit_is_reported_and_leaves_no_half_file(
     small_disk: Path, run_one: Callable[[], Trial]
 ) -> None:
     with (small_disk / "filler").open("wb") as stream:
@@ -83,13 +83,15 @@ def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
         (errno.EACCES, "Permission denied"),
     ],
 )
-def test_what_a_person_can_fix_is_told_in_a_sentence(number: int, words: str) -> None:
+def test_what_a_person_can_fix_is_reported_in_a_sentence(number: int, words: str) -> None:
     error = OSError(number, os.strerror(number), "/srv/trials/7/samples.json")
     assert storage_failure(error) == f"The results could not be stored: {words} at samples.json."
     assert storage_failure(OSError(errno.EIO, "Input/output error")) is None
 
 
-def test_a_read_only_directory_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+def test_a_read_only_directory_is_reported_and_the_next_trial_runs(
+    small_disk: Path, run_one: Callable[[], Trial]
+) -> None:
     remount(small_disk, "ro")
     require_failed(run_one(), "Read-only file system")
     remount(small_disk, "rw,size=64m")

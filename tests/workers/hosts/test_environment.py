@@ -1,4 +1,4 @@
-"""What a trial ran on: complete, JSON-able, and the same when nothing changed."""
+"""Environment of a trial: complete, JSON-able, and stable."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
     }
 
 
-def test_it_says_whether_a_card_adapts_its_interrupts() -> None:
+def test_it_reports_whether_a_card_adapts_its_interrupts() -> None:
     said = (
         "Coalesce parameters for eth0:\nAdaptive RX: on  TX: off\nstats-block-usecs: n/a\n\nrx-usecs: 3\ntx-usecs: 0\n"
     )

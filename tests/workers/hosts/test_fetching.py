@@ -1,4 +1,4 @@
-"""What hosts send of a run's files: plain names into the trial's directory, and nothing anywhere else."""
+"""Files sent by hosts: plain names in the trial's directory, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_it_fails_the_trial_whose_host_names_another_place(tmp_path: Path, name:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_it_takes_from_subdirectories_what_is_asked_for_and_nothing_odd(tmp_path: Path) -> None:
+def test_it_takes_from_subdirectories_what_is_requested_and_nothing_odd(tmp_path: Path) -> None:
     odd = [
         "run1/rates.csv",
         "../rates.csv",
@@ -51,7 +51,7 @@ def test_it_takes_from_subdirectories_what_is_asked_for_and_nothing_odd(tmp_path
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "trial/work/run1/rates.csv"]
 
 
-def test_the_keeper_tells_what_lies_in_subdirectories(agent: RemoteAgent, tmp_path: Path) -> None:
+def test_agent_lists_files_of_subdirectories(agent: RemoteAgent, tmp_path: Path) -> None:
     work = tmp_path / "there"
     (work / "run1" / "deep").mkdir(parents=True)
     (work / "run1" / "rates.csv").write_text("1,2")
@@ -62,7 +62,7 @@ def test_the_keeper_tells_what_lies_in_subdirectories(agent: RemoteAgent, tmp_pa
     assert (tmp_path / "here/run1/rates.csv").read_text() == "1,2"
 
 
-def test_it_does_not_follow_a_link_that_lies_where_a_file_shall_go(tmp_path: Path) -> None:
+def test_fetch_does_not_follow_a_link_in_place_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("as it was")
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "rates.csv").symlink_to(tmp_path / "outside")

@@ -85,7 +85,7 @@ def test_processor_time_is_known_by_rank_while_the_rank_runs(
     eventually(lambda: not testbed.sample().hosts[2].ranks)
 
 
-def test_the_keeper_knows_ranks_by_the_names_that_their_wrapper_knows() -> None:
+def test_agent_knows_ranks_by_the_variables_of_the_wrapper() -> None:
     assert ranks.RANK_VARIABLES == rank.RANK_VARIABLES
 
 

@@ -102,7 +102,7 @@ def test_hosts_are_reached_by_an_ssh_that_never_asks() -> None:
     assert launcher.settings.between_hosts == ("ssh", "-x", "-o", "BatchMode=yes", "-p", "2222", "-l", "lab")
 
 
-def test_slurm_is_asked_for_nodes_of_our_own() -> None:
+def test_slurm_is_requested_nodes_of_our_own() -> None:
     settings = {"partition": "short", "account": "lab", "time_limit": "30", "options": ["--nice=10"]}
     launcher = launchers.get("slurm", settings)
     assert isinstance(launcher, SlurmLauncher)
@@ -157,7 +157,7 @@ def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
     ]
 
 
-def test_the_registry_knows_its_kinds_and_says_so() -> None:
+def test_the_registry_knows_its_kinds_and_reports_it() -> None:
     settings = {"ssh": SSH, "gridengine": {"parallel_environment": "whole"}}
     for kind in cluster_kinds.registry():
         assert isinstance(launchers.get(kind.name, settings.get(kind.name)).kind, type(kind))

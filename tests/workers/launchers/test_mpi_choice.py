@@ -1,4 +1,4 @@
-"""What launches a program follows from the MPI library that it was built for, unless the settings of a cluster say another."""
+"""The launch command follows the program's MPI library, unless settings name another."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_follows_the_library_of_the_program(
     assert chosen(Host(programs), loaded) == launch
 
 
-def test_it_prefers_the_launch_command_beside_the_library() -> None:
+def test_launch_command_next_to_the_library_is_preferred() -> None:
     own = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
     host = Host({**BOTH, own: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
     assert chosen(host, INTEL_FILES) == Launch("mpich", own)

@@ -34,7 +34,7 @@ def opened(hosts: SshHosts, **settings: object) -> RemoteSession:
     return session
 
 
-def test_they_stay_as_they_are_where_nobody_asked(ssh_hosts: SshHosts) -> None:
+def test_offloads_are_unchanged_by_default(ssh_hosts: SshHosts) -> None:
     with opened(ssh_hosts) as session:
         assert is_on(ssh_hosts, "n1")
         assert session.environment()["interface"]["offloads"]["tcp-segmentation-offload"] == "on"
@@ -58,9 +58,7 @@ def test_they_come_back_when_the_worker_is_killed(ssh_hosts: SshHosts, eventuall
     session.close()
 
 
-def test_they_come_back_when_the_keeper_itself_is_killed(
-    ssh_hosts: SshHosts, eventually: Callable[..., object]
-) -> None:
+def test_offloads_come_back_when_the_agent_is_killed(ssh_hosts: SshHosts, eventually: Callable[..., object]) -> None:
     session = opened(ssh_hosts, offloads="off")
     number = output_of(ssh_hosts.testbed, "cat", str(session.scratch / "agent-n2.pid")).strip()
     output_of(ssh_hosts.testbed, "kill", "-9", number)  # its number counts in the hosts' own namespace

@@ -109,6 +109,6 @@ def test_it_sees_libraries_that_are_loaded_after_the_first(tmp_path: Path) -> No
     assert any(name.startswith("libmpich.so.12") for name in report(tmp_path, 0)["mpi_libraries"])
 
 
-def test_it_says_nothing_of_a_program_without_mpi(tmp_path: Path) -> None:
+def test_it_reports_nothing_of_a_program_without_mpi(tmp_path: Path) -> None:
     assert start(tmp_path, "sleep", "0.1").wait(20) == 0
     assert "mpi_libraries" not in report(tmp_path, 0)

@@ -27,7 +27,7 @@ def read(place: Path, name: str) -> str:
     return Limits(hidden=(place / "var",)).read_text(str(place / name))
 
 
-def test_it_reads_what_everybody_may_read(place: Path) -> None:
+def test_world_readable_files_are_read(place: Path) -> None:
     assert read(place, "in.deck") == "run {steps}"
 
 

@@ -96,7 +96,7 @@ def test_it_gives_a_job_back(kind: str, command: str) -> None:
     assert launcher_of(kind).queue.cancel_argv("12") == words(command)
 
 
-def test_flux_is_asked_for_a_number_that_every_terminal_can_write() -> None:
+def test_flux_is_requested_a_number_that_every_terminal_can_write() -> None:
     launcher = launcher_of("flux")
     asked: list[list[str]] = []
 

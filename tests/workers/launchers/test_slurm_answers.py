@@ -1,4 +1,4 @@
-"""What Slurm says, understood: states of jobs, refusals, and silence, which is never a success."""
+"""Answers of Slurm: states of jobs, refusals, and silence, which is never a success."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPa
         ("", "Slurm gives no answer about job 12: its state is unknown."),
     ],
 )
-def test_the_end_of_a_running_job_is_told_by_slurm(squeue: str, sentence: str) -> None:
+def test_the_end_of_a_running_job_is_reported_by_slurm(squeue: str, sentence: str) -> None:
     assert Recorded(squeue).why_ended("12", BROKEN) == sentence
 
 
@@ -149,7 +149,7 @@ def test_a_job_that_completed_was_not_the_reason() -> None:
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
-def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_continues_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("workers.launchers.schedulers.queue.time.monotonic", lambda: now[0])
 

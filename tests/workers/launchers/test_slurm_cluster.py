@@ -44,7 +44,7 @@ def test_it_runs_trials_on_the_nodes_that_slurm_allots(session: Session, make_jo
     assert session.facts["slurm_job"].isdigit()
 
 
-def test_it_shows_a_pending_job_and_cancels_it_when_told(session: Session, slurm: Slurm) -> None:
+def test_it_shows_a_pending_job_and_cancels_it_when_cancelled(session: Session, slurm: Slurm) -> None:
     heard: list[str] = []
 
     class Enough(Exception):
@@ -95,7 +95,7 @@ def test_the_nodes_come_back_when_the_worker_is_killed(
     eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
 
 
-def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+def test_it_reports_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[..., Job]) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sleep", "984")
         process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
@@ -105,7 +105,7 @@ def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[.
             process.wait(30.0)
 
 
-def test_it_does_not_take_a_job_that_goes_on_for_one_that_ended(slurm: Slurm) -> None:
+def test_it_does_not_take_a_job_that_continues_for_one_that_ended(slurm: Slurm) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
         told = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
     number = session.facts["slurm_job"]

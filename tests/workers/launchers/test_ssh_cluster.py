@@ -63,7 +63,7 @@ def test_it_samples_every_host_and_describes_them(session: Session) -> None:
     assert session.environment(Path("lmp")) == environment
 
 
-def test_it_says_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
+def test_it_reports_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
     alike = session.environment(Path("lmp"))
     assert "other_hosts" not in alike
     output_of(ssh_hosts.testbed, "ip", "link", "set", "eth0", "mtu", "1400", host="n3")
@@ -135,7 +135,7 @@ def test_it_leaves_nothing_on_the_hosts(
     eventually(lambda: not list(scratch.iterdir()), explain=lambda: list(scratch.iterdir()))
 
 
-def test_it_says_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+def test_it_reports_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
     with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sleep", "985")
         process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
@@ -172,7 +172,7 @@ def test_it_names_a_missing_program_and_its_host(session: Session, make_job: Cal
         session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
 
 
-def test_it_says_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+def test_it_reports_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     closed = tmp_path / "dumpcap"
     closed.write_text('#!/bin/sh\necho "sudo: a password is required" >&2\nexit 1\n')
     closed.chmod(0o755)

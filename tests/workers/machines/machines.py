@@ -96,7 +96,7 @@ class Machine:
         return self.worker
 
     def cut_off(self) -> None:
-        """Nothing leaves it or reaches it any more, and nobody is told."""
+        """Drop all traffic from and to the machine, silently."""
         ip("link", "set", self._cable, "down")
 
     def reconnect(self) -> None:

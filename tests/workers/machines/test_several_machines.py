@@ -54,7 +54,7 @@ def machines(
 
 
 def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 120) -> None:
-    """What beat does goes on meanwhile."""
+    """Wait while beat's tasks continue."""
     deadline, next_sweep = time.monotonic() + timeout_s, 0.0
     while not condition():
         now = time.monotonic()

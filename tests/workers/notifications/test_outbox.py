@@ -50,7 +50,7 @@ def test_one_mail_tells_of_an_experiment_that_ended_and_begins_with_its_answer(
     assert Delivery.objects.get().state == "sent"
 
 
-def test_only_the_first_of_many_failures_is_told(
+def test_only_the_first_of_many_failures_is_reported(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     wants(person)
@@ -86,7 +86,7 @@ def test_a_lost_trial_that_is_run_again_is_no_failure(experiment: Experiment) ->
     assert kinds() == []
 
 
-def test_an_experiment_without_a_result_says_so(
+def test_an_experiment_without_a_result_reports_it(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     wants(person, ended=True)
@@ -104,7 +104,7 @@ def test_an_event_is_gone_with_the_transaction_of_its_trial(experiment: Experime
     assert kinds() == []
 
 
-def test_people_are_told_of_what_they_chose(
+def test_users_are_notified_of_their_choices(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     other = Project.objects.create(slug="other", name="Other")
@@ -121,7 +121,7 @@ def test_people_are_told_of_what_they_chose(
     assert {mail.to[0] for mail in mails} == {"okafor@example.org", "all@example.org", "some@example.org"}
 
 
-def test_who_may_not_read_an_experiment_is_never_told(
+def test_users_without_access_are_never_notified(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     stranger = factories.person("eve", email="eve@example.org")
@@ -225,7 +225,7 @@ def _is_genuine(secret: str, header: str, body: bytes) -> bool:
     return hmac.compare_digest(digest, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-def test_an_experiment_that_left_the_project_is_not_told_to_its_webhooks(
+def test_an_experiment_that_left_the_project_is_not_sent_to_its_webhooks(
     experiment: Experiment, receiver: Receiver
 ) -> None:
     Webhook.objects.create(project=experiment.project, url=receiver.url)
@@ -237,7 +237,9 @@ def test_an_experiment_that_left_the_project_is_not_told_to_its_webhooks(
     assert Delivery.objects.get().state == "dropped"
 
 
-def test_a_history_that_steps_is_told_once(experiment: Experiment, person: Any, wants: Wants, mails: list[Any]) -> None:
+def test_a_history_that_steps_is_reported_once(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
     wants(person, stepped=True)
     _at_level(experiment, 1.5, repetitions=6)
     outbox.work()
@@ -266,9 +268,7 @@ def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> 
     connection.check_constraints()  # as a commit does: what histories are made of is written then
 
 
-def test_reports_and_imports_are_told_to_nobody_by_mail(
-    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
-) -> None:
+def test_reports_and_imports_send_no_mail(experiment: Experiment, person: Any, wants: Wants, mails: list[Any]) -> None:
     wants(person)
     report = Report.write(experiment.project, "Water", "text", {}, by=person)
     report.revise("Water", "more", {}, by=person, base=1)
@@ -286,7 +286,7 @@ def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experi
         assert cursor.fetchone()[0] == 1
 
 
-def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_told(
+def test_sweep_wakes_the_background_worker_for_notifications(
     empty_redis: object, experiment: Experiment, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):

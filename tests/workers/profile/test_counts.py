@@ -37,7 +37,7 @@ def test_it_counts_pairs_and_sizes_of_messages_as_the_library_does(
     assert sum(messages > 0 for messages in np.sum([*sizes(ran).values()], axis=0)) >= 3
 
 
-def test_it_counts_every_way_to_send_a_message_beside_collectives(program: Program, tmp_path: Path) -> None:
+def test_every_way_to_send_a_message_besides_collectives_is_counted(program: Program, tmp_path: Path) -> None:
     ran = monitored([program("messages.c")], tmp_path, 4)
     seen = monitoring.seen(tmp_path)
     assert counted(ran) == {pair: row[:2] for pair, row in seen.items() if row[0]}

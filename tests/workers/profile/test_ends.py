@@ -76,7 +76,7 @@ def test_a_program_that_is_linked_statically_runs_as_ever_and_leaves_nothing(tmp
     assert (ran.status, ran.output.split(), ran.profiles) == (0, ["ran", "ran"], {})
 
 
-def test_ranks_of_mpich_over_tcp_end_whoever_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_of_mpich_over_tcp_end_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the answers that a waiting rank gives, more than half of such runs wait for ever (pmodels/mpich#6596)."""
     monkeypatch.setenv("UCX_TLS", "tcp,self")
     monkeypatch.setenv("MPIR_CVAR_NOLOCAL", "1")

@@ -123,7 +123,7 @@ def test_one_process_relays_all_wires_unless_there_are_four_cores() -> None:
     assert commands.shared_out(wires, 64) == [[wire] for wire in wires]
 
 
-def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_asked_for() -> None:
+def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_requested() -> None:
     def bucket(**asked: object) -> list[str]:
         plan = Plan(**{"hosts": ("n1", "n2"), "bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay", **asked})  # type: ignore[arg-type]
         lines = commands.host_shaping(plan, 1) + commands.hub_shaping(plan)
@@ -154,7 +154,7 @@ def test_the_first_back_end_that_works_here_and_fits_is_taken(
     assert emulation.choose(Plan(HOSTS, **asked), "auto", problems) == (chosen, "")  # type: ignore[arg-type]
 
 
-def test_a_back_end_that_is_asked_for_is_not_replaced_by_another() -> None:
+def test_a_back_end_that_is_requested_is_not_replaced_by_another() -> None:
     plan = Plan(HOSTS, delay_s=0.0035)
     assert emulation.choose(plan, "nftables", NOTHING_WRONG)[0] == "none"
     assert emulation.choose(plan, "netem", {**NOTHING_WRONG, "netem": "This kernel has no netem."}) == (

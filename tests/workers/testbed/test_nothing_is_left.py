@@ -58,7 +58,7 @@ class Worker:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that has ended and waits for its parent's notice does not."""
+    """Return whether it runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -137,7 +137,7 @@ def test_after_a_signal_to_the_worker(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("victim", ["agent", "mpirun"])
-def test_after_a_sigkill_of_the_keeper_or_of_mpirun(
+def test_nothing_is_left_after_a_sigkill_of_the_agent_or_of_mpirun(
     kind: str, victim: str, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker(kind, tmp_path) as worker:
@@ -207,7 +207,7 @@ def test_a_session_outlives_the_thread_that_opened_it() -> None:
         assert output_of(session, "hostname", host="n1").strip() == "n1"
 
 
-def test_a_dead_keeper_is_told_in_a_sentence(eventually: Callable[..., str]) -> None:
+def test_dead_agent_is_reported_in_a_sentence(eventually: Callable[..., str]) -> None:
     def complaint() -> str:
         try:
             session.sample()

@@ -1,4 +1,4 @@
-"""Whether the test-bed can run here, said plainly."""
+"""Requirements of the test-bed on this machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_forbidden_namespace_names_the_sysctl(
     assert advice in problem
 
 
-def test_root_needs_no_user_namespace_and_everybody_else_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_needs_no_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MODULE, "has_capabilities", lambda: True)
     assert "--user" not in MODULE.unshare_argv()
     monkeypatch.setattr(MODULE, "has_capabilities", lambda: False)

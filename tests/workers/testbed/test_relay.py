@@ -1,4 +1,4 @@
-"""What the relay does with frames: order, delay, the rate at which they leave, and how it loses."""
+"""Frames in the relay: order, delay, rate and loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND_NS = 1_000_000_000
 
 
 @pytest.mark.parametrize(("burst", "mean_run"), [(1.0, 1 / 0.9), (5.0, 5.0)])
-def test_it_loses_the_share_that_is_asked_for_in_runs_of_the_asked_length(burst: float, mean_run: float) -> None:
+def test_it_loses_the_share_that_is_requested_in_runs_of_the_asked_length(burst: float, mean_run: float) -> None:
     outcomes = Way(loss=0.1, loss_burst=burst).losses(200_000)
     runs = [len(list(run)) for value, run in groupby(outcomes) if value]
     assert statistics.fmean(outcomes) == pytest.approx(0.1, abs=0.01)

@@ -104,14 +104,14 @@ def test_long_delays_may_be_wrong_by_five_percent_and_short_ones_by_a_third_of_a
     assert not_kept(Asked(3e8, 1500), way(delays_s=[0.00029] * 20)) == []
 
 
-def test_loss_is_kept_when_it_lies_in_the_interval() -> None:
+def test_loss_is_kept_when_it_is_in_the_interval() -> None:
     asked = Asked(3e8, 1500, delay_s=0.004, loss=0.01)
     assert not_kept(asked, way(lost=85, probed=8000)) == []
     assert not_kept(asked, way(lost=30, probed=8000)) == ["loss"]
     assert not_kept(asked, way(lost=0, probed=8000)) == ["loss"]
 
 
-def test_the_length_of_bursts_is_kept_when_it_lies_in_its_interval() -> None:
+def test_the_length_of_bursts_is_kept_when_it_is_in_its_interval() -> None:
     exact = stats.binomtest(32, 160).proportion_ci(0.99, method="exact")
     assert verdict.run_interval(160, 32) == pytest.approx((1 / exact.high, 1 / exact.low))
     asked = Asked(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
@@ -124,7 +124,7 @@ def test_the_length_of_bursts_is_kept_when_it_lies_in_its_interval() -> None:
     )
 
 
-def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
+def test_jitter_is_reported_in_the_sense_of_its_distribution() -> None:
     delays = [0.004 + 0.001 * (k / 1000 - 0.5) * 2 for k in range(1001)]
     assert verdict.spread(delays, "uniform") == pytest.approx(0.001, rel=0.01)
     normal = [float(stats.norm.ppf((k + 0.5) / 1000, 0.004, 0.001)) for k in range(1000)]

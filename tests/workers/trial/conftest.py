@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: an experiment to run, and a workload whose end they choose."""
+"""Fixtures of the pipeline's tests: an experiment to run, and a workload with a chosen end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def open_path() -> Iterator[Path]:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a user of no account can get there, in a sandbox too."""
+    """Return whether a user without an account can get there, in a sandbox too."""
     above = [path, *path.parents]
     return not {*above} & {*sandbox.HIDDEN} and all(each.stat().st_mode & stat.S_IXOTH for each in above)
 

@@ -10,7 +10,7 @@ THREADS = {"name": "threads", "regex": r"^(\d+)$"}
 ECHO = {"program": ["/usr/bin/printenv", "OMP_NUM_THREADS"], "extract": [THREADS]}
 
 
-def test_its_ranks_have_the_threads_that_were_asked_for(run_all: Callable[..., list[Trial]]) -> None:
+def test_its_ranks_have_the_threads_that_were_requested(run_all: Callable[..., list[Trial]]) -> None:
     asked = {"parameters": {**ECHO, "hosts": 2}, "certificate": "skip"}
     one, three = run_all(workload="command", sweep={"threads": [1, 3]}, **asked)
     assert (one.state, three.state) == (State.FINISHED, State.FINISHED), one.message + three.message

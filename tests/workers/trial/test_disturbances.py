@@ -34,7 +34,7 @@ def told(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: bool
     return "; ".join(disturbances(samples, ranks, foreign_share=0.1, own_machines=own_machines))
 
 
-def test_it_tells_what_others_took_while_no_core_was_free() -> None:
+def test_it_reports_what_others_took_while_no_core_was_free() -> None:
     busy = after(10, cpu_user_s=20.0, cpu_ours_s=11.2)
     assert told(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
     stolen = after(10, cpu_user_s=11.2, cpu_stolen_s=8.8, cpu_ours_s=11.2)
@@ -95,12 +95,12 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
         ({"swapped_in_bytes": 4096}, ""),
     ],
 )
-def test_it_tells_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
+def test_it_reports_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
     said = told(after(0), after(1, cpu_idle_s=2.0, **counters))
     assert said.startswith(words) if words else said == ""
 
 
-def test_it_tells_machines_with_fewer_cores_than_threads() -> None:
+def test_it_reports_machines_with_fewer_cores_than_threads() -> None:
     ranks = [rank(number, "n1", 1.0) for number in range(2)]
     assert missing_cores([after(0)], ranks, threads=1) == ()
     assert missing_cores([after(0)], ranks, threads=2) == ("2 ranks with 2 threads each share 2 cores of n1",)
@@ -121,7 +121,7 @@ def foreign_load() -> Iterator[None]:
 SERIAL = {"program": ["/usr/bin/python3", "-c", "sum(i for i in range(20_000_000))"], "extract": []}
 
 
-def test_a_trial_beside_foreign_load_is_not_trusted(
+def test_trial_under_foreign_load_is_not_trusted(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
@@ -131,7 +131,7 @@ def test_a_trial_beside_foreign_load_is_not_trusted(
     assert "other programs took" in " ".join(trial.trust_reasons)
 
 
-def test_a_trial_beside_foreign_load_is_repeated_once(
+def test_trial_under_foreign_load_is_repeated_once(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
@@ -158,7 +158,7 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
-    """What ended between two samples counts too: programs of a second would be somebody else's otherwise."""
+    """Programs that end between two samples count as the trial's."""
     talk = "from mpi4py import MPI\nw = MPI.COMM_WORLD\nfor _ in range(500): w.allgather(bytes(20_000))"
     job = make_job(testbed, "/usr/bin/python3", "-c", talk)
     before = testbed.sample().machine

@@ -84,7 +84,7 @@ def it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:
     assert not Lease.objects.exists()
 
 
-def test_it_runs_a_control_trial_without_capture_and_says_why_metrics_are_absent(
+def test_it_runs_a_control_trial_without_capture_and_reports_why_metrics_are_absent(
     run_all: Callable[..., list[Trial]], script_workload: object
 ) -> None:
     measured, control = run_all(workload="script", control=True)

@@ -29,7 +29,7 @@ def test_what_is_shown_reaches_the_database_without_waiting_for_the_next_beat(
             eventually(lambda packets=packets: Trial.objects.get(pk=trial.pk).progress == {"packets": packets})
 
 
-def test_it_tells_that_its_worker_is_to_end(
+def test_it_reports_that_its_worker_is_to_end(
     submit: Callable[..., Experiment], eventually: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = submit(workload="water")
@@ -43,7 +43,7 @@ def test_it_tells_that_its_worker_is_to_end(
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7, heartbeat.ENDING: True})
 
 
-def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to_end_costs_no_attempt(
+def test_stopped_worker_killed_while_the_database_is_away_costs_no_attempt(
     submit: Callable[..., Experiment],
     eventually: Callable[..., object],
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""The first failed trial of a new program holds the rest of its experiment, until somebody says what to do."""
+"""The first failed trial of a new program holds the rest of its experiment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def held(run_all: Callable[..., list[Trial]], open_path: Path) -> Experiment:
     return Experiment.objects.get(pk=trials[0].experiment_id)
 
 
-def test_it_holds_the_rest_and_says_why(held: Experiment) -> None:
+def test_it_holds_the_rest_and_reports_why(held: Experiment) -> None:
     assert states(held) == [State.FAILED, *[State.QUEUED] * 3]
     assert progress_of([held])[held.pk].status == "held"
     assert "No such file" in held.why_held
@@ -66,7 +66,7 @@ def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., l
     assert [trial.state for trial in trials] == [State.FAILED, State.FAILED]
 
 
-def test_rest_says_it_and_goes_on(held: Experiment, admin_client: Client) -> None:
+def test_rest_says_it_and_continues(held: Experiment, admin_client: Client) -> None:
     address = f"/api/v1/experiments/{held.slug}/"
     assert admin_client.get(address).json()["status"] == "held"
     assert admin_client.post(f"{address}go-on/").json() == {"queued": 3}

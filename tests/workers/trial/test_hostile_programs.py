@@ -1,4 +1,4 @@
-"""Programs of trials that reach for what is not theirs, on both clusters of this machine: each finds nothing and harms nobody."""
+"""Hostile programs of trials find nothing and harm nothing, on both clusters of this machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ended(
 
 @pytest.fixture
 def told(ended: Callable[..., Trial]) -> Callable[..., Any]:
-    """What the expression at the end of a script gave inside of a trial."""
+    """Return the value of an expression at the end of a script inside of a trial."""
 
     def run(script: str, expression: str) -> Any:
         trial = ended(f"{script}\nimport json\nprint('told', json.dumps({expression}))\n{GOOD}")
@@ -188,7 +188,7 @@ for number in (signal.SIGTERM, signal.SIGKILL):
     assert set(told(script, "others")) == {False}
 
 
-def test_a_daemon_that_kills_all_that_it_sees_is_not_beside_the_next_trial(ended: Callable[..., Trial]) -> None:
+def test_daemon_that_kills_all_it_sees_does_not_outlive_its_trial(ended: Callable[..., Trial]) -> None:
     mark = f"RANKWIRE_DAEMON={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
     script = f"""

@@ -41,7 +41,7 @@ def test_it_names_the_rank_that_was_killed(run_under_a_launcher_that_hangs: Call
     assert "The launch command did not end within 1 s of that and was stopped." in plain(trial.message)
 
 
-def test_it_says_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
+def test_it_reports_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
     trial = run_under_a_launcher_that_hangs("print('answer 42')")
     assert trial.state == State.FAILED
     assert plain(trial.message).startswith("All ranks of Script ended. The launch command did not end within 1 s")

@@ -1,4 +1,4 @@
-"""What a running trial shows: of its traffic now, and of its rates and ranks so far."""
+"""Live view of a running trial: its traffic now, its rates and ranks so far."""
 
 from itertools import pairwise
 from pathlib import Path

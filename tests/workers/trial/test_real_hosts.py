@@ -158,7 +158,7 @@ def test_a_missing_permission_costs_the_network_metrics_only(
     assert trial.not_available["packets"] == "the program no-such-recorder is missing on host n1"
 
 
-def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
+def test_a_host_that_cannot_be_recorded_is_reported_and_the_run_counts(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
     recorder = tmp_path / "recorder"
@@ -175,7 +175,7 @@ def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
     assert names == {"capture.pcapng.zst", "capture-n1.pcapng.zst", "capture-n3.pcapng.zst"}
 
 
-def test_hosts_that_nobody_recorded_are_missed_together(
+def test_unrecorded_hosts_are_missed_together(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
     recorder = tmp_path / "recorder"
@@ -212,7 +212,7 @@ def test_a_cluster_that_cannot_be_used_fails_its_trials_with_the_reason(
     assert not Lease.objects.exists()
 
 
-def test_a_job_that_slurm_refuses_fails_its_trial_and_the_rest_goes_on(
+def test_a_job_that_slurm_refuses_fails_its_trial_and_the_rest_continues(
     run_all: Callable[..., list[Trial]], slurm: Slurm
 ) -> None:
     slug = add_cluster("slurm", slurm.settings(partition="gpu"))

@@ -181,7 +181,7 @@ def shell_program(file: Path, *lines: str) -> Path:
 
 
 def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
-    """And where programs are confined, which allows no real container, the trial fails with what mends it."""
+    """A confined trial, which allows no container, fails with a suggested fix."""
     image = open_path / "solver.sif"
     shell_program(open_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
     shell_program(open_path / "bin" / "solve-it", 'echo "rate = $1 per s"')

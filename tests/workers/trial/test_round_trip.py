@@ -42,7 +42,7 @@ SCALING = {
 
 
 def everything(experiment: Experiment) -> dict[str, Any]:
-    """What must be the same in both installations, without the keys of rows and the name of the cluster."""
+    """Return what must be equal in both installations, without keys and the cluster's name."""
     trials = []
     for trial in experiment.trials.order_by("position"):
         analysis = read_analysis(trial)

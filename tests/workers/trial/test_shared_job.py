@@ -226,6 +226,6 @@ def test_a_second_worker_leaves_the_cluster_to_the_first(
         assert cursor.fetchone() == (0,)
 
 
-def test_it_is_refused_where_nobody_allots_hosts(submit: Callable[..., Experiment], script_workload: object) -> None:
+def test_shared_job_without_a_scheduler_is_refused(submit: Callable[..., Experiment], script_workload: object) -> None:
     with pytest.raises(InvalidSpec, match="no scheduler allots the hosts"):
         submit(**spec_of(SOON, cluster="local"))

@@ -96,7 +96,7 @@ def test_it_fails_where_a_report_of_a_rank_is_a_pipe(ended: Callable[..., Trial]
     assert "rank-7.json is a pipe" in trial.message
 
 
-def test_it_says_that_the_printed_output_was_removed(ended: Callable[..., Trial]) -> None:
+def test_it_reports_that_the_printed_output_was_removed(ended: Callable[..., Trial]) -> None:
     trial = ended(f"{GOOD}\nimport os\nos.remove('../stdout.txt')")
     assert trial.state == State.FAILED, trial.traceback
     assert "stdout.txt was removed while the trial ran." in trial.message

@@ -1,4 +1,4 @@
-"""What a run wrote is found by name and by pattern: plain files of its working directory and those below it, nothing else."""
+"""Files of a run by name and pattern: only plain files of its working directory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_selects_plain_files(work: Path, patterns: list[str], names: list[str
     assert written.names_of(work, patterns) == names
 
 
-def test_it_tells_of_a_link_in_the_place_of_a_file_that_is_asked_for(work: Path) -> None:
+def test_link_in_place_of_a_named_file_is_refused(work: Path) -> None:
     with pytest.raises(NotPlain, match=r"b\.log is a symbolic link"):
         written.names_of(work, ["b.log"])
     (work.parent / "link").symlink_to(work)

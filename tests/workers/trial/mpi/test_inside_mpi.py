@@ -20,7 +20,7 @@ def values(trial: Trial) -> dict[str, float]:
     return dict(trial.measurements.filter(scope="all", metric__startswith="mpi_").values_list("metric", "value"))
 
 
-def test_it_tells_where_the_time_of_every_rank_went(run_all: Callable[..., list[Trial]]) -> None:
+def test_it_reports_where_the_time_of_every_rank_went(run_all: Callable[..., list[Trial]]) -> None:
     (trial,) = run_all(**WATER)
     measured = values(trial)
     assert not {m.id for m in METRICS.values() if m.section == "mpi"} - {*measured, *trial.not_available}

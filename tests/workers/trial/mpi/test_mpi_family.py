@@ -56,7 +56,7 @@ def sentence(libraries: list[str], mpi: str | None, ranks: int = 3, *, setting: 
     return why_singletons(environment, program="solver", ranks=ranks, setting=setting)
 
 
-def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
+def test_it_reports_nothing_of_what_fits_or_is_not_known() -> None:
     assert sentence(["libmpi.so.40.30.4"], "mpirun (Open MPI) 4.1.4") is None
     assert sentence(["libmpi.so.12.1.8"], "Hydra 4.0.2") is None
     assert sentence(["libmpi.so.40.30.4"], "Hydra 4.0.2", ranks=1) is None
@@ -100,7 +100,7 @@ def test_a_program_of_mpich_runs_on_this_machine(run_all: Callable[..., list[Tri
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
 
 
-def test_a_library_without_its_launch_command_is_told(
+def test_a_library_without_its_launch_command_is_reported(
     run_all: Callable[..., list[Trial]], open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mpi_choice, "_PROGRAMS", {**mpi_choice._PROGRAMS, "mpich": ("mpiexec.nowhere",)})

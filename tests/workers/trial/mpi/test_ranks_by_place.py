@@ -36,7 +36,7 @@ def test_with_a_report_missing_no_rank_is_placed() -> None:
 
 
 def require_ranks_of_the_exchange(trial: Trial) -> None:
-    """On the wire are three messages of a megabyte each way, and what the library says beside them."""
+    """Require three messages of a megabyte each way, besides the library's own."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
     ranks = read_analysis(trial)["matrices"]["ranks"]

@@ -1,4 +1,4 @@
-"""A program that ran on the test-bed is replayed on other networks, where it takes what its messages cost by construction."""
+"""A program that ran on the test-bed is replayed on networks with known message costs."""
 
 from __future__ import annotations
 

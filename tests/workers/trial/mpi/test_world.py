@@ -1,4 +1,4 @@
-"""What counts as n ranks was n ranks of one world: seen in the programs that ran, whatever script started them, and in their messages."""
+"""n ranks count only if they were one world, seen in the programs and in their messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
     return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
 
 
-def test_it_tells_a_world_that_is_as_asked() -> None:
+def test_it_reports_a_world_that_is_as_asked() -> None:
     seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
     assert seen == World(told="2 ranks in one world, as asked (libmpi.so.40.30.4)")
     assert world((LIBMPICH, by_hydra(0)), (LIBMPICH, by_hydra(1)), version="Hydra 4.0.2").checked
@@ -56,11 +56,11 @@ def test_it_tells_a_world_that_is_as_asked() -> None:
         ([(LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(0))], "Rank 1 on n2 ran as rank 0 of another world"),
     ],
 )
-def test_it_says_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[str, str]]], words: str) -> None:
+def test_it_reports_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[str, str]]], words: str) -> None:
     assert words in world(*ranks).problem
 
 
-def test_it_says_what_could_not_be_checked() -> None:
+def test_it_reports_what_could_not_be_checked() -> None:
     assert world(("", {}), ("", {})) == World(
         told="not checked: no MPI library was seen in any of 2 ranks", checked=False
     )
@@ -83,7 +83,9 @@ def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
     assert trial.message.endswith("Build it with the compiler of Open MPI.")
 
 
-def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+def test_a_program_in_a_script_that_runs_as_asked_is_reported(
+    run_all: Callable[..., list[Trial]], open_path: Path
+) -> None:
     script = hidden_in_script(open_path, f"exec {mpi_program(open_path, 'libmpi.so.40')}")
     (trial,) = run_all(
         workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
@@ -113,14 +115,14 @@ def test_it_counts_what_ranks_on_different_hosts_sent(hosts: tuple[str, ...], se
 
 
 @pytest.mark.parametrize(("sent", "payload"), [(6_000_000, 6_100_000), (6_000_000, 5_400_000), (99_999, 0), (0, 0)])
-def test_it_says_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
+def test_it_reports_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
     assert why_unseen(tables("n1", "n2", pairs=[[0, 1, 1, sent]]), payload) is None
 
 
-def test_messages_through_memory_that_hosts_share_are_told(
+def test_messages_through_memory_that_hosts_share_are_reported(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
-    """Virtual hosts share a kernel, which MPICH finds out by itself where nobody forbids it."""
+    """Virtual hosts share a kernel, which MPICH uses unless it is forbidden."""
     Cluster.objects.create(slug="real-ssh", name="Real", kind="ssh", settings=ssh_hosts.settings())
     program = [str(exchange_over_mpich(tmp_path))]
     (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})

@@ -1,4 +1,4 @@
-"""What the efficiencies of any real trial must come to."""
+"""Efficiencies of any real trial must multiply to their parents."""
 
 from __future__ import annotations
 
