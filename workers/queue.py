@@ -66,7 +66,7 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
     before = _reading(experiment)
     with quotas.kept(experiment.project, capturing=spec.capture.enabled):
         queued = experiment.revise(spec, author=author)
-    _rung(experiment, queued)
+    _wake_if_queued(experiment, queued)
     if _reading(experiment) != before:
         read_again(experiment)
     return queued
@@ -118,21 +118,21 @@ def register_program_yaml(text: str, *, author: Any = None, name: str | None = N
 
 def go_on(experiment: Experiment) -> int:
     """Resume trials that are held because the first one failed; return how many wait."""
-    return _rung(experiment, experiment.go_on())
+    return _wake_if_queued(experiment, experiment.go_on())
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
     """Queue ``count`` more repetitions of every configuration; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
     """Queue the points of ``revision.plan_points``; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = revision.add_points(experiment, more, author=author)
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
@@ -144,18 +144,18 @@ def rerun_failed(experiment: Experiment) -> int:
     """Queue every trial without a result again; return how many."""
     with quotas.kept(experiment.project):
         queued = experiment.rerun_failed()
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def run_again(trial: Trial) -> Trial:
     """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.kept(trial.experiment.project):
         attempt = trial.queue_attempt()
-    _rung(trial.experiment, 1)
+    _wake_if_queued(trial.experiment, 1)
     return attempt
 
 
-def _rung(experiment: Experiment, queued: int) -> int:
+def _wake_if_queued(experiment: Experiment, queued: int) -> int:
     if queued and experiment.cluster_id is not None:
         ring(experiment.cluster_id)
     return queued

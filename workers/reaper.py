@@ -42,7 +42,7 @@ def reap() -> int:
             continue
         try:
             # One try: who waits for the store here finds no other lost trial meanwhile.
-            artifacts, note = delivery.left(trial, patience_s=0)
+            artifacts, note = delivery.deliver_leftovers(trial, patience_s=0)
             attempt = trial.mark_lost(f"{reason}{note}", artifacts)
         except StaleTrial:
             files.take_back(artifacts)

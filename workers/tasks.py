@@ -28,7 +28,7 @@ def work(cluster_id: int) -> None:
 @shared_task(name=queue.TEST, ignore_result=True)
 def test_cluster(cluster_id: int) -> None:
     """Run the requested check of a cluster, then wake what waits for its hosts."""
-    if cluster_test.run_asked(Cluster.objects.get(pk=cluster_id)):
+    if cluster_test.run_requested(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
 
 

@@ -44,7 +44,7 @@ class Recorded:
     """The host whose recording is analysed alone, if hosts are recorded separately."""
 
 
-def keep(
+def store_recordings(
     recordings: Mapping[str, Capture],
     directory: Path,
     addresses: Mapping[str, frozenset[str]],

@@ -27,7 +27,7 @@ Tell = Callable[[str, Sequence[Step]], None]
 log = structlog.get_logger()
 
 
-def run_asked(cluster: Cluster) -> bool:
+def run_requested(cluster: Cluster) -> bool:
     """Run the requested check and store its steps, whatever happens; False without one."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
@@ -122,7 +122,7 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
                 f"{', '.join(answer.host for answer in answers)}; slowest {amount(slowest, 's')}.",
             )
         ]
-    if not launcher.python_is_told or not reached:
+    if not launcher.reports_python or not reached:
         answered += [answer.host for answer in reached]
         return steps
     versions = {answer.host: answer.python for answer in reached}
@@ -164,13 +164,13 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
     def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:
         tell(f"the {name}", steps)
         try:
-            greeting = world.greet(session, those, launcher.python)
+            result = world.run_hello(session, those, launcher.python)
         except TrialFailed as error:
             return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
-        met = world.judged(name, greeting, those, session.usual_launch.program)
+        met = world.judge(name, result, those, session.usual_launch.program)
         if met.state != "ok":
             return met, skipped(world.PING_PONG, "Because the ranks did not meet.")
-        return met, world.ping_pong(greeting, those)
+        return met, world.ping_pong(result, those)
 
     def both() -> list[Step]:
         first = hello(ON_HOSTS[1] if len(two) > 1 else "MPI hello on one host", two)

@@ -25,7 +25,7 @@ _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification faile
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class HelloResult:
     """How a launch of the hello ended. ``status`` None: it did not, within the limit."""
 
     status: int | None
@@ -34,7 +34,7 @@ class Greeting:
     elapsed_s: float
 
 
-def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
+def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
     """Run one rank on each of ``hosts``. Raises TrialFailed if the launch command cannot start."""
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
@@ -55,30 +55,30 @@ def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
             status = process.wait(LIMIT_S)
         finally:
             process.terminate(2.0)
-        return Greeting(status, _told(out.read_text(errors="replace")), _words(err), process.elapsed_s)
+        return HelloResult(status, _parse_ranks(out.read_text(errors="replace")), _text_lines(err), process.elapsed_s)
 
 
-def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
+def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
     """Judge whether the ranks were one world on these hosts."""
-    if greeting.status is None:
+    if result.status is None:
         return problem(
             name,
             "Did not end",
-            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quoted(greeting.stderr)}",
+            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quote(result.stderr)}",
             "Usually a firewall between the hosts: MPI needs TCP ports 20000 to 21015 open among them, or another “Interface”.",
         )
-    if greeting.status != 0:
-        refused = [line for line in greeting.stderr.splitlines() if _SSH_BETWEEN.search(line)]
-        seen = f"{mpirun} ended with status {greeting.status}.{_quoted(refused[0] if refused else greeting.stderr)}"
+    if result.status != 0:
+        refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]
+        seen = f"{mpirun} ended with status {result.status}.{_quote(refused[0] if refused else result.stderr)}"
         if refused:
             remedy = "The first host must be able to log in to the others without being asked; try this there."
             return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
         return problem(name, "Failed", seen, "See the documentation of the MPI library on the first host.")
-    return _world(name, greeting, hosts, mpirun)
+    return _world(name, result, hosts, mpirun)
 
 
-def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
-    rank_count, ranks = len(hosts), greeting.ranks
+def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
+    rank_count, ranks = len(hosts), result.ranks
     missing = [rank["error"] for rank in ranks if "error" in rank]
     if missing:
         return problem(
@@ -109,14 +109,14 @@ def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
         )
     return ok(
         name,
-        f"{plural(rank_count, 'rank')}, {amount(greeting.elapsed_s, 's')}",
+        f"{plural(rank_count, 'rank')}, {amount(result.elapsed_s, 's')}",
         f"{library} on {', '.join(hosts)}: every rank met all others.",
     )
 
 
-def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
+def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
     """Return the step with the times of a small and a large message between two hosts."""
-    times = next((rank for rank in greeting.ranks if "small_s" in rank), None)
+    times = next((rank for rank in result.ranks if "small_s" in rank), None)
     if times is None:
         return skipped(
             PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not meet."
@@ -174,7 +174,7 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
     return ok(name, plural(len(reports), "recording"), f"Packets of the MPI hello were recorded: {counts}.")
 
 
-def _told(text: str) -> list[dict[str, Any]]:
+def _parse_ranks(text: str) -> list[dict[str, Any]]:
     ranks = []
     for line in text.splitlines():
         try:
@@ -188,12 +188,12 @@ def _told(text: str) -> list[dict[str, Any]]:
     return ranks
 
 
-def _words(path: Path) -> str:
+def _text_lines(path: Path) -> str:
     """Return the lines that contain words: libraries draw frames."""
     lines = path.read_text(errors="replace")[-20_000:].splitlines()
     return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
 
 
-def _quoted(stderr: str, lines: int = 3) -> str:
+def _quote(stderr: str, lines: int = 3) -> str:
     last = " ".join(stderr.splitlines()[-lines:])[-400:]
     return f" Output: {last}" if last else ""

@@ -61,13 +61,13 @@ def describe(
     return {name: facts[name] for name in sorted(facts)}
 
 
-def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of another host that differ, nested alike; "none" for missing ones."""
     differing: dict[str, Any] = {}
     for name in sorted({*first, *other}):
         here, there = first.get(name), other.get(name)
         if isinstance(here, Mapping) and isinstance(there, Mapping):
-            if inner := unlike(here, there):
+            if inner := differing_facts(here, there):
                 differing[name] = inner
         elif here != there:
             differing[name] = "none" if there is None else there

@@ -199,7 +199,7 @@ class RemoteAgent(Agent):
         parts = self.home.get("PATH", "").split(":")
         return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
 
-    def last_words(self) -> str:
+    def stderr_text(self) -> str:
         """Return the standard error of the connection's own program."""
         if self._stderr.closed:
             return ""
@@ -220,5 +220,5 @@ class RemoteAgent(Agent):
             self._process.wait()
 
     def exit_report(self) -> str:
-        words = [line for line in self.last_words().splitlines() if line.strip()]
+        words = [line for line in self.stderr_text().splitlines() if line.strip()]
         return f"The connection to {self.host} ended" + (f": {words[-1].strip().rstrip('.')}." if words else ".")

@@ -109,7 +109,7 @@ def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     return rows
 
 
-def kept(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+def stored_shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Return the stored `shares`: the first row has the wall-clock time of the first sample."""
     rows = shares(samples)
     if rows and samples[0].machine.realtime_offset_ns:

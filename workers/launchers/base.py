@@ -48,7 +48,7 @@ PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
 Tell = Callable[[str], None]
 
 
-def say_nothing(_what: str) -> None:
+def ignore_progress(_what: str) -> None:
     """Ignore progress messages."""
 
 
@@ -332,7 +332,7 @@ class Launcher(ABC):
 
     kind: ClassVar[ClusterKind]
     settings: Settings
-    python_is_told: ClassVar[bool] = False
+    reports_python: ClassVar[bool] = False
     """True if `reach` reports the version of Python."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -390,7 +390,7 @@ class Launcher(ABC):
         """Return what a capture here records. Pure."""
 
     @abstractmethod
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         """Make the hosts ready; `tell` receives progress and may raise to give up.
 
         Raises ClusterUnavailable.

@@ -11,7 +11,7 @@ from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalAgent
 from workers.hosts.programs import missing_programs
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, ignore_progress
 from workers.launchers.job import BTL_PORTS, PYTHON, Job, Launch
 from workers.testbed.probe import PROGRAMS, namespace_problems, unshare_argv
 
@@ -81,7 +81,7 @@ class LocalLauncher(Launcher):
     def recording(self) -> Recording:
         return Recording(f"the loopback interface ({INTERFACE})", LocalSession.capture_filter)
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = self.probe()
         if host_count != 1:
             problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")

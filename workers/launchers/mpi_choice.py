@@ -75,15 +75,17 @@ def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, pr
     if built is None:
         return usual(host)
     library = _LIBRARIES[built[0]]
-    near_library = (str(directory / name) for directory in _beside(loaded) for name in _own(library))
-    candidates = [*near_library, *_own(library)]
+    near_library = (
+        str(directory / name) for directory in _near_directories(loaded) for name in _launch_programs(library)
+    )
+    candidates = [*near_library, *_launch_programs(library)]
     fits = (candidate for candidate in candidates if host.find(candidate) and _family(host, candidate) == library)
-    return Launch(library, next(fits, _own(library)[0]))
+    return Launch(library, next(fits, _launch_programs(library)[0]))
 
 
 def own_program(library: str) -> str:
     """Return the usual name of a library's launch command."""
-    return _own(library)[0]
+    return _launch_programs(library)[0]
 
 
 def usual(host: Host) -> Launch:
@@ -122,7 +124,7 @@ class _ThisMachine:
         return machine.mpi_version(program, {"PATH": search_path()})
 
 
-def _own(library: str) -> tuple[str, ...]:
+def _launch_programs(library: str) -> tuple[str, ...]:
     """Return the names of a library's launch command; Intel MPI and MVAPICH2 have Hydra."""
     return _PROGRAMS.get(library, _PROGRAMS["mpich"])
 
@@ -131,7 +133,7 @@ def _family(host: Host, program: str) -> str | None:
     return _LIBRARIES.get(launcher_of(host.version(program)) or "")
 
 
-def _beside(loaded: Sequence[str]) -> list[Path]:
+def _near_directories(loaded: Sequence[str]) -> list[Path]:
     """Return the bin directories next to the libraries' lib and lib/release directories."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]

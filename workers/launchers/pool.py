@@ -15,7 +15,7 @@ from typing import Any, Final
 import structlog
 
 from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost, TrialFailed
-from workers.launchers.base import Link, Session, Tell, get, say_nothing
+from workers.launchers.base import Link, Session, Tell, get, ignore_progress
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 
 TIME_FACTOR: Final = 1.5
@@ -82,7 +82,7 @@ class SessionPool:
         host_count: int,
         link: Link,
         settings: Mapping[str, Any] | None = None,
-        tell: Tell = say_nothing,
+        tell: Tell = ignore_progress,
         shared_job: SharedJob | None = None,
     ) -> Iterator[Session]:
         """Yield the open session of equal kind, size and link, or a new one.

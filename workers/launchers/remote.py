@@ -29,7 +29,7 @@ from workers.errors import (
     ProfileUnavailable,
     TrialFailed,
 )
-from workers.hosts.environment import describe, unlike
+from workers.hosts.environment import describe, differing_facts
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
 from workers.hosts.remote_agent import RemoteAgent
@@ -279,7 +279,7 @@ class RemoteSession(Session):
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             described = list(pool.map(lambda agent: self._describe(agent, argv, mpirun), self.agents.values()))
         first, *others = described
-        different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
+        different = {host: differing_facts(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
         return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
 
@@ -321,7 +321,9 @@ class RemoteSession(Session):
     def _there(self, job: Job) -> Job:
         """Return the job in the hosts' directories."""
         launch = job.launch or self._launch
-        return self.launcher.on_hosts(job, self.scratch, self.interface, openmpi.major(self._said(launch.program)))
+        return self.launcher.on_hosts(
+            job, self.scratch, self.interface, openmpi.major(self._version_text(launch.program))
+        )
 
     def _write_tools(self, remote_shell: str) -> None:
         try:
@@ -385,9 +387,9 @@ class RemoteSession(Session):
         return path
 
     def version(self, program: str) -> str | None:
-        return machine.read_version(self._said(program))
+        return machine.read_version(self._version_text(program))
 
-    def _said(self, program: str) -> str:
+    def _version_text(self, program: str) -> str:
         """Return a launch command's version text, asked once with its environment."""
         if program not in self._versions:
             variables = [f"{name}={value}" for name, value in self.environment_variables().items()]

@@ -15,7 +15,7 @@ from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_agent import RemoteAgent, in_shell, start_argv
-from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, Reached, Session, Tell, ignore_progress
 from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
 
@@ -29,7 +29,7 @@ class SshLauncher(HostsLauncher):
 
     kind = Ssh()
     settings: SshSettings
-    python_is_told = True
+    reports_python = True
 
     def probe(self) -> list[str]:
         """Return missing programs of this machine; trials contact the hosts."""
@@ -74,7 +74,7 @@ class SshLauncher(HostsLauncher):
             else why_unreached(host, took_s, answer.stderr, self.settings)
         )
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = [*self.probe(), *self.refusals(link)]
         if host_count > len(self.settings.hosts):
             problems.append(f"This cluster has {len(self.settings.hosts)} hosts, not {host_count}.")
@@ -98,7 +98,7 @@ class SshAgent(RemoteAgent):
     """Agent whose end is explained by ssh's messages."""
 
     def exit_report(self) -> str:
-        return explain(self.host, self.last_words())
+        return explain(self.host, self.stderr_text())
 
 
 def quoted_script(*lines: list[str]) -> str:

@@ -15,7 +15,7 @@ from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalAgent
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, ignore_progress
 from workers.launchers.job import Job, Launch
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
@@ -117,7 +117,7 @@ class TestbedLauncher(Launcher):
     def recording(self) -> Recording:
         return Recording(f"the bridge between the hosts ({commands.BRIDGE})")
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = self.probe()
         if not 1 <= host_count <= MOST_HOSTS:
             problems.append(f"A test-bed has 1 to {MOST_HOSTS} hosts, not {host_count}.")

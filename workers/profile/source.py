@@ -54,7 +54,7 @@ def _c_wrapper(number: int, function: Function) -> str:
         f"int MPI_{function.name}({_declared(count)}) {{ struct call call; anything real = REAL(\"PMPI_{function.name}\"); "
         f"if (UNLIKELY(!real)) return MISSING; {_before(function, 'C')}{_before_statuses(function)}enter(&call, {number}); "
         f"int answer = ((int (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_told(function, 'C')} }} {_after_statuses(function)}return answer; }}"
+        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_trace(function, 'C')} }} {_after_statuses(function)}return answer; }}"
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
         f"if (UNLIKELY(!real)) real = (anything)dlsym(RTLD_NEXT, \"mpi_{name}{suffix}\"); if (UNLIKELY(!real)) return; "
         f"if (!open_mpi) {{ ((void (*)({_types(count)}))real)({_passed(count)}); return; }} {_before(function, 'F')}"
         f"enter(&call, {number}); ((void (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted) {{ {_counted(function, 'F')} {_told(function, 'F')} }} }}"
+        f"if (call.counted) {{ {_counted(function, 'F')} {_trace(function, 'F')} }} }}"
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _after_statuses(function: Function) -> str:
     return _OF_STATUSES.get(function.name, ("", ""))[1]
 
 
-def _told(function: Function, language: str) -> str:
+def _trace(function: Function, language: str) -> str:
     """Return the trace statement: the sender of a receive, or the communicator."""
     if function.name in _TAKES:
         source, comm, status = _TAKES[function.name]

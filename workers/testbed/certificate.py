@@ -18,7 +18,7 @@ from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalAgent, Process
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
-from workers.testbed.schedule import Asked, Phase
+from workers.testbed.schedule import Phase, RequestedPath
 from workers.testbed.verdict import Row, Way
 
 PROBER: Final = Path(__file__).with_name("prober.py")
@@ -82,7 +82,7 @@ def _certify_path(
     agent: LocalAgent, plan: Plan, source: int, target: int, earlier: list[str]
 ) -> tuple[list[Row], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
-    requested = (Asked.of(plan, source, target), Asked.of(plan, target, source))
+    requested = (RequestedPath.of(plan, source, target), RequestedPath.of(plan, target, source))
     counted = [(0, 0, 0), (0, 0, 0)]
     attempts = 0
     while attempts < ATTEMPTS:
@@ -105,7 +105,7 @@ def _certify_path(
 
 
 def _measure(
-    agent: LocalAgent, plan: Plan, names: tuple[str, str], requested: tuple[Asked, Asked]
+    agent: LocalAgent, plan: Plan, names: tuple[str, str], requested: tuple[RequestedPath, RequestedPath]
 ) -> tuple[tuple[Way, Way], dict[str, Any]]:
     planned = schedule.phases(requested)
     start_ns = time.monotonic_ns() + int(HEAD_START_S * 1e9)
@@ -125,7 +125,7 @@ def _measure(
 
 
 def _read(
-    phase: Phase, results: list[dict[str, Any]], requested: Asked, ways: tuple[Way, Way], trips: list[float]
+    phase: Phase, results: list[dict[str, Any]], requested: RequestedPath, ways: tuple[Way, Way], trips: list[float]
 ) -> None:
     """Evaluate one phase: what host k sent, host 1 - k has received."""
     way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]

@@ -66,9 +66,9 @@ class RshServer:
             if self._open > MOST_WAITING:
                 self._close(end)
             else:
-                self._selector.register(end, EVENT_READ, partial(self._hear, end))
+                self._selector.register(end, EVENT_READ, partial(self._read_request, end))
 
-    def _hear(self, end: socket.socket) -> None:
+    def _read_request(self, end: socket.socket) -> None:
         """Read one request; close a client that sends none."""
         self._selector.unregister(end)
         streams: list[int] = []

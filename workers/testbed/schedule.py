@@ -31,7 +31,7 @@ TCP_SKIP_TRIPS: Final = 8  # slow start doubles every round trip
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedPath:
     """Requested properties of the path between two hosts, in one direction."""
 
     rate_bps: float | None
@@ -43,7 +43,7 @@ class Asked:
     loss_burst: float = 1.0
 
     @classmethod
-    def of(cls, plan: Plan, source: int, target: int) -> Asked:
+    def of(cls, plan: Plan, source: int, target: int) -> RequestedPath:
         """Return the path between hosts number `source` and `target` of a plan."""
         rate_bps = plan.path_rate_bps(source, target)
         if not plan.path_impaired(source, target):
@@ -67,7 +67,7 @@ class Phase:
     settings: dict[str, Any]
 
 
-def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
+def phases(ways: tuple[RequestedPath, RequestedPath]) -> list[Phase]:
     """Return the phases of a path in both directions; `ways[k]` is what host k sends."""
     trip_s = sum(way.delay_s + 3 * way.jitter_s for way in ways)
     planned: list[Phase] = []
@@ -108,7 +108,7 @@ def mtu_sizes(mtu: int) -> list[int]:
     return [mtu, mtu + 1, *(size for size in (9000, 4000, 1500, 1492, 1400, 1280, 576) if size < mtu)]
 
 
-def train(requested: Asked) -> tuple[int, float]:
+def train(requested: RequestedPath) -> tuple[int, float]:
     """Return the frames of a train sent after silence, and the seconds between trains."""
     if requested.rate_bps is None:
         return TRAIN_FRAMES, 0.02
@@ -117,7 +117,7 @@ def train(requested: Asked) -> tuple[int, float]:
     return frames, max(0.02, 2 * frames * frame_s)
 
 
-def stream(requested: Asked) -> tuple[int, float]:
+def stream(requested: RequestedPath) -> tuple[int, float]:
     """Return the frames of a stream and its seconds at the requested rate.
 
     They are sent at once: the queue in front of the link is then never empty, whenever the prober gets a core.
@@ -129,7 +129,7 @@ def stream(requested: Asked) -> tuple[int, float]:
     return count, 1.1 * count * frame_s
 
 
-def loss_probes(requested: Asked) -> tuple[int, float, int]:
+def loss_probes(requested: RequestedPath) -> tuple[int, float, int]:
     """Return count, seconds between bursts and frames per burst of small loss probes."""
     frames_per_s = float(LOSS_FRAMES_PER_S)
     if requested.rate_bps is not None:

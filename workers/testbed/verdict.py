@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from analysis.numbers import SHARE, amount
-from workers.testbed.schedule import TCP_HEADERS, Asked, train
+from workers.testbed.schedule import TCP_HEADERS, RequestedPath, train
 
 BANDWIDTH_TOLERANCE: Final = 0.05
 DELAY_TOLERANCE: Final = 0.05
@@ -129,7 +129,7 @@ def spread(delays_s: Sequence[float], distribution: str) -> float | None:
     return (high - low) / (NORMAL_QUARTILES if distribution == "normal" else 1.0)
 
 
-def rows(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
+def rows(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
     """Return all quantities of one direction; requested ones are judged."""
     return [
         _bandwidth(source, target, requested, way),
@@ -141,7 +141,7 @@ def rows(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     ]
 
 
-def _bandwidth(source: str, target: str, requested: Asked, way: Way) -> Row:
+def _bandwidth(source: str, target: str, requested: RequestedPath, way: Way) -> Row:
     """Return the bandwidth in frames: of the UDP stream, or of TCP if it reached more.
 
     The kernel stamps the stream's arrivals; TCP counts only if the stream fell short.
@@ -159,7 +159,7 @@ def _bandwidth(source: str, target: str, requested: Asked, way: Way) -> Row:
     return Row(source, target, "bandwidth", "bit/s", requested.rate_bps, achieved, tolerance="5 %", kept=is_kept)
 
 
-def _burst(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
+def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
     if requested.rate_bps is None or way.burst_bps is None:
         return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
     # Only faster is wrong: a busy machine may space a burst out.
@@ -177,7 +177,7 @@ def _burst(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     return [short, Row(source, target, "burst", "B", None, bytes_at_once(requested, way.burst_bps))]
 
 
-def bytes_at_once(requested: Asked, burst_bps: float) -> float:
+def bytes_at_once(requested: RequestedPath, burst_bps: float) -> float:
     """Return the bytes that left ahead of the rate after a pause: the first frame and more.
 
     Messages are shorter by as much on this link, which estimates of a program's bytes use.
@@ -187,7 +187,7 @@ def bytes_at_once(requested: Asked, burst_bps: float) -> float:
     return requested.frame_bytes + max(0.0, ahead_bytes)
 
 
-def _delay(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
+def _delay(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
     achieved = statistics.median(way.delays_s) if way.delays_s else None
     allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * requested.delay_s)
     is_kept = achieved is not None and abs(achieved - requested.delay_s) <= allowed
@@ -202,7 +202,7 @@ def _delay(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     return judged
 
 
-def _loss(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
+def _loss(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
     if not way.probed:
         return [Row(source, target, "loss", "", requested.loss, None, tolerance="99 % interval", kept=False)]
     low, high = loss_interval(way.lost, way.probed, max(requested.loss_burst, 1.0))
@@ -218,7 +218,7 @@ def _loss(source: str, target: str, requested: Asked, way: Way) -> list[Row]:
     return judged
 
 
-def _mtu(source: str, target: str, requested: Asked, way: Way) -> Row:
+def _mtu(source: str, target: str, requested: RequestedPath, way: Way) -> Row:
     is_kept = way.mtu == requested.mtu and way.longer_refused
     return Row(source, target, "path MTU", "B", requested.mtu, way.mtu, tolerance="exact", kept=is_kept)
 

@@ -55,7 +55,7 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
         ) from None
 
 
-def left(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
+def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
     """Store the files of a trial without a result; return rows, and a sentence on failure."""
     rows = describe(trial)
     try:

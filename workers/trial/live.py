@@ -103,7 +103,7 @@ class LiveHistory:
                 earlier = self._ranks.get(rank, (host.host, 0.0))
                 self._ranks[rank] = (host.host, max(cpu_s, earlier[1]))  # the value of an ended rank stays
 
-    def shown(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
         """Return columns of numbers for the page, ranks in their order."""
         ranks = sorted(self._ranks.items(), key=lambda item: int(item[0]))
         return {

@@ -23,7 +23,7 @@ from experiments.specification.launch_plan import plan_launch
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
-from workers.capture.stored_capture import Recorded, keep
+from workers.capture.stored_capture import Recorded, store_recordings
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
@@ -254,7 +254,7 @@ class TrialRun:
         }
         # Nothing can be on its way if the wire was silent for two round trips.
         quiet_s = QUIET_S + 4 * (self.plan.link.delay_s + self.plan.link.jitter_s)
-        recorded = keep(
+        recorded = store_recordings(
             named, self.directory, session.addresses, session.hosts, quiet_s=quiet_s, check=self.heartbeat.check
         )
         seen_from = next((host for host in recordings if host), "")
@@ -320,7 +320,7 @@ class TrialRun:
         return {
             "elapsed_s": round(process.elapsed_s, 1),
             **rates,
-            **history.shown(),
+            **history.columns(),
             "hosts": rows,
             "stdout_tail": tail(self.stdout, lines=20),
         }

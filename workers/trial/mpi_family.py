@@ -28,19 +28,20 @@ def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, 
     if ranks < 2 or built is None or launcher is None or built[0] == launcher:
         return None
     would = f"it would run as {plural(ranks, 'program')} of one rank each"
-    return f"{program} is built with {built[0]} ({built[1]}), and {_strangers(launcher, would)} {_mended(built[0], launcher, setting)}"
+    fix = _suggested_fix(built[0], launcher, setting)
+    return f"{program} is built with {built[0]} ({built[1]}), and {_mismatch(launcher, would)} {fix}"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """Observed world of the ranks' programs.
 
-    ``problem``: why the trial is not the requested one; else ``told``, a description; ``checked``: whether all ranks were
+    ``problem``: why the trial is not the requested one; else ``summary``, a description; ``checked``: whether all ranks were
     observed.
     """
 
     problem: str = ""
-    told: str = ""
+    summary: str = ""
     checked: bool = True
 
 
@@ -57,15 +58,15 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
         if problem := _other_world(usage, family, library, ranks, launcher_of(version), setting):
             return World(problem)
     if not with_library:
-        return World(told=f"not checked: no MPI library was seen in any of {plural(ranks, 'rank')}", checked=False)
+        return World(summary=f"not checked: no MPI library was seen in any of {plural(ranks, 'rank')}", checked=False)
     libraries = ", ".join(dict.fromkeys(library for _, (_, library) in with_library))
     if len(with_library) < ranks:
         summary = f"{len(with_library)} of {plural(ranks, 'rank')} seen with an MPI library ({libraries}); the others were not checked"
-        return World(told=summary, checked=False)
+        return World(summary=summary, checked=False)
     if any(_size(usage, family) is None for usage, (family, _) in with_library):
         summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not report the size of the world"
-        return World(told=summary, checked=False)
-    return World(told=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
+        return World(summary=summary, checked=False)
+    return World(summary=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
 
 
 def _other_world(
@@ -74,11 +75,11 @@ def _other_world(
     """Return why this rank's program is in another world, in sentences."""
     where = f"Rank {usage.rank} on {usage.host}"
     size, rank = _size(usage, family), _number(usage.mpi_world.get(_RANK[family]))
-    if size is None and not _told_by_pmix(usage, family):
+    if size is None and not _has_pmix(usage, family):
         other = launcher if launcher not in (None, family) else None
         ran = f"it ran as one of {plural(ranks, 'program')} of one rank each"
-        strangers = _strangers(other, ran) if other else f"no launcher variable describes its world: {ran}."
-        return f"{where} loaded {family} ({library}), and {strangers} {_mended(family, other, setting)}"
+        strangers = _mismatch(other, ran) if other else f"no launcher variable describes its world: {ran}."
+        return f"{where} loaded {family} ({library}), and {strangers} {_suggested_fix(family, other, setting)}"
     if size is not None and size != ranks:
         return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were asked for: {_OWN_LAUNCH}"
     if rank is not None and rank != usage.rank:
@@ -88,11 +89,11 @@ def _other_world(
 
 def _size(usage: RankUsage, family: str) -> int | None:
     """Return the size of the world in the launcher's variables, or None."""
-    by_pmix = usage.mpi_world.get(_SIZE[OPEN_MPI]) if _told_by_pmix(usage, family) else None
+    by_pmix = usage.mpi_world.get(_SIZE[OPEN_MPI]) if _has_pmix(usage, family) else None
     return _number(usage.mpi_world.get(_SIZE[family], by_pmix))
 
 
-def _told_by_pmix(usage: RankUsage, family: str) -> bool:
+def _has_pmix(usage: RankUsage, family: str) -> bool:
     """Return whether a PMIx server describes the world; MPICH's family may use it too."""
     understands = family == OPEN_MPI or any(name.startswith("libpmix") for name in usage.mpi_libraries)
     return understands and "PMIX_RANK" in usage.mpi_world
@@ -102,11 +103,11 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
 
 
-def _strangers(launcher: str, outcome: str) -> str:
+def _mismatch(launcher: str, outcome: str) -> str:
     return f"the launch command is that of {launcher}: {outcome}."
 
 
-def _mended(family: str, launcher: str | None, setting: bool) -> str:
+def _suggested_fix(family: str, launcher: str | None, setting: bool) -> str:
     target = "openmpi" if family == OPEN_MPI else "mpich"
     if launcher is None:
         return "Let its script pass on the environment of the launch command."

@@ -139,7 +139,7 @@ def execute(trial: Trial) -> None:
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
-            artifacts, _ = delivery.left(trial)
+            artifacts, _ = delivery.deliver_leftovers(trial)
             _store(lambda: trial.end_cancelled(artifacts), artifacts)
         except WorkerEnds:
             _store(trial.requeue)
@@ -147,7 +147,7 @@ def execute(trial: Trial) -> None:
             reason = f"Runs again, uncounted: {error}"
             _store(lambda: _hand_back(trial, reason))
         except HostsLost as error:
-            artifacts, note = delivery.left(trial)
+            artifacts, note = delivery.deliver_leftovers(trial)
             reason = f"{error}{note}"
             _store(lambda: trial.mark_lost(reason, artifacts), artifacts)
         except RefusedOutput as error:
@@ -160,7 +160,7 @@ def execute(trial: Trial) -> None:
         except TrialFailed as error:
             _fail(trial, str(error))
         except Exception as error:
-            _end_by_surprise(trial, error)
+            _end_by_error(trial, error)
     delivery.remove_scratch(trial)
     if not undelivered:
         files.forget_delivered(trial)
@@ -181,12 +181,12 @@ def _finish(trial: Trial, result: TrialResult) -> None:
 def _hand_back(trial: Trial, reason: str) -> None:
     """Requeue the trial, or end it if it was cancelled."""
     if not trial.requeue(reason):
-        artifacts, _ = delivery.left(trial)
+        artifacts, _ = delivery.deliver_leftovers(trial)
         _store(lambda: trial.end_cancelled(artifacts), artifacts)
 
 
 def _fail(trial: Trial, message: str) -> None:
-    artifacts, note = delivery.left(trial)
+    artifacts, note = delivery.deliver_leftovers(trial)
     _store(lambda: trial.fail(f"{message}{note}", artifacts), artifacts)
 
 
@@ -203,7 +203,7 @@ def _refuse(trial: Trial, error: RefusedOutput) -> None:
     _store(lambda: trial.fail(message, artifacts), artifacts)
 
 
-def _end_by_surprise(trial: Trial, error: Exception) -> None:
+def _end_by_error(trial: Trial, error: Exception) -> None:
     """Requeue the trial, uncounted, if the database was away; else store the traceback."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
@@ -215,7 +215,7 @@ def _end_by_surprise(trial: Trial, error: Exception) -> None:
         return
     text = "".join(traceback.format_exception(error))
     log.error("trial_errored", trial=trial.pk, traceback=text)
-    artifacts, note = delivery.left(trial)
+    artifacts, note = delivery.deliver_leftovers(trial)
     _store(lambda: trial.error(f"{type(error).__name__}: {error}{note}", text, artifacts), artifacts)
 
 

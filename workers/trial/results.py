@@ -30,7 +30,7 @@ from experiments.models import Artifact, TrialResult
 from experiments.specification import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
-from workers.hosts.sampling import kept
+from workers.hosts.sampling import stored_shares
 from workers.launchers import BTL_PORTS
 from workers.trial import written
 from workers.trial.failure import with_output
@@ -120,7 +120,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
     """Return a description of the ranks' world; messages are expected between several hosts."""
-    summary = measured.world.told
+    summary = measured.world.summary
     if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
         summary += "; no MPI message was seen between the hosts"
     return {"world": summary} if summary else {}
@@ -255,7 +255,7 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
 def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:
     """Write samples and ranks, move the inputs, and describe every stored file."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
-    plain_files.write(samples, json.dumps(kept(measured.samples)).encode())
+    plain_files.write(samples, json.dumps(stored_shares(measured.samples)).encode())
     plain_files.write(ranks, json.dumps([asdict(usage) for usage in measured.usages]).encode())
     files: list[tuple[str, Any]] = [
         ("stdout", run.stdout),

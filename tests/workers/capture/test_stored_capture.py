@@ -10,7 +10,7 @@ import pytest
 import analysis
 from tests.analysis.recorded_hosts import MS, exact, recordings, traffic
 from workers.capture.dumpcap import CaptureReport, store
-from workers.capture.stored_capture import SHARES, Recorded, keep
+from workers.capture.stored_capture import SHARES, Recorded, store_recordings
 from workers.errors import TrialFailed
 
 HOSTS = ("n1", "n2", "n3")
@@ -40,10 +40,10 @@ def files(tmp_path: Path) -> list[Path]:
 def kept(files: list[Path], directory: Path, check=lambda: None) -> Recorded:  # type: ignore[no-untyped-def]
     captures = {host: EndedCapture(file) for host, file in zip(HOSTS, files, strict=True)}
     addresses = {host: frozenset({f"10.0.0.{number}"}) for number, host in enumerate(HOSTS, start=1)}
-    return keep(captures, directory, addresses, HOSTS, quiet_s=0.0, check=check)  # type: ignore[arg-type]
+    return store_recordings(captures, directory, addresses, HOSTS, quiet_s=0.0, check=check)  # type: ignore[arg-type]
 
 
-def test_keep_joins_the_recordings_of_all_hosts(files: list[Path], tmp_path: Path) -> None:
+def test_store_recordings_joins_the_recordings_of_all_hosts(files: list[Path], tmp_path: Path) -> None:
     recorded = kept(files, tmp_path)
     assert recorded.joined is not None
     assert recorded.file is not None
@@ -54,7 +54,7 @@ def test_keep_joins_the_recordings_of_all_hosts(files: list[Path], tmp_path: Pat
     assert not (tmp_path / SHARES).exists()
 
 
-def test_keep_of_an_unreadable_recording_falls_back_to_the_first(files: list[Path], tmp_path: Path) -> None:
+def test_store_recordings_of_an_unreadable_recording_falls_back_to_the_first(files: list[Path], tmp_path: Path) -> None:
     files[1].write_bytes(b"no capture")
     recorded = kept(files, tmp_path)
     assert recorded.joined is None
@@ -64,7 +64,7 @@ def test_keep_of_an_unreadable_recording_falls_back_to_the_first(files: list[Pat
     assert not (tmp_path / SHARES).exists()
 
 
-def test_keep_ends_when_the_trial_is_cancelled(files: list[Path], tmp_path: Path) -> None:
+def test_store_recordings_ends_when_the_trial_is_cancelled(files: list[Path], tmp_path: Path) -> None:
     def cancelled() -> None:
         raise TrialFailed("cancelled")
 
@@ -73,6 +73,6 @@ def test_keep_ends_when_the_trial_is_cancelled(files: list[Path], tmp_path: Path
     assert not (tmp_path / SHARES).exists()
 
 
-def test_keep_without_room_fails_the_trial(files: list[Path], tmp_path: Path) -> None:
+def test_store_recordings_without_room_fails_the_trial(files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(TrialFailed, match=r"cannot be stored in .*: No such file or directory"):
         kept(files, tmp_path / "absent")

@@ -13,7 +13,7 @@ import pytest
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
 from workers.agent import machine
-from workers.hosts.environment import coalescing, unlike
+from workers.hosts.environment import coalescing, differing_facts
 from workers.launchers import Session
 
 
@@ -88,9 +88,9 @@ def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
 
 def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
     first = {"kernel": "6.1", "cpu": {"cores": 8, "governor": "performance"}, "libraries": ["a", "b"]}
-    assert unlike(first, {**first, "cpu": {**first["cpu"]}}) == {}
+    assert differing_facts(first, {**first, "cpu": {**first["cpu"]}}) == {}
     other = {"kernel": "6.6", "cpu": {"cores": 8, "governor": None}, "libraries": ["a"], "mpi": "mpirun"}
-    assert unlike(first, other) == {
+    assert differing_facts(first, other) == {
         "cpu": {"governor": "none"},
         "kernel": "6.6",
         "libraries": ["a"],

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.workers.clusters.trials import start_tool
 from workers.agent import ranks
-from workers.hosts.sampling import HostSample, MachineSample, Sample, kept, shares
+from workers.hosts.sampling import HostSample, MachineSample, Sample, shares, stored_shares
 from workers.launchers import Session, rank
 
 MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)
@@ -95,7 +95,7 @@ def test_what_is_kept_says_by_the_clock_of_the_packets_when_it_began() -> None:
         replace(each, machine=replace(each.machine, realtime_offset_ns=1_000_000_000_000))
         for each in (sample(5.0, host), sample(6.0, host), sample(7.0, host))
     ]
-    first, second = kept(samples)
+    first, second = stored_shares(samples)
     assert first["began_s"] == 1005.0
     assert "began_s" not in second
-    assert kept(samples[:1]) == []
+    assert stored_shares(samples[:1]) == []

@@ -26,7 +26,7 @@ def test_a_core_that_is_lost_between_two_clocks_moves_no_arrival(monkeypatch: py
 
 @pytest.mark.parametrize(("delay_s", "polling"), [(0.001, ["delay"]), (2.0, [])])
 def test_both_ends_poll_while_a_short_delay_is_measured(delay_s: float, polling: list[str]) -> None:
-    asked = schedule.Asked(1e8, 1500, delay_s=delay_s)
+    asked = schedule.RequestedPath(1e8, 1500, delay_s=delay_s)
     planned = schedule.phases((asked, asked))
     for plan in schedule.prober_plans(planned, ("10.77.0.1", "10.77.0.2"), 0):
         names = [phase.name for phase, told in zip(planned, plan["phases"], strict=True) if told.get("polls")]

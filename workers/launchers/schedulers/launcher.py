@@ -19,7 +19,7 @@ from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
 from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_agent import RemoteAgent
-from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, ignore_progress
 from workers.launchers.job import Job
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.schedulers.queue import Queue
@@ -121,7 +121,7 @@ class SchedulerLauncher(HostsLauncher):
         notes = [f"{nodes} that {self.kind.title} allocates and names.", *rehearsal.notes]
         return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
 
-    def allocate(self, host_count: int, tell: Tell = say_nothing, *, lasting: bool = False) -> Allocation:
+    def allocate(self, host_count: int, tell: Tell = ignore_progress, *, lasting: bool = False) -> Allocation:
         """Wait until a job has its nodes. Raises ClusterUnavailable."""
         if problems := self.probe():
             raise ClusterUnavailable(" ".join(problems))
@@ -142,7 +142,7 @@ class SchedulerLauncher(HostsLauncher):
             raise
         return Allocation(self.queue, job, nodes, scratch, lasting, facts)
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         if problems := self.refusals(link):
             raise ClusterUnavailable(" ".join(problems))
         allocation = self.allocate(host_count, tell)

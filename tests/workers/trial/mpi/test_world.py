@@ -41,7 +41,7 @@ def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
 
 def test_it_reports_a_world_that_is_as_asked() -> None:
     seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
-    assert seen == World(told="2 ranks in one world, as asked (libmpi.so.40.30.4)")
+    assert seen == World(summary="2 ranks in one world, as asked (libmpi.so.40.30.4)")
     assert world((LIBMPICH, by_hydra(0)), (LIBMPICH, by_hydra(1)), version="Hydra 4.0.2").checked
     assert world((f"{LIBMPICH} {LIBPMIX}", by_open_mpi(0)), (f"{LIBMPICH} {LIBPMIX}", by_open_mpi(1))).checked
 
@@ -65,7 +65,7 @@ def test_it_reports_what_could_not_be_checked() -> None:
         told="not checked: no MPI library was seen in any of 2 ranks", checked=False
     )
     half = world((LIBMPI, by_open_mpi(0)), ("", {}))
-    assert (half.checked, half.told.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
+    assert (half.checked, half.summary.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
     assert world(("", {}), asked=1) == World()
 
 
