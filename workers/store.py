@@ -27,7 +27,7 @@ FORGOTTEN_S: Final = 86_400.0
 
 
 @dataclass(slots=True)
-class Store:
+class StoreDifferences:
     """Differences; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
 
     orphans: list[PurePath] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Pair(NamedTuple):
     artifact: Artifact | None
 
 
-def check(*, hashes: bool = False) -> Store:
+def check(*, hashes: bool = False) -> StoreDifferences:
     """Return the differences of stored trials; with ``hashes`` every file is read.
 
     Unfinished trials are left out. Raise StoreAway.
@@ -62,7 +62,7 @@ def check(*, hashes: bool = False) -> Store:
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
         return _check_bucket(current_store, hashes=hashes)
-    store = Store(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
+    store = StoreDifferences(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
     artifacts = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
     for artifact in artifacts.iterator(chunk_size=1000):
         try:
@@ -78,7 +78,7 @@ def check(*, hashes: bool = False) -> Store:
     return store
 
 
-def delete_orphans(store: Store) -> list[PurePath]:
+def delete_orphans(store: StoreDifferences) -> list[PurePath]:
     """Delete orphans that were not written for a day; return and remove them from ``store``."""
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
@@ -93,8 +93,8 @@ def delete_orphans(store: Store) -> list[PurePath]:
     return list(places)
 
 
-def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
-    store, before = Store(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
+def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> StoreDifferences:
+    store, before = StoreDifferences(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
     unfinished = set(Trial.objects.unfinished().values_list("pk", flat=True))
     left_alone = unfinished | _deleted()
     for path, size_bytes, stored_at, artifact in _pairs(bucket):
@@ -113,7 +113,7 @@ def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
     return store
 
 
-def _delete_from_bucket(bucket: kept_in.Bucket, store: Store) -> list[PurePath]:
+def _delete_from_bucket(bucket: kept_in.Bucket, store: StoreDifferences) -> list[PurePath]:
     before = datetime.now(UTC) - timedelta(seconds=FORGOTTEN_S)
     old = {PurePosixPath(path) for path, _, stored_at in bucket.below(kept_in.TRIALS) if stored_at < before}
     forgotten = [path for path in store.orphans if path in old]

@@ -42,7 +42,7 @@ MOUNT_FLAGS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class SandboxPlan:
     """Description of a sandbox.
 
     `user`: of the programs, if the agent can change it; `writable` directories belong to that user. `hidden`: invisible
@@ -60,7 +60,7 @@ class Plan:
 class Sandbox:
     """A made sandbox. `pid` is its first process, a child of the agent."""
 
-    def __init__(self, plan: Plan, directories: Sequence[int]) -> None:
+    def __init__(self, plan: SandboxPlan, directories: Sequence[int]) -> None:
         """Make the sandbox; `directories`: descriptors of the plan's `writable`. Raises OSError."""
         self.user = plan.user if _may_become(plan.user) else None
         self.limits = plan.limits
@@ -72,7 +72,7 @@ class Sandbox:
             for kind, name in ((linux.CLONE_NEWPID, "pid"), (linux.CLONE_NEWIPC, "ipc"), (linux.CLONE_NEWNS, "mnt"))
         }
 
-    def _make(self, plan: Plan, directories: Sequence[int]) -> int:
+    def _make(self, plan: SandboxPlan, directories: Sequence[int]) -> int:
         """Fork the first process; returns when it has made the sandbox."""
         report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
         alive_reader, alive_writer = os.pipe2(os.O_CLOEXEC)
@@ -153,7 +153,7 @@ def _name_of(user: int) -> str | None:
 # The first process
 
 
-def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
+def _be_first(plan: SandboxPlan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
     """Make the sandbox, report it, and wait to be killed; in the child."""
     try:
         linux.die_with_parent(signal.SIGKILL)
@@ -186,7 +186,7 @@ def _collect_orphans() -> None:
             pass
 
 
-def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> None:
+def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[int]) -> None:
     """Mount everything read-only, hide the hidden, and bind the granted paths.
 
     Hidden files may include the interpreter's own: nothing can be imported afterwards.
@@ -213,7 +213,7 @@ def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> 
     linux.mount("none", Path("/proc/sys"), flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY)
 
 
-def _open_granted(plan: Plan, directories: Sequence[int]) -> dict[Path, int]:
+def _open_granted(plan: SandboxPlan, directories: Sequence[int]) -> dict[Path, int]:
     """Return a descriptor of each granted path, opened among the sandbox's own mounts.
 
     Raises OSError for a directory that is not the one whose descriptor was handed over.

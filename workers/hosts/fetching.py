@@ -17,7 +17,7 @@ _LONGEST_NAME: Final = 255
 """Bytes that Linux allows a file's name."""
 
 
-class Source(Protocol):
+class FileSource(Protocol):
     """The part of an agent that fetching needs."""
 
     host: str
@@ -27,7 +27,7 @@ class Source(Protocol):
     def read(self, path: str) -> Iterator[bytes]: ...
 
 
-def fetch(agent: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
+def fetch(agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
     """Copy the files in `source` on a host to `target`, and nested ones that match `deep`.
 
     Raises TrialFailed for an invalid name, and OSError.
@@ -48,7 +48,7 @@ def fetch(agent: Source, source: Path, target: Path, *, deep: Sequence[str] = ()
                 stream.write(part)
 
 
-def _names(agent: Source, source: Path) -> list[str]:
+def _names(agent: FileSource, source: Path) -> list[str]:
     names = agent.ask("files", path=str(source))[0]["files"]
     if not isinstance(names, list) or len(names) > MOST_FILES:
         raise TrialFailed(f"Host {agent.host} names more files than the {MOST_FILES} that a run may write.")
@@ -60,7 +60,7 @@ def _names(agent: Source, source: Path) -> list[str]:
     return names
 
 
-def _nested_names(agent: Source, source: Path, patterns: Sequence[str]) -> list[str]:
+def _nested_names(agent: FileSource, source: Path, patterns: Sequence[str]) -> list[str]:
     """Return the nested names that match: other names were not requested."""
     names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
     if not isinstance(names, list):

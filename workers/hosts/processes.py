@@ -232,7 +232,7 @@ class LocalAgent(Agent):
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
         A *job* ends when it and everything it started have ended; tools (capture, probe) run independently. In a `sandbox`
-        (`workers.agent.sandbox.Plan`) a job has three streams, followed by descriptors of the writable directories. Raises
+        (`workers.agent.sandbox.SandboxPlan`) a job has three streams, followed by descriptors of the writable directories. Raises
         LaunchFailed.
         """
         confined = {} if sandbox is None else {"sandbox": dict(sandbox)}

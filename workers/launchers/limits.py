@@ -62,7 +62,7 @@ class Limits:
         return self.memory_bytes or whole_mib(memory_bytes() * MEMORY_SHARE)
 
     def plan(self, *, readable: Iterable[Path], writable: Iterable[Path]) -> dict[str, Any]:
-        """Return `workers.agent.sandbox.Plan` as a message."""
+        """Return `workers.agent.sandbox.SandboxPlan` as a message."""
         return {
             "user": self.user,
             "hidden": [tempfile.gettempdir(), *map(str, self.hidden)],

@@ -73,7 +73,7 @@ class LocalSupervisor(supervisor.Supervisor):
         """Start a program; a job with a `sandbox` gets a new one for its writable directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
-        self.sandbox = made = sandbox.Sandbox(sandbox.Plan(**message["sandbox"]), descriptors[STREAMS:])
+        self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])
         self.sandboxes[made.pid] = made
         self.children[made.pid] = supervisor.Child(made.pid, job=False, started_ns=time.monotonic_ns())
         order = spawn.Order.from_message(message, descriptors[:STREAMS])

@@ -18,8 +18,8 @@ from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalAgent, Process
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
-from workers.testbed.schedule import Phase, RequestedPath
-from workers.testbed.verdict import Row, Way
+from workers.testbed.schedule import ProbePhase, RequestedPath
+from workers.testbed.verdict import CertificateRow, Way
 
 PROBER: Final = Path(__file__).with_name("prober.py")
 PYTHON: Final = "/usr/bin/python3"
@@ -38,7 +38,7 @@ class Certificate:
     reasons: tuple[str, ...]
     earlier: tuple[str, ...]
     """Deviations of earlier attempts that a later one did not confirm."""
-    rows: tuple[Row, ...]
+    rows: tuple[CertificateRow, ...]
     round_trips: tuple[dict[str, Any], ...]
     attempts: int
     duration_s: float
@@ -53,7 +53,7 @@ def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
     if len(plan.hosts) < 2:
         return None
     began = time.monotonic()
-    measured: list[Row] = []
+    measured: list[CertificateRow] = []
     trips: list[dict[str, Any]] = []
     earlier: list[str] = []
     most_attempts = 1
@@ -80,7 +80,7 @@ def paths(plan: Plan) -> list[tuple[int, int]]:
 
 def _certify_path(
     agent: LocalAgent, plan: Plan, source: int, target: int, earlier: list[str]
-) -> tuple[list[Row], dict[str, Any], int]:
+) -> tuple[list[CertificateRow], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
     requested = (RequestedPath.of(plan, source, target), RequestedPath.of(plan, target, source))
     counted = [(0, 0, 0), (0, 0, 0)]
@@ -125,7 +125,11 @@ def _measure(
 
 
 def _read(
-    phase: Phase, results: list[dict[str, Any]], requested: RequestedPath, ways: tuple[Way, Way], trips: list[float]
+    phase: ProbePhase,
+    results: list[dict[str, Any]],
+    requested: RequestedPath,
+    ways: tuple[Way, Way],
+    trips: list[float],
 ) -> None:
     """Evaluate one phase: what host k sent, host 1 - k has received."""
     way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]

@@ -57,8 +57,8 @@ class RequestedPath:
 
 
 @dataclass(frozen=True)
-class Phase:
-    """Phase of a measurement: `sender` is 0 or 1; `settings` go to the prober."""
+class ProbePhase:
+    """ProbePhase of a measurement: `sender` is 0 or 1; `settings` go to the prober."""
 
     name: str
     sender: int
@@ -67,16 +67,16 @@ class Phase:
     settings: dict[str, Any]
 
 
-def phases(ways: tuple[RequestedPath, RequestedPath]) -> list[Phase]:
+def phases(ways: tuple[RequestedPath, RequestedPath]) -> list[ProbePhase]:
     """Return the phases of a path in both directions; `ways[k]` is what host k sends."""
     trip_s = sum(way.delay_s + 3 * way.jitter_s for way in ways)
-    planned: list[Phase] = []
+    planned: list[ProbePhase] = []
     now_s = 0.0
 
     def add(name: str, sender: int, length_s: float, settings: dict[str, Any], drain_s: float) -> None:
         nonlocal now_s
         end_s = now_s + length_s + drain_s
-        planned.append(Phase(name, sender, now_s, end_s, settings))
+        planned.append(ProbePhase(name, sender, now_s, end_s, settings))
         now_s = end_s + GAP_S
 
     interval_s = max(0.003, 2.5 * max(way.jitter_s for way in ways))
@@ -146,7 +146,7 @@ def _datagrams(
     return {"count": count, "interval_s": interval_s, "sizes": sizes, "burst": burst, "echo": echo}
 
 
-def prober_plans(planned: list[Phase], addresses: tuple[str, str], start_ns: int) -> list[dict[str, Any]]:
+def prober_plans(planned: list[ProbePhase], addresses: tuple[str, str], start_ns: int) -> list[dict[str, Any]]:
     """Return the mirrored plans of the two ends."""
     plans = []
     for side in (0, 1):

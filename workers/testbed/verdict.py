@@ -45,7 +45,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Row:
+class CertificateRow:
     """Quantity of one direction: requested, achieved, and whether that suffices (None: not judged)."""
 
     source: str
@@ -129,11 +129,11 @@ def spread(delays_s: Sequence[float], distribution: str) -> float | None:
     return (high - low) / (NORMAL_QUARTILES if distribution == "normal" else 1.0)
 
 
-def rows(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
+def rows(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     """Return all quantities of one direction; requested ones are judged."""
     return [
         _bandwidth(source, target, requested, way),
-        Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
+        CertificateRow(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
         *_burst(source, target, requested, way),
         *_delay(source, target, requested, way),
         *_loss(source, target, requested, way),
@@ -141,7 +141,7 @@ def rows(source: str, target: str, requested: RequestedPath, way: Way) -> list[R
     ]
 
 
-def _bandwidth(source: str, target: str, requested: RequestedPath, way: Way) -> Row:
+def _bandwidth(source: str, target: str, requested: RequestedPath, way: Way) -> CertificateRow:
     """Return the bandwidth in frames: of the UDP stream, or of TCP if it reached more.
 
     The kernel stamps the stream's arrivals; TCP counts only if the stream fell short.
@@ -154,17 +154,19 @@ def _bandwidth(source: str, target: str, requested: RequestedPath, way: Way) -> 
     if tcp_frames_bps is not None and (achieved is None or achieved < min(enough_bps, tcp_frames_bps)):
         achieved = tcp_frames_bps
     if requested.rate_bps is None:
-        return Row(source, target, "bandwidth", "bit/s", None, achieved)
+        return CertificateRow(source, target, "bandwidth", "bit/s", None, achieved)
     is_kept = achieved is not None and abs(achieved / requested.rate_bps - 1) <= BANDWIDTH_TOLERANCE
-    return Row(source, target, "bandwidth", "bit/s", requested.rate_bps, achieved, tolerance="5 %", kept=is_kept)
+    return CertificateRow(
+        source, target, "bandwidth", "bit/s", requested.rate_bps, achieved, tolerance="5 %", kept=is_kept
+    )
 
 
-def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
+def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     if requested.rate_bps is None or way.burst_bps is None:
-        return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
+        return [CertificateRow(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
     # Only faster is wrong: a busy machine may space a burst out.
     is_kept = way.burst_bps <= requested.rate_bps * (1 + BURST_TOLERANCE)
-    short = Row(
+    short = CertificateRow(
         source,
         target,
         "rate of a short burst",
@@ -174,7 +176,7 @@ def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list
         tolerance="+50 %",
         kept=is_kept,
     )
-    return [short, Row(source, target, "burst", "B", None, bytes_at_once(requested, way.burst_bps))]
+    return [short, CertificateRow(source, target, "burst", "B", None, bytes_at_once(requested, way.burst_bps))]
 
 
 def bytes_at_once(requested: RequestedPath, burst_bps: float) -> float:
@@ -187,43 +189,53 @@ def bytes_at_once(requested: RequestedPath, burst_bps: float) -> float:
     return requested.frame_bytes + max(0.0, ahead_bytes)
 
 
-def _delay(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
+def _delay(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     achieved = statistics.median(way.delays_s) if way.delays_s else None
     allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * requested.delay_s)
     is_kept = achieved is not None and abs(achieved - requested.delay_s) <= allowed
-    judged = [Row(source, target, "delay", "s", requested.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=is_kept)]
+    judged = [
+        CertificateRow(
+            source, target, "delay", "s", requested.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=is_kept
+        )
+    ]
     if requested.jitter_s:
         jitter = spread(way.delays_s, requested.distribution)
         allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * requested.jitter_s)
         is_kept = jitter is not None and abs(jitter - requested.jitter_s) <= allowed
         judged.append(
-            Row(source, target, "jitter", "s", requested.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=is_kept)
+            CertificateRow(
+                source, target, "jitter", "s", requested.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=is_kept
+            )
         )
     return judged
 
 
-def _loss(source: str, target: str, requested: RequestedPath, way: Way) -> list[Row]:
+def _loss(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     if not way.probed:
-        return [Row(source, target, "loss", "", requested.loss, None, tolerance="99 % interval", kept=False)]
+        return [CertificateRow(source, target, "loss", "", requested.loss, None, tolerance="99 % interval", kept=False)]
     low, high = loss_interval(way.lost, way.probed, max(requested.loss_burst, 1.0))
     # An interval that begins above 0 by rounding alone would refuse 0.
     is_kept = low <= requested.loss <= high or math.isclose(requested.loss, low)
     achieved = way.lost / way.probed
-    judged = [Row(source, target, "loss", "", requested.loss, achieved, (low, high), "99 % interval", is_kept)]
+    judged = [
+        CertificateRow(source, target, "loss", "", requested.loss, achieved, (low, high), "99 % interval", is_kept)
+    ]
     if requested.loss_burst > 1 and way.loss_runs:
         run, (shortest, longest) = way.lost / way.loss_runs, run_interval(way.lost, way.loss_runs)
         is_kept = shortest <= requested.loss_burst <= longest
-        row = Row(source, target, "length of loss bursts", "packets", requested.loss_burst, run, (shortest, longest))
+        row = CertificateRow(
+            source, target, "length of loss bursts", "packets", requested.loss_burst, run, (shortest, longest)
+        )
         judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=is_kept))
     return judged
 
 
-def _mtu(source: str, target: str, requested: RequestedPath, way: Way) -> Row:
+def _mtu(source: str, target: str, requested: RequestedPath, way: Way) -> CertificateRow:
     is_kept = way.mtu == requested.mtu and way.longer_refused
-    return Row(source, target, "path MTU", "B", requested.mtu, way.mtu, tolerance="exact", kept=is_kept)
+    return CertificateRow(source, target, "path MTU", "B", requested.mtu, way.mtu, tolerance="exact", kept=is_kept)
 
 
-def sentence(row: Row) -> str:
+def sentence(row: CertificateRow) -> str:
     """Return what is wrong with a row, for a trial's page."""
     where = f"from {row.source} to {row.target}"
     if row.achieved is None:
