@@ -19,18 +19,18 @@ needs_simgrid = pytest.mark.skipif(not runner.available(), reason="SimGrid is no
 @pytest.mark.parametrize(("rate_bps", "seconds"), [(1e9, 0.560), (10e9, 0.272)])
 @pytest.mark.parametrize("topology", ["star", "two sites"])
 def test_400_messages_of_100_kb_take_what_delay_and_rate_say(rate_bps, seconds, topology):
-    told = runner.replay(
+    answer = runner.replay(
         traces(ping_pong(400, 100_000)), Link(600e-6, rate_bps), IDEAL, places=[0, 1], topology=topology
     )
-    assert told == pytest.approx(seconds, rel=1e-3)
+    assert answer == pytest.approx(seconds, rel=1e-3)
 
 
 @needs_simgrid
 def test_overhead_share_of_the_rate_and_the_price_of_large_messages_are_paid_per_message():
     calibration = Calibration(overhead_s=100e-6, rate_share=0.5, large_times=3.0, scatter=0.0, exchanges=9)
     for size in (1000, 100_000):
-        told = runner.replay(traces(ping_pong(100, size)), Link(200e-6, 1e9), calibration, places=[0, 1])
-        assert told == pytest.approx(100 * calibration.seconds(Link(200e-6, 1e9), size), rel=1e-2)
+        answer = runner.replay(traces(ping_pong(100, size)), Link(200e-6, 1e9), calibration, places=[0, 1])
+        assert answer == pytest.approx(100 * calibration.seconds(Link(200e-6, 1e9), size), rel=1e-2)
 
 
 @needs_simgrid

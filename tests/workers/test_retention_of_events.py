@@ -55,7 +55,7 @@ def test_old_events_go_except_those_that_prevent_duplicates(experiment: Experime
 def test_old_events_are_invisible(experiment: Experiment) -> None:
     event("failed", "once", experiment, 92, trial=experiment.trials.earliest("pk"))
     event("imported", "young", experiment, 89)
-    assert [each.key for each in visible_events(factories.person("root", is_superuser=True))] == ["imported:young"]
+    assert [item.key for item in visible_events(factories.person("root", is_superuser=True))] == ["imported:young"]
 
 
 def test_the_setting_says_how_many_days_and_none_is_for_ever(experiment: Experiment, settings: LazySettings) -> None:
@@ -92,7 +92,7 @@ def test_expired_cursor_is_refused_and_another_continues(experiment: Experiment)
     before = client.get(newest["next"]).json()
     event("imported", "since", experiment, 0)
     since = client.get(before["previous"]).json()
-    assert [len(each["results"]) for each in (newest, before, since)] == [2, 1, 2]
+    assert [len(item["results"]) for item in (newest, before, since)] == [2, 1, 2]
     Event.objects.exclude(key="imported:since").update(at=timezone.now() - timedelta(days=91))
     assert remove_old_events() == 3
     late = client.get(before["previous"])

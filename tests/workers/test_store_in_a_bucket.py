@@ -65,13 +65,13 @@ def test_what_is_missing_changed_or_of_another_length_is_named(
     bucket.remove(gone.path)
     put(bucket, changed.path, b"HELLO\n", tmp_path)
     put(bucket, longer.path, b"longer than before", tmp_path)
-    told = said("--hashes").splitlines()
-    assert told[:-1] == [
+    answer = said("--hashes").splitlines()
+    assert answer[:-1] == [
         f"missing: {gone.path} (trial {gone.trial_id})",
         f"wrong size: {longer.path} (trial {longer.trial_id})",
         f"changed: {changed.path} (trial {changed.trial_id})",
     ]
-    assert "3 files and the database do not agree" in told[-1]
+    assert "3 files and the database do not agree" in answer[-1]
 
 
 def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_pa
     for path in (*nobodys, f"trials/{again.pk}/upload-000000000000/on-its-way"):
         put(bucket, path, b"x", tmp_path)
     assert {str(path) for path in store.check().orphans} == nobodys
-    told = said("--delete-orphans").splitlines()
-    assert sorted(told[:-1]) == sorted(f"deleted: {path}" for path in nobodys)
-    assert told[-1] == "files and database agree"
+    answer = said("--delete-orphans").splitlines()
+    assert sorted(answer[:-1]) == sorted(f"deleted: {path}" for path in nobodys)
+    assert answer[-1] == "files and database agree"
     assert there(bucket) == named() | {f"trials/{again.pk}/upload-000000000000/on-its-way"}
 
 

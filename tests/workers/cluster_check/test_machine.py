@@ -101,8 +101,8 @@ def test_check_fills_in_facts_that_are_not_stated(testbed_cluster: Cluster, monk
     cluster = Cluster.objects.create(
         slug="rack", name="Rack", kind="ssh", facts={"link_bandwidth_bps": 4e10, "hosts": 2}
     )
-    told = {"link_bandwidth_bps": 1e10, "mtu": 9000, "offloads": "tso, gro"}
-    monkeypatch.setattr(cluster_test, "steps_of", lambda *_: [dataclasses.replace(ok("Link", "well"), facts=told)])
+    facts = {"link_bandwidth_bps": 1e10, "mtu": 9000, "offloads": "tso, gro"}
+    monkeypatch.setattr(cluster_test, "steps_of", lambda *_: [dataclasses.replace(ok("Link", "well"), facts=facts)])
     ClusterTest.ask(cluster)
     tasks.test_cluster(cluster.pk)
     cluster.refresh_from_db()

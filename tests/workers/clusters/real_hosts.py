@@ -89,11 +89,11 @@ class SshHosts:
 
     def _write_client_files(self) -> None:
         shutil.copy(self.key.with_suffix(".pub"), self.directory / "authorized_keys")
-        known = []
+        lines = []
         for host in self.testbed.hosts:
             public = self._make_key(f"host-{host}").with_suffix(".pub").read_text().split()
-            known.append(f"{host} {public[0]} {public[1]}")
-        (self.directory / "known_hosts").write_text("\n".join(known) + "\n")
+            lines.append(f"{host} {public[0]} {public[1]}")
+        (self.directory / "known_hosts").write_text("\n".join(lines) + "\n")
         enter = ["nsenter", f"--target={self.testbed.agent.pid}", "--net", "--mount", "nsenter", "--net=/run/netns/n1"]
         plain = [f"UserKnownHostsFile {self.directory / 'known_hosts'}", "GlobalKnownHostsFile /dev/null"]
         proxy = f"ProxyCommand {' '.join(enter)} {sys.executable} {RELAY} %h %p"

@@ -85,7 +85,7 @@ class _Cable:
                 self._whole.wait()
                 target.sendall(data)
         self._whole.wait()
-        for each in (source, target):
+        for item in (source, target):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
         source.close()

@@ -316,9 +316,9 @@ class Laboratory:
         """Programs of trials (their command lines name the trial's directory) and agents that are still there."""
         alive = [process for process in self.family() if process.is_running()]
         words = [" ".join(self._command(process)) for process in alive]
-        left = [command for command in words if "workers.testbed.agent" in command]
+        remaining = [command for command in words if "workers.testbed.agent" in command]
         mark = str(settings.VAR / "trials")
-        return left + [command for command in map(self._command_of, psutil.pids()) if mark in command]
+        return remaining + [command for command in map(self._command_of, psutil.pids()) if mark in command]
 
     def _command_of(self, pid: int) -> str:
         try:

@@ -34,20 +34,20 @@ def _tasks(pid: int) -> list[Path]:
 
 def _wait(task: Path) -> str:
     """Return the kernel function of the wait, and the system call with its arguments."""
-    told = []
+    answer = []
     for name in ("wchan", "syscall"):
         with contextlib.suppress(OSError):
-            told.append(" ".join((task / name).read_text().split()[:3]))
-    return " ".join(told)
+            answer.append(" ".join((task / name).read_text().split()[:3]))
+    return " ".join(answer)
 
 
 def directories(places: Iterable[Path]) -> list[str]:
     """Every file below each place with its length in bytes."""
     lines = []
-    for place in places:
-        for file in sorted(place.rglob("*")):
+    for directory in places:
+        for file in sorted(directory.rglob("*")):
             with contextlib.suppress(OSError):
-                lines.append(f"{file.relative_to(place.parent)} {file.stat().st_size}")
+                lines.append(f"{file.relative_to(directory.parent)} {file.stat().st_size}")
     return lines
 
 

@@ -24,12 +24,12 @@ from workers.trial.failure import storage_failure
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file system of 256 KiB for the trials of this test."""
-    place = tmp_path / "var"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=60)
-    monkeypatch.setattr(settings, "VAR", place)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
+    directory = tmp_path / "var"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(directory)], check=True, timeout=60)
+    monkeypatch.setattr(settings, "VAR", directory)
+    yield directory
+    subprocess.run(["umount", "--lazy", str(directory)], check=True, timeout=60)
 
 
 @pytest.fixture

@@ -47,13 +47,13 @@ def test_two_sandboxes_of_one_agent_have_separate_groups(tree: Tree) -> None:
 
 def test_groups_of_killed_agents_are_removed_and_those_of_living_ones_stay(tree: Tree) -> None:
     waiting = made(tree)
-    for left in (f"rankwire-trial-{NOBODY}-1", f"rankwire-trial-{NOBODY}", "rankwire-trial-odd"):
-        (tree.parent / left).mkdir()
+    for remaining in (f"rankwire-trial-{NOBODY}-1", f"rankwire-trial-{NOBODY}", "rankwire-trial-odd"):
+        (tree.parent / remaining).mkdir()
     in_use = tree.parent / f"rankwire-trial-{NOBODY}-2"
     in_use.mkdir()
     (in_use / "cgroup.procs").write_text(str(os.getpid()))
-    kept = {waiting.path, made(tree).path, in_use, tree.parent / "rankwire-trial-odd"}
-    assert set(tree.groups()) == kept
+    stored = {waiting.path, made(tree).path, in_use, tree.parent / "rankwire-trial-odd"}
+    assert set(tree.groups()) == stored
 
 
 def test_empty_group_is_removed_and_removal_is_idempotent(tree: Tree) -> None:
@@ -103,10 +103,10 @@ def test_a_limit_that_is_refused_leaves_no_group(tree: Tree, monkeypatch: pytest
 
 @pytest.mark.parametrize("line", ["0::/system.slice/rankwire.service/worker", "0::/"])
 def test_it_knows_the_workers_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
-    own = tmp_path / line.removeprefix("0::/")
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "cgroup.procs").write_text("")
+    expected = tmp_path / line.removeprefix("0::/")
+    expected.mkdir(parents=True, exist_ok=True)
+    (expected / "cgroup.procs").write_text("")
     said = tmp_path / "proc-self-cgroup"
     said.write_text(f"4:memory:/other\n{line}\n")
     monkeypatch.setattr(cgroup, "MOUNTED", (tmp_path / "not-mounted", tmp_path))
-    assert cgroup.own_group(said) == (own if own != tmp_path else None)
+    assert cgroup.own_group(said) == (expected if expected != tmp_path else None)

@@ -26,8 +26,8 @@ def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> 
     assert (interface["name"], interface["driver"], interface["mtu"]) == ("eth0", "veth", 1500)
     assert interface["queueing"][0].startswith("tbf rate 1Gbit burst 77")  # a frame and 50 us of the rate
     assert interface["offloads"]["tcp-segmentation-offload"] == "off"
-    own = output_of(testbed, "sysctl", "-n", "net.ipv4.tcp_congestion_control", host="n1").strip()
-    assert facts["tcp"]["net.ipv4.tcp_congestion_control"] == own
+    expected = output_of(testbed, "sysctl", "-n", "net.ipv4.tcp_congestion_control", host="n1").strip()
+    assert facts["tcp"]["net.ipv4.tcp_congestion_control"] == expected
     assert facts["tcp"]["net.ipv4.tcp_no_metrics_save"] == "1"
 
 
@@ -64,11 +64,11 @@ def test_it_is_equal_on_equal_systems_also_after_the_network_was_built_anew() ->
 
 def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -> None:
     """Several libraries are installed side by side: what PATH has first need not be what launches."""
-    own = tmp_path / "mpirun"
-    own.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
-    own.chmod(0o755)
+    expected = tmp_path / "mpirun"
+    expected.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
+    expected.chmod(0o755)
     variables = {"PATH": "/usr/bin:/bin", "OWN_VERSION": "4.1.9"}
-    assert machine.facts((), str(own), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
+    assert machine.facts((), str(expected), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
     assert machine.facts((), "mpirun", variables)["mpi"] != "mpirun (Open MPI) 4.1.9"
     assert machine.facts((), "no-such-mpirun", variables)["mpi"] is None
 

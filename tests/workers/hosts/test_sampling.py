@@ -92,8 +92,8 @@ def test_agent_knows_ranks_by_the_variables_of_the_wrapper() -> None:
 def test_what_is_kept_says_by_the_clock_of_the_packets_when_it_began() -> None:
     host = HostSample("n1", 0.0, 0.0, 0, 0)
     samples = [
-        replace(each, machine=replace(each.machine, realtime_offset_ns=1_000_000_000_000))
-        for each in (sample(5.0, host), sample(6.0, host), sample(7.0, host))
+        replace(item, machine=replace(item.machine, realtime_offset_ns=1_000_000_000_000))
+        for item in (sample(5.0, host), sample(6.0, host), sample(7.0, host))
     ]
     first, second = stored_shares(samples)
     assert first["began_s"] == 1005.0

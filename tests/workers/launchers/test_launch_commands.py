@@ -78,11 +78,11 @@ def test_hydra_on_this_machine_sends_over_tcp_alone() -> None:
     command = launchers.get("testbed").argv(job)
     agent = "/opt/mpich/bin/mpiexec.hydra -launcher ssh -launcher-exec /run/rankwire/rsh -iface eth0 -hosts n1,n2 -ppn 2 -n 4"
     assert command[:13] == words(agent)
-    told = {
+    answer = {
         name: value for word, name, value in zip(command, command[1:], command[2:], strict=False) if word == "-genv"
     }
-    assert (told["A"], told["UCX_TLS"], told["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
-    assert (told["UCX_NET_DEVICES"], told["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
+    assert (answer["A"], answer["UCX_TLS"], answer["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
+    assert (answer["UCX_NET_DEVICES"], answer["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
     assert command[-len(RANK) :] == RANK
     alone = dataclasses.replace(job, hosts=("localhost",), environment={"UCX_TLS": "self"})
     here = launchers.get("local").argv(alone)
@@ -188,8 +188,8 @@ def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: l
     srun.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
     for script in (agent, srun):
         script.chmod(0o755)
-    told = subprocess.run(
+    answer = subprocess.run(
         [str(agent), *words], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True, timeout=60
     ).stdout.splitlines()
-    assert "--nodelist=n2" in told
-    assert told[-3:] == ["sh", "-c", "proxy --id 1"]
+    assert "--nodelist=n2" in answer
+    assert answer[-3:] == ["sh", "-c", "proxy --id 1"]

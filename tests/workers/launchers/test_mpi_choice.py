@@ -52,9 +52,9 @@ def test_it_follows_the_library_of_the_program(
 
 
 def test_launch_command_next_to_the_library_is_preferred() -> None:
-    own = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
-    host = Host({**BOTH, own: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
-    assert chosen(host, INTEL_FILES) == Launch("mpich", own)
+    expected = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
+    host = Host({**BOTH, expected: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
+    assert chosen(host, INTEL_FILES) == Launch("mpich", expected)
     assert chosen(Host(BOTH), INTEL_FILES) == Launch("mpich", "mpiexec.hydra")
     deep = ["/usr/lib64/openmpi/lib/libmpi.so.40"]
     assert chosen(Host({"/usr/lib64/openmpi/bin/mpirun": OPEN}), deep).program == "/usr/lib64/openmpi/bin/mpirun"

@@ -24,8 +24,8 @@ def offloads_on(ssh_hosts: SshHosts) -> Iterator[None]:
 
 
 def is_on(hosts: SshHosts, host: str) -> bool:
-    told = output_of(hosts.testbed, "ethtool", "-k", "eth0", host=host)
-    return re.search(r"^tcp-segmentation-offload: on", told, re.MULTILINE) is not None
+    answer = output_of(hosts.testbed, "ethtool", "-k", "eth0", host=host)
+    return re.search(r"^tcp-segmentation-offload: on", answer, re.MULTILINE) is not None
 
 
 def opened(hosts: SshHosts, **settings: object) -> RemoteSession:

@@ -52,14 +52,14 @@ def launcher_of(kind: str, **settings: object) -> SchedulerLauncher:
 
 def answering(launcher: SchedulerLauncher, answers: dict[str, Answer]) -> list[list[str]]:
     """Let the scheduler's commands say this; return the list that keeps what was run."""
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(argv: Sequence[str], text: str = "") -> Answer:
-        asked.append(list(argv))
+        commands.append(list(argv))
         return answers.get(argv[0], Answer(1, "", ""))
 
     launcher.queue.run = run
-    return asked
+    return commands
 
 
 @pytest.mark.parametrize("kind", SUBMITTED)
@@ -98,15 +98,15 @@ def test_it_gives_a_job_back(kind: str, command: str) -> None:
 
 def test_flux_is_requested_a_number_that_every_terminal_can_write() -> None:
     launcher = launcher_of("flux")
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(argv: Sequence[str], text: str = "") -> Answer:
-        asked.append(list(argv))
+        commands.append(list(argv))
         return Answer(0, "ƒ2SWsQ1fF\n" if argv[1] == "batch" else "118489088\n", "")
 
     launcher.queue.run = run
     assert launcher.queue.submit(2, "script") == "118489088"
-    assert asked[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
+    assert commands[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
 
 
 # How the nodes of a job are reached
@@ -197,9 +197,9 @@ def test_answers_of_pbs_are_understood(text: str, state: JobState | None) -> Non
 
 def test_a_job_that_pbs_does_not_know_any_more_has_ended() -> None:
     launcher = launcher_of("pbs")
-    asked = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
+    commands = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
     assert launcher.queue.states(["12"]) == {"12": JobState("12", "finished")}
-    assert asked == [words("qstat -x -f -F json 12")]
+    assert commands == [words("qstat -x -f -F json 12")]
     answering(launcher, {"qstat": Answer(255, "", "Connection refused")})
     assert launcher.queue.states(["12"]) == {}
 
@@ -223,12 +223,12 @@ def test_answers_of_lsf_are_understood(line: str, state: JobState) -> None:
 
 def test_one_question_serves_all_jobs_of_lsf() -> None:
     launcher = launcher_of("lsf")
-    asked = answering(launcher, {"bjobs": Answer(0, "7|RUN|n1|-|-\n", "Job <12> is not found")})
+    commands = answering(launcher, {"bjobs": Answer(0, "7|RUN|n1|-|-\n", "Job <12> is not found")})
     assert {job: state.phase for job, state in launcher.queue.states(["7", "12"]).items()} == {
         "7": "running",
         "12": "ended",
     }
-    assert asked == [
+    assert commands == [
         ["bjobs", "-a", "-noheader", "-o", "jobid stat exec_host pend_reason exit_reason delimiter='|'", "7", "12"]
     ]
 

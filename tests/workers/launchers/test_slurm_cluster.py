@@ -107,9 +107,9 @@ def test_it_reports_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callabl
 
 def test_it_does_not_take_a_job_that_continues_for_one_that_ended(slurm: Slurm) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
-        told = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
+        answer = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
     number = session.facts["slurm_job"]
-    assert told == f"The connection to n2 ended. State of Slurm job {number} on n[1-2]: RUNNING."
+    assert answer == f"The connection to n2 ended. State of Slurm job {number} on n[1-2]: RUNNING."
 
 
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:

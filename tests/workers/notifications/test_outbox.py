@@ -133,8 +133,8 @@ def test_users_without_access_are_never_notified(
     Membership.objects.filter(user=person).delete()  # between the event and the mail
     outbox.work()
     assert mails == []
-    left = Delivery.objects.get()
-    assert (left.state, left.result) == ("dropped", "The user may no longer see the experiment.")
+    remaining = Delivery.objects.get()
+    assert (remaining.state, remaining.result) == ("dropped", "The user may no longer see the experiment.")
 
 
 def test_without_a_mail_server_nothing_waits_and_a_test_says_why(
@@ -206,15 +206,15 @@ def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
     [(headers, body)] = receiver.messages
     assert _is_genuine(webhook.secret, headers["Rankwire-Signature"], body)
     assert not _is_genuine("another", headers["Rankwire-Signature"], body)
-    told = json.loads(body)
+    answer = json.loads(body)
     trial = Trial.objects.get(state="failed")
-    assert told["event"] == "failed"
-    assert told["delivery"] == int(headers["Rankwire-Delivery"]) == Delivery.objects.get().pk
+    assert answer["event"] == "failed"
+    assert answer["delivery"] == int(headers["Rankwire-Delivery"]) == Delivery.objects.get().pk
     assert (
-        told["experiment"]["rest"]
+        answer["experiment"]["rest"]
         == f"https://lab.example.org{reverse('api:experiment-detail', args=[experiment.slug])}"
     )
-    assert told["url"] == told["trial"]["url"] == f"https://lab.example.org/trials/{trial.pk}/"
+    assert answer["url"] == answer["trial"]["url"] == f"https://lab.example.org/trials/{trial.pk}/"
 
 
 def _is_genuine(secret: str, header: str, body: bytes) -> bool:

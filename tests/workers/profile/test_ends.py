@@ -82,8 +82,8 @@ def test_ranks_of_mpich_over_tcp_end_in_any_order(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("MPIR_CVAR_NOLOCAL", "1")
     program = sum_over_mpich(tmp_path)
     for attempt in range(6):
-        place = tmp_path / str(attempt)
-        place.mkdir()
-        ran = run([program], place, ranks=4, launcher=MPICH)
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        ran = run([program], directory, ranks=4, launcher=MPICH)
         assert ran.status == 0, ran.output
         assert [profile.end for profile in ran.profiles.values()] == ["finalize"] * 4

@@ -187,8 +187,8 @@ def test_one_pair_represents_all_hosts_with_equal_ports(plan: Plan, expected: li
 
 def test_tcp_settings_hold_inside_the_hosts_only() -> None:
     with opened(congestion_control="reno", tcp_buffer_bytes=65536) as session:
-        told = output_of(session, "sysctl", "-n", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", host="n2")
-        assert told.split() == ["reno", "4096", "65536", "65536"]
+        answer = output_of(session, "sysctl", "-n", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", host="n2")
+        assert answer.split() == ["reno", "4096", "65536", "65536"]
         assert "65536\t65536" not in output_of(session, "sysctl", "-n", "net.ipv4.tcp_rmem")
 
 

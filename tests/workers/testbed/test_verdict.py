@@ -94,8 +94,8 @@ def test_a_link_as_asked_is_kept_in_every_quantity() -> None:
     ],
 )
 def test_what_is_outside_of_its_tolerance_is_named(found: dict[str, object], outside: list[str]) -> None:
-    asked = RequestedPath(3e8, 1500, delay_s=0.004)
-    assert not_kept(asked, way(**found)) == outside
+    request = RequestedPath(3e8, 1500, delay_s=0.004)
+    assert not_kept(request, way(**found)) == outside
 
 
 def test_long_delays_may_be_wrong_by_five_percent_and_short_ones_by_a_third_of_a_millisecond() -> None:
@@ -105,19 +105,19 @@ def test_long_delays_may_be_wrong_by_five_percent_and_short_ones_by_a_third_of_a
 
 
 def test_loss_is_kept_when_it_is_in_the_interval() -> None:
-    asked = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01)
-    assert not_kept(asked, way(lost=85, probed=8000)) == []
-    assert not_kept(asked, way(lost=30, probed=8000)) == ["loss"]
-    assert not_kept(asked, way(lost=0, probed=8000)) == ["loss"]
+    request = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01)
+    assert not_kept(request, way(lost=85, probed=8000)) == []
+    assert not_kept(request, way(lost=30, probed=8000)) == ["loss"]
+    assert not_kept(request, way(lost=0, probed=8000)) == ["loss"]
 
 
 def test_the_length_of_bursts_is_kept_when_it_is_in_its_interval() -> None:
     exact = stats.binomtest(32, 160).proportion_ci(0.99, method="exact")
     assert verdict.run_interval(160, 32) == pytest.approx((1 / exact.high, 1 / exact.low))
-    asked = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
-    assert not_kept(asked, way(lost=160, loss_runs=34, probed=16_000)) == []
-    assert not_kept(asked, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
-    rows = verdict.rows("n1", "n2", asked, way(lost=160, loss_runs=40, probed=16_000))
+    request = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
+    assert not_kept(request, way(lost=160, loss_runs=34, probed=16_000)) == []
+    assert not_kept(request, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
+    rows = verdict.rows("n1", "n2", request, way(lost=160, loss_runs=40, probed=16_000))
     (row,) = [row for row in rows if row.quantity == "length of loss bursts"]
     assert plain(verdict.sentence(row)).startswith(
         "the length of loss bursts from n1 to n2 is 4 packets instead of 5 packets"

@@ -138,7 +138,7 @@ def test_trial_under_foreign_load_is_repeated_once(
     trial, repeat = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
     assert (trial.state, trial.attempt, bool(Trial.repeats_among([trial]))) == (State.FINISHED, 1, False)
     assert (repeat.state, repeat.attempt, bool(Trial.repeats_among([repeat]))) == (State.FINISHED, 2, True)
-    assert all(each.conditions["disturbances"] for each in (trial, repeat))
+    assert all(item.conditions["disturbances"] for item in (trial, repeat))
 
 
 def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
@@ -153,7 +153,7 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
         workload="command", parameters=SERIAL, sweep={"hosts": [1]}, repetitions=2, meanwhile=use_up
     )
     # The first ends while the second waits: no more trials may wait then.
-    assert [each.attempt for each in (first, second, repeat)] == [1, 1, 2]
+    assert [item.attempt for item in (first, second, repeat)] == [1, 1, 2]
     assert repeat.repetition == second.repetition
 
 

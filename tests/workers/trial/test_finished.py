@@ -67,8 +67,8 @@ def it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> None:
 
 def it_keeps_where_each_rank_ran_and_what_it_used(finished: Trial) -> None:
     ranks = json.loads(finished.artifacts.get(name="ranks.json").file.read_text())
-    assert [(each["rank"], each["host"]) for each in ranks] == [(0, "n1"), (1, "n2")]
-    used = sum(each["user_s"] + each["system_s"] for each in ranks)
+    assert [(item["rank"], item["host"]) for item in ranks] == [(0, "n1"), (1, "n2")]
+    used = sum(item["user_s"] + item["system_s"] for item in ranks)
     assert used == pytest.approx(finished.measurements.get(metric="cpu_s", scope="all").value)
 
 

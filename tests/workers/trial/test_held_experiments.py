@@ -76,12 +76,12 @@ def test_rest_says_it_and_continues(held: Experiment, admin_client: Client) -> N
 def test_other_figures_of_a_command_are_read_without_a_new_run(
     run_all: Callable[..., list[Trial]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {"program": ["/bin/echo", "rate 12"], "hosts": 1}
-    (trial,) = run_all(**FAILING, parameters=asked)
+    request: dict[str, Any] = {"program": ["/bin/echo", "rate 12"], "hosts": 1}
+    (trial,) = run_all(**FAILING, parameters=request)
     experiment, sent = trial.experiment, []
     monkeypatch.setattr(queue, "_send", lambda task, key: sent.append((task, key)))
     extract = [{"name": "rate", "regex": r"rate (\d+)"}]
-    fields = {**experiment.specification, "parameters": {**asked, "extract": extract}}
+    fields = {**experiment.specification, "parameters": {**request, "extract": extract}}
     assert queue.revise(experiment, parse(fields)) == 0
     assert sent == [(queue.REPARSE, experiment.pk)]
     tasks.read_again(experiment.pk)

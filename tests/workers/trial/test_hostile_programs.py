@@ -132,9 +132,9 @@ places = ["/etc/x", "/usr/bin/x", "/x", "../stdout.txt", "../capture.pcapng.zst"
 def test_they_see_no_temporary_file_of_others_and_leave_none(told: Callable[..., Any]) -> None:
     with tempfile.NamedTemporaryFile() as other:
         assert told("import os", f"os.path.exists({other.name!r})") is False
-    left = Path("/tmp", f"left-{os.getpid()}")  # noqa: S108
-    told("", f"open({str(left)!r}, 'w').close()")
-    assert not left.exists()
+    remaining = Path("/tmp", f"left-{os.getpid()}")  # noqa: S108
+    told("", f"open({str(remaining)!r}, 'w').close()")
+    assert not remaining.exists()
 
 
 def test_they_have_no_capability_and_get_none(told: Callable[..., Any]) -> None:

@@ -72,14 +72,14 @@ def test_the_charts_of_a_long_run_have_means_over_equal_times_to_its_end() -> No
     looks = 10 * MOST
     for second in range(1, looks + 1):
         history.add(second, {"Bps": 500.0, "pps": float(second)}, [])
-    shown = history.shown()["history"]
-    times = shown["t_s"]
+    view = history.shown()["history"]
+    times = view["t_s"]
     assert MOST / 4 <= len(times) < MOST
     steps = {later - earlier for earlier, later in pairwise(times)}
     assert steps == {times[0]}
     assert looks - times[-1] < times[0]
-    assert set(shown["Bps"]) == {500}
-    assert shown["pps"][0] == sum(range(1, int(times[0]) + 1)) / times[0]
+    assert set(view["Bps"]) == {500}
+    assert view["pps"][0] == sum(range(1, int(times[0]) + 1)) / times[0]
 
 
 def test_what_an_ended_rank_used_stays() -> None:

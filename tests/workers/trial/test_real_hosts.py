@@ -64,9 +64,9 @@ def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
     assert names == {"capture.pcapng.zst", *(f"capture-{host}.pcapng.zst" for host in ("n1", "n2", "n3"))}
     truth = analysis.analyse(stored, mpi_ports=MPI_PORTS).mpi.metrics
-    told = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
+    answer = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
     for metric in ("packets", "wire_bytes", "payload_bytes"):
-        assert told[metric] == truth[metric]
+        assert answer[metric] == truth[metric]
     joined = trial.conditions["joined"]
     assert joined["hosts"] == ["n1", "n2", "n3"]
     for clock in joined["clocks"].values():  # one machine, one clock
@@ -122,10 +122,10 @@ def test_it_shows_rates_of_the_interfaces_and_cpu_of_every_host_while_it_runs(
     request: pytest.FixtureRequest,
 ) -> None:
     cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
-    slug, told = add_cluster(kind, cluster.settings()), tmp_path / "told"
-    parameters = {"script": TALK_UNTIL_TOLD.format(told=told)}
-    with ThreadPoolExecutor(1) as beside:
-        seen = beside.submit(see_it_run, admin_client, told)
+    slug, answer = add_cluster(kind, cluster.settings()), tmp_path / "told"
+    parameters = {"script": TALK_UNTIL_TOLD.format(told=answer)}
+    with ThreadPoolExecutor(1) as parallel:
+        seen = parallel.submit(see_it_run, admin_client, answer)
         (trial,) = run_all(cluster=slug, workload="script", parameters=parameters, sweep={"hosts": [3]})
     progress, html = seen.result()
     assert trial.state == State.FINISHED, trial.message + trial.traceback
@@ -184,9 +184,9 @@ def test_unrecorded_hosts_are_missed_together(
     (trial,) = run_all(cluster=add_cluster("ssh", ssh_hosts.settings(capture_command=[str(recorder)])), **WATER)
     require_result(trial)
     assert trial.trust == "degraded"
-    told = " ".join(trial.trust_reasons)
-    assert "host n1 was not recorded" in told
-    assert "analysed from host n3 alone" in told
+    answer = " ".join(trial.trust_reasons)
+    assert "host n1 was not recorded" in answer
+    assert "analysed from host n3 alone" in answer
 
 
 @pytest.mark.parametrize(

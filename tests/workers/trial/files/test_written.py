@@ -65,9 +65,9 @@ def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.M
 
 def test_it_keeps_a_file_under_its_path(work: Path) -> None:
     directory = work.parent
-    kept = [written.keep(work, name, directory) for name in ("a.log", "run2/deep/x.csv")]
-    assert [written.name_in(file, directory) for file in kept] == ["a.log", "run2/deep/x.csv"]
-    assert kept[1] == directory / "kept" / "run2" / "deep" / "x.csv"
+    stored = [written.keep(work, name, directory) for name in ("a.log", "run2/deep/x.csv")]
+    assert [written.name_in(file, directory) for file in stored] == ["a.log", "run2/deep/x.csv"]
+    assert stored[1] == directory / "kept" / "run2" / "deep" / "x.csv"
     assert not (work / "a.log").exists()
 
 

@@ -27,8 +27,8 @@ def test_ranks_stand_at_every_address_that_is_their_hosts_alone() -> None:
         "b": frozenset({"127.0.0.1", "10.0.0.2"}),
         "c": frozenset({"10.0.0.3"}),
     }
-    told = ranks_by_address(usages("a", "b", "b"), addresses, 3)
-    assert told == {"10.0.0.1": [0], "fd00::1": [0], "10.0.0.2": [1, 2]}
+    answer = ranks_by_address(usages("a", "b", "b"), addresses, 3)
+    assert answer == {"10.0.0.1": [0], "fd00::1": [0], "10.0.0.2": [1, 2]}
 
 
 def test_with_a_report_missing_no_rank_is_placed() -> None:

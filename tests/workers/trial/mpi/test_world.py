@@ -25,8 +25,8 @@ def world(
 ) -> World:
     """The judgement on ranks with these libraries (separated by spaces) and variables."""
     usages = [
-        RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), told)
-        for number, (names, told) in enumerate(ranks)
+        RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), answer)
+        for number, (names, answer) in enumerate(ranks)
     ]
     return world_of(usages, version, ranks=asked, setting=setting)
 
