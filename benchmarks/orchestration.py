@@ -241,7 +241,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
     """Watched and decoded as it grows, and neither, in turn."""
     from experiments.models import Measurement
     from workers.trial import measure
-    from workers.trial.live_traffic import LiveTraffic
+    from workers.trial.live import LiveTraffic
 
     decoding = measure._live
     pair = ((True, decoding), (False, lambda _capture: LiveTraffic(None)))

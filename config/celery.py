@@ -8,7 +8,6 @@ from typing import Any
 from celery import Celery, bootsteps
 from celery.signals import (
     beat_init,
-    celeryd_after_setup,
     celeryd_init,
     heartbeat_sent,
     setup_logging,
@@ -21,7 +20,6 @@ from config.log import print_as_json
 from config.services.children import die_with_parent
 from experiments.common import outage
 from workers import stopping, vital_signs
-from workers.worker_identity import analysis_here
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -60,14 +58,6 @@ def remember_worker(**_: Any) -> None:
     """Store the worker's process ID before the pool is forked."""
     global _worker_pid
     _worker_pid = os.getpid()
-
-
-@celeryd_after_setup.connect
-def consume_local_analysis(instance: Any, **_: Any) -> None:
-    """Let a worker of the analysis queue also consume that of local files."""
-    queues = instance.app.amqp.queues
-    if "analysis" in queues.consume_from:
-        queues.select_add(analysis_here())
 
 
 @worker_shutting_down.connect

@@ -1,7 +1,7 @@
-"""Messages that no worker has taken yet: the measure of whether a periodic one more is worth sending.
+"""Messages that no worker has taken yet: a periodic message is sent only if there are none.
 
-A message could carry the moment at which it is worth nothing any more (Celery's `expires`). But then the clocks of who
-sends and who works have to agree: a worker whose clock is ahead throws every message away and stays idle for good.
+Messages carry no expiry (Celery's `expires`), because the clocks of sender and worker would have to agree: a worker whose clock
+is ahead would drop every message.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from experiments.common import outage
 
 
 def has_listener(app: Celery, queue: str = "") -> bool:
-    """Return whether nothing waits in the broker for a free worker process, in ``queue`` or else that of trials; True as well where
-    the broker does not answer.
+    """Return whether no message waits in ``queue`` (default: that of trials).
+
+    True as well if the broker does not answer.
     """
     connect: Any = app.connection_for_write  # its stubs take the method `channel` for an attribute
     try:

@@ -1,7 +1,6 @@
-"""Libraries made of C texts when they are first needed, kept beside the sources or in the user's cache.
+"""Libraries compiled from C when first needed, stored next to the sources or in the user's cache.
 
-The compiler comes as a Python package and brings the C libraries of old systems with it, so that one library loads on hosts with
-glibc 2.17 or newer.
+The compiler is a Python package with the C libraries of old systems, so that one library loads on hosts with glibc 2.17 or newer.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True)
 class Library:
-    """`texts`: the files that are compiled, by name; `main` is the one that takes in the others.
+    """Shared library made of C texts.
 
-    `home` is the directory of the sources, `flags` go to the linker.
+    `texts`: the compiled files by name; `main` includes the others. `home`: directory of the sources; `flags` go to the linker.
     """
 
     name: str
@@ -46,26 +45,26 @@ class Library:
 
     @property
     def fingerprint(self) -> str:
-        """What distinguishes these texts from all others, short."""
+        """Return a short hash of the texts."""
         digest = hashlib.sha256()
         for name, text in self.texts.items():
             digest.update(f"{name}\n{text}".encode())
         return digest.hexdigest()[:16]
 
     def path(self, machine: str = platform.machine()) -> Path:
-        """Return where the library for an architecture lies, or will."""
+        """Return the path of the library for an architecture, whether it exists or not."""
         name = f"{self.name}-{self.fingerprint}-{machine}.so"
         with_sources = self.home / "__pycache__" / name
         return with_sources if with_sources.is_file() else next(self._places()) / name
 
     def obstacle(self, machine: str = platform.machine()) -> str:
-        """Return why the library is not there and cannot be made; empty when it is or probably can."""
+        """Return why the library is missing and cannot be made; empty if it probably can."""
         if machine not in TARGETS:
             return f"the library {self.name} is not made for the architecture {machine}"
         return "" if self.path(machine).is_file() or find_spec("ziglang") else COMPILER_MISSING
 
     def built(self, machine: str = platform.machine()) -> Path:
-        """Return the library, made if it is not there. Raise NotCompiled with the reason."""
+        """Return the library; build it if it is missing. Raise NotCompiled with the reason."""
         if obstacle := self.obstacle(machine):
             raise NotCompiled(obstacle)
         made = self.path(machine)
@@ -82,27 +81,27 @@ class Library:
         return made
 
     def _places(self) -> Iterator[Path]:
-        """A directory that others can write would let them choose the code that runs."""
+        """Yield directories that other users cannot write: they would choose the code that runs."""
         if os.access(self.home, os.W_OK):
             yield self.home / "__pycache__"
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"rankwire-{self.name}"
 
     def _make(self, target: Path, architecture: str) -> None:
-        """Compile into a directory of its own, and move what came out into its place at once."""
-        with tempfile.TemporaryDirectory(dir=target.parent) as place:
+        """Compile in a temporary directory and move the result into place."""
+        with tempfile.TemporaryDirectory(dir=target.parent) as directory:
             for name, text in self.texts.items():
-                Path(place, name).write_text(text)
+                Path(directory, name).write_text(text)
             made = subprocess.run(
                 [
                     *(sys.executable, "-m", "ziglang", "cc", "-target", architecture, "-shared", "-fPIC", "-O2", "-s"),
                     *("-Wall", "-Wextra", "-o", "made.so", self.main, *self.flags),
                 ],
-                cwd=place, env={**os.environ, "ZIG_LOCAL_CACHE_DIR": place, "ZIG_GLOBAL_CACHE_DIR": place},
+                cwd=directory, env={**os.environ, "ZIG_LOCAL_CACHE_DIR": directory, "ZIG_GLOBAL_CACHE_DIR": directory},
                 capture_output=True, text=True, errors="replace", timeout=BUILD_LIMIT_S, check=False,
             )  # fmt: skip
             if made.returncode:
-                said = made.stderr.strip().splitlines() or ["nothing was said"]
+                said = made.stderr.strip().splitlines() or ["no output"]
                 why = next((line for line in said if "error" in line), said[0])
                 raise NotCompiled(f"the library {self.name} could not be built: {why}")
-            Path(place, "made.so").chmod(_MODE)
-            Path(place, "made.so").replace(target)
+            Path(directory, "made.so").chmod(_MODE)
+            Path(directory, "made.so").replace(target)

@@ -21,11 +21,11 @@ class ClusterUnavailable(TrialFailed):
 
 
 class HostsLost(ClusterUnavailable):
-    """The hosts went away while the trial ran on them."""
+    """The hosts were lost while the trial ran on them."""
 
 
 class AllocationEnded(HostsLost):
-    """The scheduler ended the job that held the hosts for many trials: no fault of the one that ran."""
+    """The scheduler ended the job that held the hosts of many trials; not the trial's fault."""
 
 
 class LaunchFailed(TrialFailed):
@@ -33,12 +33,12 @@ class LaunchFailed(TrialFailed):
 
 
 class NotDelivered(TrialFailed):
-    """The store of files did not take what a trial measured, for as long as is waited for it."""
+    """The artifact store did not accept a trial's files within the time limit."""
 
 
 class CaptureUnavailable(Exception):
-    """Packets cannot be recorded here; the message is the reason that the network metrics carry."""
+    """Packets cannot be recorded here; the message explains absent network metrics."""
 
 
 class ProfileUnavailable(Exception):
-    """Time inside MPI cannot be counted here; the message is the reason that the metrics of MPI carry."""
+    """Time inside MPI cannot be counted here; the message explains absent MPI metrics."""

@@ -1,4 +1,4 @@
-"""What an experiment would do, without doing it: the exact commands and a time estimate. Reads past trials, writes nothing."""
+"""Preview of an experiment: the exact commands, estimates of time and size. Writes nothing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from experiments.specification.design import Design
 from experiments.specification.launch_plan import plan_launch
 from workers import launchers
 from workers.launchers import Recording
+from workers.launchers.job import job_of
 from workers.trial.inside_mpi import previewed
-from workers.trial.job import job_for
 
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def basis(self) -> str:
-        """In words: "rough guess" only where this workload never ran on the cluster."""
+        """The basis in words; "rough guess" without a past trial of this workload here."""
         if not self.past_trials:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
@@ -50,8 +50,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a trial of one configuration would do: the launch command and those before it, input files with their sizes in
-    bytes, what is recorded; ``notes`` say what of the commands is found out only then.
+    """Preview of one configuration's trial.
+
+    The launch command and those before it, input files with their sizes in bytes, the recording; ``notes`` name what is known
+    later.
     """
 
     argv: list[str]
@@ -62,29 +64,31 @@ class DryRun:
 
 
 def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
-    """Return it for configuration ``index``, by the same code that runs it. Raise Cluster.DoesNotExist, ClusterUnavailable."""
+    """Return the preview of configuration ``index``, by the code that runs it.
+
+    Raise Cluster.DoesNotExist, ClusterUnavailable.
+    """
     cluster = Cluster.objects.get(slug=spec.cluster)
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
     launch = plan_launch(spec.workload, point.parameters, spec.cluster)
-    job = job_for(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
+    job = job_of(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
     rehearsal = launcher.rehearse(launcher.for_program(job))
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,
         notes=[
             *rehearsal.notes,
-            *_on_decks(launch.decks),
+            *(
+                f"{name} is read from {path} of the first host when the trial starts."
+                for name, path in launch.decks.items()
+            ),
             *_on_threads(launch.threads, launch.ranks),
         ],
         files={name: len(text.encode()) for name, text in launch.files.items()},
         recording=launcher.recording(),
     )
-
-
-def _on_decks(paths: Mapping[str, str]) -> list[str]:
-    return [f"{name} is read from {path} of the first host when the trial starts." for name, path in paths.items()]
 
 
 def _on_threads(threads: int, ranks: int) -> list[str]:
@@ -96,8 +100,8 @@ def _on_threads(threads: int, ranks: int) -> list[str]:
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
     """Return the expected elapsed time per configuration on the specification's cluster.
 
-    The median of its own past trials where there are any; else the workload's guess, corrected by how far that guess was
-    off for its past trials of other configurations, those with as many ranks where there are such.
+    The median of its own past trials; else the workload's guess, scaled by the error of that guess for past trials of other
+    configurations, if possible those with as many ranks.
     """
     here = Measurement.objects.filter(metric="elapsed_s", scope="all", trial__cluster__slug=spec.cluster)
     past: dict[str, list[float]] = {}
@@ -115,16 +119,16 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
 
 
 def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
-    """Return the workload's guess of what the machine takes, and what its bytes take on the link that is asked for, s."""
+    """Return the workload's guess for the machine, and the time of its bytes on the link, s."""
     workload = workloads.get(spec.workload, spec.parameters)
-    own = design.workload_parameters(spec.workload, parameters)
+    workload_parameters = design.workload_parameters(spec.workload, parameters)
     bandwidth = parameters.get("link.bandwidth")
-    on_link_s = 8 * workload.bottleneck_bytes(own, ranks=ranks) / bandwidth if bandwidth else 0.0
-    return workload.estimate_s(own, ranks=ranks), on_link_s
+    on_link_s = 8 * workload.bottleneck_bytes(workload_parameters, ranks=ranks) / bandwidth if bandwidth else 0.0
+    return workload.estimate_s(workload_parameters, ranks=ranks), on_link_s
 
 
 def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
-    """Ranks -> measured time / guess of the newest trials of the workload, whatever their configuration; without the link's time."""
+    """Return measured time / guess of the newest trials by ranks, without the link's time."""
     rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
     misses: dict[int, list[float]] = {}
     past = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
@@ -140,35 +144,35 @@ def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list
 
 def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks: int) -> Estimate:
     guess_s, on_link_s = guess
-    known = misses.get(ranks) or [miss for each in misses.values() for miss in each]
-    if not known:
+    ratios = misses.get(ranks) or [miss for values in misses.values() for miss in values]
+    if not ratios:
         return Estimate(guess_s + on_link_s, 0)
-    return Estimate(guess_s * median(known) + on_link_s, len(known), scaled=True)
+    return Estimate(guess_s * median(ratios) + on_link_s, len(ratios), scaled=True)
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:
-    """Return the expected time of the whole experiment in seconds: trials run one after another."""
+    """Return the expected time of the experiment in seconds: trials run one after another."""
     return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
 
 
 def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float | None:
-    """Return what the captures of the whole experiment will take on disk; None without a past capture of the workload here.
+    """Return the expected size of all captures; None without a past capture here.
 
-    A configuration's own past captures tell; for others those of the workload, per second, with as many ranks where there are such.
+    A configuration's own past captures count; else those of the workload per second, if possible with as many ranks.
     """
-    own, rates = _past_captures(spec)
+    sizes_by_hash, rates = _past_captures(spec)
     if not rates:
         return None
-    anywhere = median(rate for each in rates.values() for rate in each)
+    anywhere = median(rate for values in rates.values() for rate in values)
     sizes = []
     for point, estimate in zip(plan.configurations, expected, strict=True):
         rate = median(rates[point.ranks]) if point.ranks in rates else anywhere
-        sizes.append(median(own[point.hash]) if point.hash in own else rate * estimate.elapsed_s)
+        sizes.append(median(sizes_by_hash[point.hash]) if point.hash in sizes_by_hash else rate * estimate.elapsed_s)
     return float(sum(sizes[trial.configuration] for trial in plan.trials if trial.kind != "control"))
 
 
 def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
-    """Sizes in bytes by hash of the configuration, and bytes per second of elapsed time by ranks, of the newest captures."""
+    """Return sizes by configuration hash, and bytes per second by ranks, of the newest captures."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
         scope="all",
@@ -176,12 +180,12 @@ def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[i
         trial__experiment__workload=spec.workload,
         trial__artifacts__kind=Artifact.Kind.CAPTURE,
     )
-    own: dict[str, list[float]] = {}
+    sizes: dict[str, list[float]] = {}
     rates: dict[int, list[float]] = {}
     columns = ("trial__configuration__hash", "trial__configuration__ranks", "value", "size")
     rows_of_trials = rows.annotate(size=Sum("trial__artifacts__size_bytes")).order_by("-trial_id").values_list(*columns)
     for digest, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
-        own.setdefault(digest, []).append(size)
+        sizes.setdefault(digest, []).append(size)
         if elapsed_s > 0:
             rates.setdefault(ranks, []).append(size / elapsed_s)
-    return own, rates
+    return sizes, rates

@@ -1,18 +1,17 @@
-"""The queue is the table of trials; Redis only carries the doorbell.
+"""Queue: the table of trials; Redis only carries wake-ups.
 
-A message says "cluster N has work", never "run trial M". Whoever hears it claims the first waiting trial with a
-conditional UPDATE, so a message that is lost, doubled or late can neither lose nor double a trial, and ten thousand
-waiting trials cost one message.
+A message says "cluster N has work", never "run trial M". A worker that receives it claims the first waiting trial with a
+conditional UPDATE, so that a lost, doubled or late message can neither lose nor double a trial, and ten thousand waiting trials
+cost one message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
-from celery import current_app, group
+from celery import current_app
 from django.db import transaction
 
 from experiments import access, revision, workloads
@@ -22,16 +21,13 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
-from workers import backlog
-from workers.worker_identity import analysis_here
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
-SHARE: Final = "workers.tasks.make_share"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
-"""Known by name alone: it is a room above that knows what people ask for."""
+"""By name: the task belongs to a package above this one."""
 
 log = structlog.get_logger()
 
@@ -45,12 +41,11 @@ def submit(
     first_only: bool = False,
     whatever_fails: bool = False,
 ) -> Experiment:
-    """Store an experiment with its queued trials and ring for a worker.
+    """Store an experiment with its queued trials and wake a worker.
 
-    Raise InvalidSpec where its cluster cannot run it, or the project has used up a quota.
-
-    With ``first_only`` all but the first measured trial are held back, to be run once that one looks right. The failure of a new program's
-    first trial holds the rest, unless they run ``whatever_fails``.
+    With ``first_only`` all but the first measured trial are held, to run once that one looks right. The failure of a new
+    program's first trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota
+    is used up.
     """
     with quotas.kept(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
@@ -64,46 +59,46 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise InvalidSpec.
+    """Make ``spec`` the current version and wake a worker; return the number of added trials.
 
-    Where it says how outputs are read in another way, those that are kept are read again.
+    If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
     """
     before = _reading(experiment)
     with quotas.kept(experiment.project, capturing=spec.capture.enabled):
         queued = experiment.revise(spec, author=author)
-    _rung(experiment, queued)
+    _wake_if_queued(experiment, queued)
     if _reading(experiment) != before:
         read_again(experiment)
     return queued
 
 
 def _reading(experiment: Experiment) -> Mapping[str, Any]:
-    """What the specification says of reading the output."""
+    """Return the parameters that control the parsing of outputs."""
     constants = experiment.specification.get("parameters", {})
-    known = workloads.find(experiment.workload, constants)
-    return {name: constants.get(name) for name in (known.reading if known else ())}
+    definition = workloads.find(experiment.workload, constants)
+    return {name: constants.get(name) for name in (definition.reading if definition else ())}
 
 
 def read_again(experiment: Experiment) -> None:
-    """Have a worker read the kept outputs once more, once the transaction is committed."""
+    """Request that a worker parses the stored outputs again, after the commit."""
     transaction.on_commit(lambda: _send(REPARSE, experiment.pk))
 
 
 _OF_OTHERS: Final = (
-    "is registered already and used by experiments of projects that you do not maintain; who registered it first and superusers may "
-    "change it, or take another name"
+    "is registered already and used by experiments of projects that you do not maintain; only its first author and superusers may "
+    "change it. Choose another name"
 )
 
 
 def register_program(data: Any, *, author: Any = None, name: str | None = None) -> Program:
-    """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec.
+    """Register a program, and parse stored outputs again if parsing changed.
 
-    ``name``: of the registered program that the definition is to replace. ``author`` None: a command of the operator.
+    ``name``: of the registered program to replace. ``author`` None: an operator's command. Raise InvalidSpec.
     """
     if name is not None and (not isinstance(data, dict) or data.get("name") != name):
         raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
-    given = data.get("name") if isinstance(data, dict) else None
-    if author is not None and isinstance(given, str) and not access.may_replace_program(author, given):
+    data_name = data.get("name") if isinstance(data, dict) else None
+    if author is not None and isinstance(data_name, str) and not access.may_replace_program(author, data_name):
         raise InvalidSpec([FieldError("name", _OF_OTHERS)])
     program, read_otherwise = Program.register(data, author=author)
     if read_otherwise:
@@ -113,7 +108,7 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
 
 
 def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
-    """Register a program that is written as YAML. Raise InvalidSpec, errors with their lines."""
+    """Register a program written as YAML. Raise InvalidSpec, errors with their lines."""
     document = YamlDocument(text)
     try:
         return register_program(document.data, author=author, name=name)
@@ -122,64 +117,64 @@ def register_program_yaml(text: str, *, author: Any = None, name: str | None = N
 
 
 def go_on(experiment: Experiment) -> int:
-    """Let trials start that wait because the first one failed, and ring; return how many wait."""
-    return _rung(experiment, experiment.go_on())
+    """Resume trials that are held because the first one failed; return how many wait."""
+    return _wake_if_queued(experiment, experiment.go_on())
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
-    """Queue ``count`` more repetitions of every configuration and ring; return how many trials that is."""
+    """Queue ``count`` more repetitions of every configuration; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
-    """Queue the points that ``revision.plan_points`` planned and ring; return how many trials that is."""
+    """Queue the points of ``revision.plan_points``; return the number of trials."""
     with quotas.kept(experiment.project):
         queued = revision.add_points(experiment, more, author=author)
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
-    """Queue trials on the link of a prediction and ring; return how many. Raise InvalidSpec with the reason where none can run."""
+    """Queue trials on the link of a prediction; return how many. Raise InvalidSpec."""
     return add_points(prediction.experiment, predictions.plan_check(prediction), author=author)
 
 
 def rerun_failed(experiment: Experiment) -> int:
-    """Queue every trial without a result once more and ring; return how many there were."""
+    """Queue every trial without a result again; return how many."""
     with quotas.kept(experiment.project):
         queued = experiment.rerun_failed()
-    return _rung(experiment, queued)
+    return _wake_if_queued(experiment, queued)
 
 
 def run_again(trial: Trial) -> Trial:
-    """Queue one trial once more and ring; return the new attempt. Raise StaleTrial when it is not over, InvalidSpec beyond a quota."""
+    """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.kept(trial.experiment.project):
         attempt = trial.queue_attempt()
-    _rung(trial.experiment, 1)
+    _wake_if_queued(trial.experiment, 1)
     return attempt
 
 
-def _rung(experiment: Experiment, queued: int) -> int:
+def _wake_if_queued(experiment: Experiment, queued: int) -> int:
     if queued and experiment.cluster_id is not None:
         ring(experiment.cluster_id)
     return queued
 
 
 def ring(cluster_id: int) -> None:
-    """Tell the workers, once the transaction is committed, that a cluster has waiting trials."""
+    """Wake workers for a cluster's waiting trials, after the commit."""
     transaction.on_commit(lambda: _send(WORK, cluster_id))
 
 
 def ask_test(cluster: Cluster) -> bool:
-    """Have a cluster tested by a worker; False while a test of it waits or runs."""
-    if asked := ClusterTest.ask(cluster):
+    """Request a check of a cluster; False while one waits or runs."""
+    if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
-    return asked
+    return is_new
 
 
 def ring_all_waiting() -> None:
-    """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
+    """Wake workers for every waiting cluster, which replaces lost messages."""
     waiting = (
         Cluster.objects.filter(
             enabled=True, trials__in=Trial.objects.filter(state=State.QUEUED).exclude(experiment__hold=Hold.HELD)
@@ -192,30 +187,18 @@ def ring_all_waiting() -> None:
 
 
 def ring_background() -> None:
-    """Tell the worker of what people wait for, once the transaction is committed, that something was asked."""
+    """Wake the background worker, after the commit."""
     transaction.on_commit(lambda: _send(BACKGROUND))
 
 
 def ring_notices() -> None:
-    """Tell the worker of what people wait for that there is something to tell."""
+    """Wake the background worker for notifications, after the commit."""
     transaction.on_commit(lambda: _send(NOTICES))
-
-
-def share_out(place: Path, numbers: Iterable[int]) -> None:
-    """Ask the other processes of this machine, as one group, to make shares of a joined capture; unless they are too busy to hear."""
-    here = analysis_here()
-    if not backlog.has_listener(current_app, here):
-        return
-    asked = group(current_app.signature(SHARE, args=(str(place), number)).set(queue=here) for number in numbers)
-    try:
-        asked.apply_async(retry=False)
-    except Exception as error:
-        outage.REDIS.note(error)
 
 
 def _send(task: str, *keys: int) -> None:
     try:
-        # By name: the task itself rings when it is done, so importing it here would close a circle.
+        # By name: the task wakes workers at its end, so importing it here would close a circle.
         current_app.send_task(task, args=keys, retry=False)
     except Exception as error:  # a pooled connection that is broken raises errors of kombu, of Redis and of Python
         # The trials are stored; the sweep wakes workers when Redis answers again.

@@ -1,4 +1,4 @@
-"""Trials whose worker is gone: found, marked LOST, and queued again where the experiment allows it."""
+"""Trials whose worker is gone: marked LOST, and queued again if the experiment allows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.errors import StaleTrial
 from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from workers import stopping
-from workers.trial import delivery, leftovers
+from workers.trial import delivery
 from workers.trial.heartbeat import ENDING
 from workers.worker_identity import is_alive_here, is_gone
 
@@ -22,27 +22,27 @@ log = structlog.get_logger()
 
 
 def reap() -> int:
-    """Mark every active trial LOST whose worker died or fell silent; return how many there were. Safe to run anywhere, any time.
+    """Mark trials LOST whose worker died or is silent; return how many. Safe at any time.
 
-    One whose worker had been told to end waits again, uncounted: an update of the installation is no fault of the trial.
+    The trial of a stopped worker is requeued, uncounted: an update of the installation is not its fault.
     """
     lost = 0
     for trial in Trial.objects.active().select_related("experiment"):
         if is_gone(trial.worker):
             reason = "Its worker process ended in the middle of the trial."
         elif trial.record_missed_heartbeat(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
-            reason = f"Its worker has been silent: last heard of as {trial.worker}."
+            reason = f"Its worker {trial.worker} has been silent."
         else:
             continue
         worker = trial.worker
         if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.requeue():
             _clear_up(trial, worker)
             stopping.forget(worker)
-            log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="It was told to end.")
+            log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="The worker was stopped.")
             continue
         try:
             # One try: who waits for the store here finds no other lost trial meanwhile.
-            artifacts, note = delivery.left(trial, patience_s=0)
+            artifacts, note = delivery.deliver_leftovers(trial, patience_s=0)
             attempt = trial.mark_lost(f"{reason}{note}", artifacts)
         except StaleTrial:
             files.take_back(artifacts)
@@ -55,16 +55,16 @@ def reap() -> int:
 
 
 def _clear_up(trial: Trial, worker: str) -> None:
-    """Remove what a worker of this machine left there."""
+    """Remove the files that a worker of this machine left."""
     if is_gone(worker):
-        leftovers.remove_scratch(trial)
+        delivery.remove_scratch(trial)
         files.forget_delivered(trial)
 
 
 def _reap_tests() -> None:
-    """End tests of clusters that nobody works on any more: they hold hosts, and keep the next test from beginning."""
+    """End cluster checks without a worker: they hold hosts and block the next check."""
     for test in ClusterTest.objects.filter(ended_at=None).select_related("cluster"):
         if test.begun_at is not None and is_gone(test.worker):
             test.give_up("Its worker process ended in the middle of the test.")
         elif test.is_silent:
-            test.give_up("No worker has taken it on." if test.begun_at is None else "Its worker has been silent.")
+            test.give_up("No worker has started it." if test.begun_at is None else "Its worker has been silent.")

@@ -1,4 +1,4 @@
-"""Runs the replay of a trial's calls: SimGrid's smpirun, an optional program, bounded in time, memory and output."""
+"""Replay of a trial's calls with SimGrid's smpirun, limited in time, memory and output."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def available() -> bool:
 def replay(
     traces: Traces, link: Link, calibration: Calibration, *, places: Sequence[int], topology: Topology = "star"
 ) -> float:
-    """Return how many seconds the traced calls take on ``link``, from the first call of any rank to the end of the last.
+    """Return the duration of the traced calls on ``link``, from the first to the last, in s.
 
-    ``places``: the host of each rank, from 0. Raise NotReplayable with a sentence where it cannot be told.
+    ``places``: the host of each rank, from 0. Raise NotReplayable with a sentence.
     """
     program = shutil.which(PROGRAM)
     if program is None:
@@ -60,7 +60,7 @@ def replay(
 
 def _command(program: str, directory: Path, ranks: int, calibration: Calibration) -> list[str]:
     settings = {
-        # What the factors of another cluster would be: the platform holds those of this one.
+        # Neutral factors: the platform has those of this cluster.
         "smpi/bw-factor": "0:1",
         "smpi/lat-factor": f"0:1;{EAGER_BYTES + 1}:{calibration.large_times!r}",
         "smpi/async-small-thresh": str(EAGER_BYTES + 1),
@@ -92,14 +92,14 @@ def _run(command: Sequence[str], directory: Path) -> float:
         finally:
             _end(process)
     said = output.read_text(errors="replace")
-    told = _TOLD.findall(said)
-    if status or not told:
+    times = _TOLD.findall(said)
+    if status or not times:
         raise NotReplayable(f"SimGrid could not replay the calls: {_reason(said)}")
-    return float(told[-1])
+    return float(times[-1])
 
 
 def _bounded() -> None:
-    """In the program before it begins."""
+    """Set the limits; in the program before it begins."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT_BYTES, _MEMORY_LIMIT_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_OUTPUT_LIMIT_BYTES, _OUTPUT_LIMIT_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (TIME_LIMIT_S, TIME_LIMIT_S))
@@ -112,7 +112,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(said: str) -> str:
-    """The line that says most: what it calls critical or an error, or the last one."""
+    """Return the critical or error line of the output, or the last one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if "CRITICAL" in line or "rror" in line or "eadlock" in line]
-    return (told or lines or ["it said nothing"])[0 if told else -1][:200]
+    errors = [line for line in lines if "CRITICAL" in line or "rror" in line or "eadlock" in line]
+    return (errors or lines or ["no output"])[0 if errors else -1][:200]

@@ -1,5 +1,4 @@
-"""Captures, events and sent messages that are older than their time of retention go, and so do exports, keys of requests and
-experiments that somebody deleted; what was measured stays."""
+"""Retention: removal of old captures, events, messages, exports, request keys and deleted experiments."""
 
 from __future__ import annotations
 
@@ -21,13 +20,13 @@ _SETTLED_S: Final = 3600.0
 """Younger files may be written just now."""
 
 _BATCH: Final = 1000
-"""Rows of a transaction: nobody waits long for one."""
+"""Rows of a transaction, so that none takes long."""
 
 log = structlog.get_logger()
 
 
 def remove_old_captures() -> int:
-    """Remove the capture files older than the setting allows, and note when; return how many. 0 days keeps them for ever."""
+    """Remove captures older than the setting; return how many. 0 days: never."""
     if not settings.CAPTURE_RETENTION_DAYS:
         return 0
     age = timedelta(days=settings.CAPTURE_RETENTION_DAYS)
@@ -47,18 +46,16 @@ def remove_old_captures() -> int:
 
 
 def remove_old_exports() -> int:
-    """Forget what was asked for in the background and ended more than some days ago, with its file, and files that nobody knows of;
-    return how many were forgotten.
-    """
+    """Remove old background tasks with their files, and unknown files; return how many tasks."""
     old = BackgroundTask.objects.filter(ended_at__lt=Now() - timedelta(days=settings.EXPORT_DAYS))
     forgotten = 0
     for task in old.iterator():
         task.forget()
         forgotten += 1
-    known = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
+    known_keys = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
     for file in (Path(settings.VAR) / "exports").glob("*.*"):
-        # Its person was deleted, or whoever wrote it was ended.
-        if file.stem not in known and file.stat().st_mtime < time.time() - _SETTLED_S:
+        # Its user was deleted, or the process that wrote it was killed.
+        if file.stem not in known_keys and file.stat().st_mtime < time.time() - _SETTLED_S:
             file.unlink(missing_ok=True)
     if forgotten:
         log.info("exports_removed", count=forgotten, older_than_days=settings.EXPORT_DAYS)
@@ -66,12 +63,12 @@ def remove_old_exports() -> int:
 
 
 def remove_old_keys() -> int:
-    """Forget the answers to requests that nobody sends again after so long; return how many."""
+    """Remove old answers to idempotent requests; return how many."""
     return IdempotencyKey.objects.filter(asked_at__lt=Now() - IdempotencyKey.KEPT).delete()[0]
 
 
 def remove_old_events() -> int:
-    """Forget events, and what became of messages, that are older than the setting says; return how many. 0 days keeps them for ever."""
+    """Remove events and messages older than the setting; return how many. 0 days: never."""
     if not settings.EVENT_DAYS:
         return 0
     ended = Delivery.objects.exclude(state=Delivery.State.WAITING)
@@ -83,7 +80,7 @@ def remove_old_events() -> int:
 
 
 def forget_deleted() -> int:
-    """Forget experiments that were deleted longer ago than the setting says, with the files of their trials; return how many."""
+    """Remove experiments from the trash that are older than the setting; return how many."""
     forgotten = deletion.forget_old()
     if forgotten:
         log.info("deleted_experiments_forgotten", count=forgotten, older_than_days=settings.DELETED_DAYS)
@@ -91,7 +88,7 @@ def forget_deleted() -> int:
 
 
 def _in_batches(rows: QuerySet[Model]) -> int:
-    """Delete the rows, each batch in a transaction of its own; return how many."""
+    """Delete rows, each batch in its own transaction; return how many."""
     removed = 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
         rows.model._default_manager.filter(pk__in=keys).delete()

@@ -1,4 +1,4 @@
-"""A worker that was told to end: its processes claim no more trials, and hand back what does not end in time."""
+"""Stopping of a worker: its processes claim no more trials and requeue what takes too long."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Final
 from django.conf import settings
 
 _SINCE: Final = mmap.mmap(-1, 8)
-"""When it was told, on the monotonic clock; 0 is not at all. Shared by a worker and the processes that it forks later."""
+"""Time of the announcement on CLOCK_MONOTONIC, 0 for none. Shared by a worker and the processes that it forks later."""
 _MOMENT: Final = struct.Struct("d")
 
 
 def announce() -> None:
-    """Note that this worker is to end; called in its first process, and heard in all."""
+    """Record that this worker is stopping; in its first process, visible in all."""
     if not is_asked():
         _MOMENT.pack_into(_SINCE, 0, time.monotonic())
 
 
 def is_asked() -> bool:
-    """Return whether this worker is to end."""
+    """Return whether this worker is stopping."""
     return _since() > 0.0
 
 
 def is_overdue(grace_s: float) -> bool:
-    """Return whether it was told so more than ``grace_s`` seconds ago."""
+    """Return whether the stop was announced more than ``grace_s`` seconds ago."""
     return is_asked() and time.monotonic() > _since() + grace_s
 
 
@@ -37,19 +37,19 @@ def _since() -> float:
 
 
 def note_on_disk(worker: str) -> None:
-    """Record that a worker is ending while the database is away, for the reaper that runs after it: its trial loses no attempt."""
+    """Record on disk that a worker is stopping while the database is away, for the reaper."""
     with suppress(OSError):
         _file(worker).parent.mkdir(parents=True, exist_ok=True)
         _file(worker).touch()
 
 
 def is_noted_on_disk(worker: str) -> bool:
-    """Return whether a worker of this machine received its stop signal while the database was away."""
+    """Return whether a worker of this machine was stopped while the database was away."""
     return bool(worker) and _file(worker).exists()
 
 
 def forget(worker: str) -> None:
-    """Remove the record of a worker whose trial is dealt with."""
+    """Remove the record of a worker whose trial was handled."""
     with suppress(OSError):
         _file(worker).unlink(missing_ok=True)
 

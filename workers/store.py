@@ -1,4 +1,4 @@
-"""Rows and files of trials held against each other: files that no row names, rows whose file is gone or was changed."""
+"""Comparison of rows and files of trials: unnamed files, and rows with missing or changed files."""
 
 from __future__ import annotations
 
@@ -9,53 +9,62 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.conf import settings
+from django.db.models.functions import Collate
 
 from experiments import store as kept_in
 from experiments.common import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import UNFINISHED, Artifact, Deleted, Trial
 from experiments.store.base import Upload
-from workers.bucket_check import pairs
 
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""
 FORGOTTEN_S: Final = 86_400.0
-"""What belongs to nobody is removed only when nothing of it was written for so long."""
+"""Orphans are removed only after so long without a write."""
 
 
 @dataclass(slots=True)
-class Store:
-    """What does not agree; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
+class StoreDifferences:
+    """Differences; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
 
     orphans: list[PurePath] = field(default_factory=list)
     """Files and directories that belong to no row."""
     missing: list[Artifact] = field(default_factory=list)
     resized: list[Artifact] = field(default_factory=list)
-    """Of another size than the row says."""
+    """Files whose size differs from the row."""
     changed: list[Artifact] = field(default_factory=list)
-    """No plain file, or, where hashes were compared, of another content."""
+    """Other than plain files, or, if hashes were compared, changed content."""
     unfinished: list[Upload] = field(default_factory=list)
-    """Uploads to the bucket that nobody went on with for an hour: the bucket keeps their parts."""
+    """Uploads to the bucket without progress for an hour: the bucket keeps their parts."""
 
     def __len__(self) -> int:
         rows = len(self.missing) + len(self.resized) + len(self.changed)
         return rows + len(self.orphans) + len(self.unfinished)
 
 
-def check(*, hashes: bool = False) -> Store:
-    """Return what of the stored trials does not agree. With ``hashes`` every file is read; trials that are not over are left alone.
+class _Pair(NamedTuple):
+    """A path with what the bucket has there and what row names it; either may be None."""
 
-    Raise StoreAway.
+    path: str
+    size_bytes: int | None
+    stored_at: datetime | None
+    artifact: Artifact | None
+
+
+def check(*, hashes: bool = False) -> StoreDifferences:
+    """Return the differences of stored trials; with ``hashes`` every file is read.
+
+    Unfinished trials are left out. Raise StoreAway.
     """
-    own = kept_in.current()
-    if isinstance(own, kept_in.Bucket):
-        return _check_bucket(own, hashes=hashes)
-    store = Store(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
-    kept = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
-    for artifact in kept.iterator(chunk_size=1000):
+    current_store = kept_in.current()
+    if isinstance(current_store, kept_in.Bucket):
+        return _check_bucket(current_store, hashes=hashes)
+    store = StoreDifferences(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
+    artifacts = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
+    for artifact in artifacts.iterator(chunk_size=1000):
         try:
             if _size(artifact.file) != artifact.size_bytes:
                 store.resized.append(artifact)
@@ -69,11 +78,11 @@ def check(*, hashes: bool = False) -> Store:
     return store
 
 
-def delete_orphans(store: Store) -> list[PurePath]:
-    """Delete what no row names and nobody wrote to for a day, and take it out of ``store``; return what that was."""
-    own = kept_in.current()
-    if isinstance(own, kept_in.Bucket):
-        return _delete_from_bucket(own, store)
+def delete_orphans(store: StoreDifferences) -> list[PurePath]:
+    """Delete orphans that were not written for a day; return and remove them from ``store``."""
+    current_store = kept_in.current()
+    if isinstance(current_store, kept_in.Bucket):
+        return _delete_from_bucket(current_store, store)
     places = [path for path in map(Path, store.orphans) if _last_written(path) < time.time() - FORGOTTEN_S]
     for path in places:
         if path.is_dir() and not path.is_symlink():
@@ -84,11 +93,11 @@ def delete_orphans(store: Store) -> list[PurePath]:
     return list(places)
 
 
-def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
-    store, before = Store(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
+def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> StoreDifferences:
+    store, before = StoreDifferences(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
     unfinished = set(Trial.objects.unfinished().values_list("pk", flat=True))
     left_alone = unfinished | _deleted()
-    for path, size_bytes, stored_at, artifact in pairs(bucket):
+    for path, size_bytes, stored_at, artifact in _pairs(bucket):
         if artifact is None:
             if stored_at is not None and stored_at < before and _trial_of(path) not in left_alone:
                 store.orphans.append(PurePosixPath(path))
@@ -104,7 +113,7 @@ def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
     return store
 
 
-def _delete_from_bucket(bucket: kept_in.Bucket, store: Store) -> list[PurePath]:
+def _delete_from_bucket(bucket: kept_in.Bucket, store: StoreDifferences) -> list[PurePath]:
     before = datetime.now(UTC) - timedelta(seconds=FORGOTTEN_S)
     old = {PurePosixPath(path) for path, _, stored_at in bucket.below(kept_in.TRIALS) if stored_at < before}
     forgotten = [path for path in store.orphans if path in old]
@@ -124,15 +133,15 @@ def _trial_of(path: str) -> int | None:
 
 
 def _deleted() -> set[int]:
-    """Trials of experiments that were deleted and can be brought back: their files are still wanted."""
+    """Return the trials of experiments in the trash, whose files are needed."""
     return {number for numbers in Deleted.objects.values_list("trials", flat=True) for number in numbers}
 
 
 def _last_written(path: Path) -> float:
-    """When something at this path was last written, or below it; links are not followed."""
+    """Return the last write at or below this path; links are not followed."""
     tree = () if path.is_symlink() else os.walk(path)
     below = (Path(above) / name for above, directories, names in tree for name in (*directories, *names))
-    return max(each.lstat().st_mtime for each in (path, *below))
+    return max(entry.lstat().st_mtime for entry in (path, *below))
 
 
 def _size(file: Path) -> int:
@@ -141,7 +150,7 @@ def _size(file: Path) -> int:
 
 
 def _orphans(trials: Path, before: float) -> Iterator[Path]:
-    """Directories without a trial; of trials that are over, everything that no row names and that is not new."""
+    """Yield directories without a trial, and old unnamed files of finished trials."""
     if not trials.is_dir():
         return
     states, deleted = dict(Trial.objects.values_list("pk", "state")), _deleted()
@@ -157,6 +166,27 @@ def _orphans(trials: Path, before: float) -> Iterator[Path]:
 
 
 def _is_named(path: Path, named: set[str]) -> bool:
-    """Whether a row names this file, or one below this directory."""
-    own = str(path.relative_to(settings.VAR))
-    return own in named or any(each.startswith(f"{own}/") for each in named)
+    """Return whether a row names this file, or one below this directory."""
+    name = str(path.relative_to(settings.VAR))
+    return name in named or any(other.startswith(f"{name}/") for other in named)
+
+
+def _pairs(bucket: kept_in.Bucket) -> Iterator[_Pair]:
+    """Yield every path that the bucket or a row has, in order."""
+    # As bytes, which is the order in which a bucket lists; Python compares code points, in the same order.
+    rows = Artifact.objects.select_related("trial").only(
+        *("path", "size_bytes", "sha256", "name", "kind", "removed_at", "trial__state")
+    )
+    named = rows.order_by(Collate("path", "C")).iterator(chunk_size=1000)
+    there = bucket.below(kept_in.TRIALS)
+    row, stored = next(named, None), next(there, None)
+    while row is not None or stored is not None:
+        if stored is not None and (row is None or stored[0] < row.path):
+            yield _Pair(*stored, None)
+            stored = next(there, None)
+        elif row is not None and (stored is None or row.path < stored[0]):
+            yield _Pair(row.path, None, None, row)
+            row = next(named, None)
+        elif row is not None and stored is not None:
+            yield _Pair(*stored, row)
+            row, stored = next(named, None), next(there, None)

@@ -1,9 +1,8 @@
-"""Celery tasks: thin, each a function that tests call directly."""
+"""Celery tasks: thin functions that tests call directly."""
 
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Final
 
 from celery import current_app, shared_task
@@ -11,7 +10,6 @@ from celery import current_app, shared_task
 from experiments.models import BackgroundTask, Cluster, Heartbeat
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
-from workers.capture import prepared_recordings
 from workers.cluster_check import run as cluster_test
 from workers.notifications import outbox
 from workers.trial import pipeline
@@ -21,37 +19,31 @@ BACKGROUND_QUEUE: Final = "background"
 
 @shared_task(name=queue.WORK, ignore_result=True)
 def work(cluster_id: int) -> None:
-    """Run the waiting trials of a cluster one after another, as long as there are any and their hosts are free."""
-    # Only who freed hosts wakes others: bells that answer bells would never end while a trial runs.
+    """Run the waiting trials of a cluster, as long as their hosts are free."""
+    # Only a task that freed hosts wakes others: otherwise wake-ups would never end while a trial runs.
     if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
 
 
 @shared_task(name=queue.TEST, ignore_result=True)
 def test_cluster(cluster_id: int) -> None:
-    """Run the test of a cluster that is asked for; whoever waited for its hosts is told when they are free."""
-    if cluster_test.run_asked(Cluster.objects.get(pk=cluster_id)):
+    """Run the requested check of a cluster, then wake what waits for its hosts."""
+    if cluster_test.run_requested(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
 
 
 @shared_task(name=queue.REPARSE, ignore_result=True)
 def read_again(experiment_id: int) -> None:
-    """Read the kept outputs of an experiment as its specification says now."""
+    """Parse the stored outputs of an experiment by its present specification."""
     reparse(candidates().filter(experiment=experiment_id).select_related("experiment", "configuration").order_by("pk"))
-
-
-@shared_task(name=queue.SHARE, ignore_result=True)
-def make_share(place: str, number: int) -> None:
-    """Help a trial of this machine whose recordings are being joined."""
-    prepared_recordings.help_with(Path(place), number)
 
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
-    """Every few seconds: find lost trials, and ring for waiting ones whose message was lost."""
+    """Find lost trials and repeat lost wake-ups; every few seconds."""
     reaper.reap()
-    if backlog.has_listener(current_app):  # bells must not pile up behind a long trial
-        # Messages go round the workers: one bell behind every sweep would always fall to the same one of two.
+    if backlog.has_listener(current_app):  # wake-ups must not pile up behind a long trial
+        # Messages rotate among workers: one wake-up after every sweep would always reach the same one of two.
         for _ in range(random.choice((1, 2))):  # noqa: S311 - no secret
             queue.ring_all_waiting()
     BackgroundTask.wake_silent()
@@ -65,13 +57,13 @@ def sweep() -> None:
 
 @shared_task(name=queue.NOTICES, ignore_result=True)
 def send_notices() -> None:
-    """Tell people what happened."""
+    """Send notifications."""
     outbox.work()
 
 
 @shared_task(ignore_result=True)
 def remove_old_captures() -> None:
-    """Once an hour: what retention allows no longer."""
+    """Apply retention; every hour."""
     retention.remove_old_captures()
     retention.remove_old_exports()
     retention.remove_old_keys()

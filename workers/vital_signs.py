@@ -1,4 +1,4 @@
-"""Heartbeats of beat and of workers as a whole; a worker's first process stores them while tasks run and the broker is away."""
+"""Heartbeats of beat and workers; a worker's first process stores them while tasks run."""
 
 from __future__ import annotations
 

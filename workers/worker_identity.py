@@ -1,4 +1,4 @@
-"""Who runs a trial: a name that stays true after a crash, so that the trials of a dead process are found at once."""
+"""Identity of workers: a name that stays valid after a crash, so that dead ones are found at once."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import psutil
 
 
 def identity() -> str:
-    """Return ``host:pid:start``: the start time (boot clock, in ticks) tells a process from a later one with the same number."""
+    """Return ``host:pid:start``; the start time (boot clock) distinguishes reused numbers."""
     return f"{socket.gethostname()}:{os.getpid()}:{_start(os.getpid())}"
 
 
-def analysis_here() -> str:
-    """The queue of work on files of this machine, which its workers of the queue ``analysis`` take."""
-    return f"analysis@{socket.gethostname()}"
-
-
 def is_gone(worker: str) -> bool:
-    """Return whether ``worker`` certainly no longer runs. A worker of another machine is never certainly gone."""
+    """Return whether ``worker`` has certainly ended; unknown for other machines."""
     host, _, process = worker.partition(":")
     pid, _, start = process.partition(":")
     if host != socket.gethostname() or not pid.isdigit():
@@ -28,12 +23,12 @@ def is_gone(worker: str) -> bool:
 
 
 def is_alive_here(worker: str) -> bool:
-    """Return whether ``worker`` certainly runs, as a process of this machine."""
+    """Return whether ``worker`` certainly runs on this machine."""
     return worker.partition(":")[0] == socket.gethostname() and not is_gone(worker)
 
 
 def _start(pid: int) -> str:
-    """Return the start time of a process in clock ticks since boot, which no step of the clock changes; empty when there is none."""
+    """Return a process's start in clock ticks since boot; empty if it has ended."""
     try:
         if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
             return ""

@@ -282,9 +282,8 @@ def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[
         yield FieldError(at("queue"), "without a bandwidth no queue builds up; give one")
     if values["link.topology"] == "two sites" and values["hosts"] < 2 and "hosts" not in spec.sweep:
         yield FieldError(at("topology"), "two sites need at least two hosts")
-    jitter_ms, delay_ms = 1e3 * values["link.jitter"], 1e3 * values["link.delay"]
-    if values["link.emulator"] == "wirefilter" and (jitter_ms or abs(delay_ms - round(delay_ms)) > 1e-9):
-        yield FieldError(at("emulator"), "wirefilter works in whole milliseconds only, and no finer jitter")
+    if values["link.emulator"] == "wirefilter":
+        yield FieldError(at("emulator"), "wirefilter is no longer supported: choose relay")
 
 
 def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:

@@ -17,7 +17,6 @@ LAUNCHERS = ROOT / "workers" / "launchers"
 ALLOWED = {
     "experiments/specification/fields.py": {"testbed"},  # the cluster of a specification that names none; its slug
     "experiments/exchange/external_results.py": {"ssh"},  # the kind of a cluster of other installations: real hosts
-    "workers/launchers/schedulers/slurm_queue.py": {"slurm"},  # a part of that kind's launcher
     "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes
     "workers/launchers/openmpi.py": {"ssh"},  # a word in parameters of Open MPI 5

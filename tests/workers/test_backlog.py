@@ -1,4 +1,4 @@
-"""Bells do not pile up while nobody hears them, and no clock is asked for that."""
+"""Wake-ups do not pile up without a listener, and need no clock."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_message_that_waits_is_not_heard(empty_redis: object) -> None:
     assert not has_listener(app)
 
 
-def test_a_broker_that_is_away_hinders_nobody(empty_redis: Redis, services: Services) -> None:
+def test_broker_that_is_away_counts_as_listening(empty_redis: Redis, services: Services) -> None:
     services.redis.stop()
     try:
         assert has_listener(app)

@@ -1,4 +1,4 @@
-"""Libraries of C texts: made once, and what is said where they cannot be."""
+"""Libraries of C texts: built once, with reasons for failures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_other_texts_are_another_library_that_needs_the_compiler(
 
 
 @pytest.mark.usefixtures("compiler")
-def test_an_unknown_architecture_and_a_text_that_is_refused_are_told(answering: Library) -> None:
+def test_an_unknown_architecture_and_a_text_that_is_refused_are_reported(answering: Library) -> None:
     with pytest.raises(NotCompiled, match="the library answering is not made for the architecture riscv64"):
         answering.built("riscv64")
     wrong = dataclasses.replace(answering, texts={"main.c": "#error no"})

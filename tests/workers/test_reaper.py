@@ -31,7 +31,7 @@ def test_it_gives_up_a_process_of_this_machine_that_is_gone_at_once() -> None:
     assert reap() == 1
 
 
-def test_a_trial_whose_worker_was_told_to_end_and_killed_then_is_no_attempt() -> None:
+def test_trial_of_a_stopped_and_killed_worker_costs_no_attempt() -> None:
     """As while its capture was analysed longer than the worker had time."""
     factories.experiment(retries=0)
     host, _, _ = identity().partition(":")
@@ -45,7 +45,7 @@ def test_a_trial_whose_worker_was_told_to_end_and_killed_then_is_no_attempt() ->
     assert not Lease.objects.exists()
 
 
-def test_one_that_somebody_wanted_to_end_is_not_run_again_then() -> None:
+def test_cancelled_trial_is_not_run_again() -> None:
     factories.experiment(retries=0)
     host, _, _ = identity().partition(":")
     trial = factories.running(f"{host}:{2**22 + 1}:1")

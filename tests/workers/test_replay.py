@@ -1,4 +1,4 @@
-"""SimGrid replays traces in the times that follow by hand; without it, or where it fails, a sentence says so."""
+"""SimGrid replays traces in times known by calculation; without it a sentence explains."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ needs_simgrid = pytest.mark.skipif(not runner.available(), reason="SimGrid is no
 @pytest.mark.parametrize(("rate_bps", "seconds"), [(1e9, 0.560), (10e9, 0.272)])
 @pytest.mark.parametrize("topology", ["star", "two sites"])
 def test_400_messages_of_100_kb_take_what_delay_and_rate_say(rate_bps, seconds, topology):
-    told = runner.replay(
+    answer = runner.replay(
         traces(ping_pong(400, 100_000)), Link(600e-6, rate_bps), IDEAL, places=[0, 1], topology=topology
     )
-    assert told == pytest.approx(seconds, rel=1e-3)
+    assert answer == pytest.approx(seconds, rel=1e-3)
 
 
 @needs_simgrid
 def test_overhead_share_of_the_rate_and_the_price_of_large_messages_are_paid_per_message():
     calibration = Calibration(overhead_s=100e-6, rate_share=0.5, large_times=3.0, scatter=0.0, exchanges=9)
     for size in (1000, 100_000):
-        told = runner.replay(traces(ping_pong(100, size)), Link(200e-6, 1e9), calibration, places=[0, 1])
-        assert told == pytest.approx(100 * calibration.seconds(Link(200e-6, 1e9), size), rel=1e-2)
+        answer = runner.replay(traces(ping_pong(100, size)), Link(200e-6, 1e9), calibration, places=[0, 1])
+        assert answer == pytest.approx(100 * calibration.seconds(Link(200e-6, 1e9), size), rel=1e-2)
 
 
 @needs_simgrid
@@ -40,7 +40,7 @@ def test_calls_that_wait_for_each_other_for_ever_end_with_a_sentence():
         runner.replay(stuck, Link(1e-4, 1e9), IDEAL, places=[0, 1])
 
 
-def test_without_simgrid_a_sentence_says_so(monkeypatch):
+def test_without_simgrid_a_sentence_reports_it(monkeypatch):
     monkeypatch.setattr(runner, "PROGRAM", "no-such-program")
     assert not runner.available()
     with pytest.raises(NotReplayable, match="SimGrid is not installed"):

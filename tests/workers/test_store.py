@@ -1,4 +1,4 @@
-"""What of files and rows does not agree is found, and only what nobody owns is removed."""
+"""Differences of files and rows are found, and only orphans are removed."""
 
 from __future__ import annotations
 
@@ -53,46 +53,46 @@ def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) ->
     gone = factories.stored_file(trial, "gone.txt")
     gone.save()
     gone.file.unlink()
-    kept = trial.artifacts.get(name="stdout.txt")
-    kept.file.write_bytes(b"HELLO\n")
+    stored = trial.artifacts.get(name="stdout.txt")
+    stored.file.write_bytes(b"HELLO\n")
     assert [artifact.name for artifact in store.check().missing] == ["gone.txt"]
     assert not store.check().changed
-    told = said("--hashes")
-    assert f"missing: {gone.path} (trial {trial.pk})" in told
-    assert f"changed: {kept.path} (trial {trial.pk})" in told
-    assert "2 files and the database do not agree" in told
-    kept.file.write_bytes(b"longer than before\n")
+    answer = said("--hashes")
+    assert f"missing: {gone.path} (trial {trial.pk})" in answer
+    assert f"changed: {stored.path} (trial {trial.pk})" in answer
+    assert "2 files and the database do not agree" in answer
+    stored.file.write_bytes(b"longer than before\n")
     assert [artifact.name for artifact in store.check().resized] == ["stdout.txt"]
-    assert f"wrong size: {kept.path} (trial {trial.pk})" in said()
+    assert f"wrong size: {stored.path} (trial {trial.pk})" in said()
 
 
-def test_only_what_belongs_to_nobody_is_removed(trial: Trial) -> None:
+def test_only_orphans_are_removed(trial: Trial) -> None:
     trials = Path(settings.VAR) / "trials"
-    own = trials / str(trial.pk)
+    expected = trials / str(trial.pk)
     waiting = trials / str(Trial.objects.filter(state="queued").first().pk)  # type: ignore[union-attr]
-    stranger, leftover, link, fresh = trials / "999999", own / "core", trials / "elsewhere", trials / "888888"
+    stranger, leftover, link, fresh = trials / "999999", expected / "core", trials / "elsewhere", trials / "888888"
     for directory in (stranger, fresh, waiting):
         directory.mkdir()
         (directory / "stdout.txt").write_text("x")
     leftover.write_text("x")
     link.symlink_to("/etc")
     os.utime(link, (time.time() - 90_000,) * 2, follow_symlinks=False)
-    for path in (stranger, waiting, own):
+    for path in (stranger, waiting, expected):
         aged(path)
     aged(leftover)
-    aged(own)
+    aged(expected)
     assert set(store.check().orphans) == {stranger, leftover, link}
     assert f"nobody's: {stranger}" in said()
     assert stranger.exists(), "unasked it deletes nothing"
-    told = said("--delete-orphans")
-    assert all(f"deleted: {path}\n" in told for path in (leftover, link))
-    assert f"nobody's: {stranger}\n1 file and the database do not agree" in told, "a file in it was written today"
+    answer = said("--delete-orphans")
+    assert all(f"deleted: {path}\n" in answer for path in (leftover, link))
+    assert f"nobody's: {stranger}\n1 file and the database do not agree" in answer, "a file in it was written today"
     aged(stranger / "stdout.txt")
     aged(stranger)
     assert said("--delete-orphans") == f"deleted: {stranger}\nfiles and database agree\n"
     assert not stranger.exists()
     assert not link.is_symlink()
-    assert sorted(path.name for path in own.iterdir()) == ["stdout.txt"]
+    assert sorted(path.name for path in expected.iterdir()) == ["stdout.txt"]
     assert Path("/etc/passwd").is_file()
     assert (waiting / "stdout.txt").is_file()
     assert (fresh / "stdout.txt").is_file()

@@ -1,4 +1,4 @@
-"""Rows and files of a bucket: what does not agree is found in both directions, and only what nobody wants goes."""
+"""Differences of rows and a bucket are found in both directions, and only orphans are removed."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ def test_what_is_missing_changed_or_of_another_length_is_named(
     bucket.remove(gone.path)
     put(bucket, changed.path, b"HELLO\n", tmp_path)
     put(bucket, longer.path, b"longer than before", tmp_path)
-    told = said("--hashes").splitlines()
-    assert told[:-1] == [
+    answer = said("--hashes").splitlines()
+    assert answer[:-1] == [
         f"missing: {gone.path} (trial {gone.trial_id})",
         f"wrong size: {longer.path} (trial {longer.trial_id})",
         f"changed: {changed.path} (trial {changed.trial_id})",
     ]
-    assert "3 files and the database do not agree" in told[-1]
+    assert "3 files and the database do not agree" in answer[-1]
 
 
-def test_only_what_belongs_to_nobody_is_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
+def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
     again = Trial.objects.order_by("pk")[0].queue_attempt()
     finished = Artifact.objects.first().trial_id  # type: ignore[union-attr]
     nobodys = {"trials/999999/upload-000000000000/a", f"trials/{finished}/upload-000000000000/b", "trials/x"}
     for path in (*nobodys, f"trials/{again.pk}/upload-000000000000/on-its-way"):
         put(bucket, path, b"x", tmp_path)
     assert {str(path) for path in store.check().orphans} == nobodys
-    told = said("--delete-orphans").splitlines()
-    assert sorted(told[:-1]) == sorted(f"deleted: {path}" for path in nobodys)
-    assert told[-1] == "files and database agree"
+    answer = said("--delete-orphans").splitlines()
+    assert sorted(answer[:-1]) == sorted(f"deleted: {path}" for path in nobodys)
+    assert answer[-1] == "files and database agree"
     assert there(bucket) == named() | {f"trials/{again.pk}/upload-000000000000/on-its-way"}
 
 

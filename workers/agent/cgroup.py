@@ -1,7 +1,7 @@
-"""A control group (version 2) for the programs of one trial, where the worker's own group may have neighbours with limits.
+"""Control group (version 2) of one trial's programs, next to the worker's own group.
 
-That is so where the service of the worker is delegated (`Delegate=yes` and, so that the worker's group has no other work than the
-worker, `DelegateSubgroup=worker`). Elsewhere the limits of single processes must do, and `Group.make` says None.
+A service of the worker that is delegated allows this (`Delegate=yes`, and `DelegateSubgroup=worker`, so that the worker's group
+holds the worker alone). Elsewhere `Group.make` returns None and the limits of single processes have to do.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Group:
 
     @classmethod
     def make(cls, limits: dict[str, int], worker: Path | None = None) -> Group | None:
-        """A group beside the worker's own, with both limits; None where the machine does not let us."""
+        """Return a group next to the worker's own, with both limits; None if not permitted."""
         parent = (worker or own_group() or Path("/")).parent
         if not set(CONTROLLERS) <= set(_words(parent / "cgroup.controllers")):
             return None
@@ -44,18 +44,18 @@ class Group:
             return None
 
     def join(self) -> None:
-        """The calling process becomes a member."""
+        """Add the calling process to the group."""
         os.write(self._processes, b"0")
 
     def events(self) -> dict[str, int]:
-        """How often the kernel ended a member for want of memory, and refused to start another one."""
+        """Return how often the kernel ended a member for lack of memory and refused a new one."""
         return {
             "memory": _count(self.path / "memory.events", "oom_kill"),
             "processes": _count(self.path / "pids.events", "max"),
         }
 
     def remove(self) -> None:
-        """Once nobody is in it. Idempotent."""
+        """Remove the empty group. Idempotent."""
         if self._processes >= 0:
             os.close(self._processes)
             self._processes = -1
@@ -63,22 +63,24 @@ class Group:
             self.path.rmdir()
 
 
-def own_group(told: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """The directory of this process's own group of version 2; None in its root, which has no limits and no neighbours."""
-    for line in told.read_text().splitlines():
+def own_group(membership: Path = Path("/proc/self/cgroup")) -> Path | None:
+    """Return the directory of this process's group (version 2); None in the root group."""
+    for line in membership.read_text().splitlines():
         if line.startswith("0::"):
-            own = line.removeprefix("0::/")
-            return next((place / own for place in MOUNTED if own and (place / own / "cgroup.procs").exists()), None)
+            group = line.removeprefix("0::/")
+            return next(
+                (mount / group for mount in MOUNTED if group and (mount / group / "cgroup.procs").exists()), None
+            )
     return None
 
 
 def _remove_old(parent: Path) -> None:
-    """Groups that a killed keeper left. One that is in use stays, and so does that of a living keeper, which nobody may be in yet."""
-    for left in parent.glob(f"{NAME}*"):
-        keeper = left.name.removeprefix(NAME).partition("-")[0]
-        if keeper.isdecimal() and not Path(f"/proc/{keeper}").exists():
+    """Remove groups of killed agents; groups in use and those of living agents stay."""
+    for old in parent.glob(f"{NAME}*"):
+        agent = old.name.removeprefix(NAME).partition("-")[0]
+        if agent.isdecimal() and not Path(f"/proc/{agent}").exists():
             with contextlib.suppress(OSError):
-                left.rmdir()
+                old.rmdir()
 
 
 def _words(file: Path) -> list[str]:

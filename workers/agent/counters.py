@@ -1,8 +1,8 @@
-"""One sample of the machine and its hosts, all counters cumulative; `workers.hosts.sampling` makes rates of them.
+"""Sample of the machine and its hosts, all counters cumulative; `workers.hosts.sampling` computes rates.
 
 On the test-bed the hosts share the machine's cores, so a host's CPU time is the sum over the processes in its network
-namespace. A process that ends between two samples takes its last fraction of a second with it: these are for the
-picture over time; the sums of a trial come from getrusage (`workers.trial.rank_usage`).
+namespace. A process that ends between two samples loses its last fraction of a second: samples show the course over time; the
+sums of a trial come from getrusage (`workers.trial.rank_usage`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ LOOKS = 3
 
 
 class Counters:
-    """Running totals per host. `networks` maps inode numbers of network namespaces to host names, `ports` maps host
-    names to their bridge port. Without networks everything the keeper started is the one host "localhost"."""
+    """Running totals per host.
+
+    `networks` maps inode numbers of network namespaces to host names, `ports` maps host names to their bridge port. Without
+    networks everything the agent started is the one host "localhost".
+    """
 
     def __init__(
         self, networks: dict[int, str] | None = None, ports: dict[str, str] | None = None, missing_bytes: int = 0
@@ -36,7 +39,7 @@ class Counters:
         self.lost_s = 0.0
 
     def sample(self) -> dict[str, Any]:
-        """The machine, then each host: CPU seconds so far, resident bytes and runnable processes now, frames so far."""
+        """Return the machine, then each host: CPU seconds and frames so far, bytes and runnable now."""
         hosts: dict[str, dict[str, Any]] = {
             host: {"memory_bytes": 0, "runnable": 0, "ranks": {}} for host in self.ports
         }
@@ -78,16 +81,16 @@ class Counters:
         }
 
     def _ours(self) -> list[process_table.Entry]:
-        """Return the processes below the keeper, and bring their total up to date.
+        """Return the processes below the agent, and bring their total up to date.
 
-        Parents are read before their children: a child that is waited for meanwhile is missed, and never counted twice. What is
-        still missing in the last look is lost for good: of children whose parent ignores SIGCHLD the kernel keeps no time.
+        Parents are read before their children: a child that is waited for meanwhile is missed, and never counted twice. What
+        the last look misses is lost: of children whose parent ignores SIGCHLD the kernel records no time.
         """
         for _ in range(LOOKS):
-            keeper_s = sum(os.times()[:4])
+            agent_s = sum(os.times()[:4])
             processes = process_table.tree(os.getpid())
             total_s = (
-                self.lost_s + keeper_s + sum(each.user_s + each.system_s + each.waited_for_s for each in processes)
+                self.lost_s + agent_s + sum(entry.user_s + entry.system_s + entry.waited_for_s for entry in processes)
             )
             if total_s >= self.ours_s:
                 break
@@ -106,8 +109,11 @@ class Counters:
 
 
 def frames(missing_bytes: int = 0) -> dict[str, dict[str, int]]:
-    """Counters of every interface in this network namespace, as the host behind the port sees them: what a bridge port
-    receives its host has sent. `missing_bytes` per frame are added: veth in NAPI mode does not count the Ethernet header."""
+    """Return the counters of every interface, as the host behind the port sees them.
+
+    Frames that a bridge port receives its host has sent. `missing_bytes` per frame are added: veth in NAPI mode does not count
+    the Ethernet header.
+    """
     counted = {}
     for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
         name, _, rest = line.partition(":")

@@ -1,6 +1,6 @@
-"""Counters of what may disturb a trial on this machine: swapping, throttled processors, a clock that is set.
+"""Counters of disturbances of this machine: swapping, throttled processors, clock changes.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does. What a machine does not tell stays 0.
+Standard library and Python 3.9 only: this runs with every agent. Counters that a machine lacks stay 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ THROTTLED = "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_co
 
 
 def counters() -> dict[str, Any]:
-    """Cumulative, but for `realtime_offset_ns`: what the clock of the day is ahead of the monotonic one."""
+    """Return cumulative counters, and the present `realtime_offset_ns`."""
     return {
         "swapped_in_bytes": swapped_in_bytes(),
         "throttle_events": sum(_number(path) for path in _throttle_files()),
@@ -26,7 +26,7 @@ def counters() -> dict[str, Any]:
 
 
 def swapped_in_bytes() -> int:
-    """What the machine has fetched back from swap since it started (proc_vmstat(5))."""
+    """Return the bytes fetched back from swap since the machine started (proc_vmstat(5))."""
     for line in _lines("/proc/vmstat"):
         if line.startswith("pswpin "):
             return int(line.split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -34,17 +34,16 @@ def swapped_in_bytes() -> int:
 
 
 def throttled_s() -> float:
-    """How long the limit of this control group has kept its programs from running."""
-    file, unit_s = _limit_file()
-    for line in _lines(file):
+    """Return how long the limit of this control group has stopped its programs."""
+    for line in _lines(_limit_file()):
         name, _, value = line.partition(" ")
-        if name in ("throttled_usec", "throttled_time"):
-            return int(value) * unit_s
+        if name == "throttled_usec":
+            return int(value) / 1e6
     return 0.0
 
 
 def realtime_offset_ns() -> int:
-    """Of several looks the one that took least: a program that is kept waiting between two clocks sees a step."""
+    """Return the wall clock minus CLOCK_MONOTONIC, from the shortest of several readings."""
     looks = []
     for _ in range(LOOKS_AT_CLOCKS):
         before = time.monotonic_ns()
@@ -56,19 +55,17 @@ def realtime_offset_ns() -> int:
 
 @functools.lru_cache(maxsize=1)
 def _throttle_files() -> tuple[str, ...]:
-    return tuple(glob.glob(THROTTLED))  # noqa: PTH207 - pathlib would double the start of a keeper
+    return tuple(glob.glob(THROTTLED))  # noqa: PTH207 - pathlib would double the start of an agent
 
 
 @functools.lru_cache(maxsize=1)
-def _limit_file() -> tuple[str, float]:
-    """The statistics of this control group, version 2 (in us) or 1 (in ns)."""
+def _limit_file() -> str:
+    """Return the statistics of this control group (version 2)."""
     for line in _lines("/proc/self/cgroup"):
         _, names, path = line.split(":", 2)
         if not names:
-            return f"/sys/fs/cgroup{path.rstrip('/')}/cpu.stat", 1e-6
-        if "cpu" in names.split(","):
-            return f"/sys/fs/cgroup/cpu{path.rstrip('/')}/cpu.stat", 1e-9
-    return "", 1.0
+            return f"/sys/fs/cgroup{path.rstrip('/')}/cpu.stat"
+    return ""
 
 
 def _number(path: str) -> int:

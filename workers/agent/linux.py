@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 lacks, as plain functions that raise OSError."""
+"""System calls that Python 3.11 lacks, as plain functions that raise OSError."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def setns(path: Path, kind: int) -> None:
 
 
 def enter(descriptor: int, kind: int) -> None:
-    """The same by an open descriptor."""
+    """Enter the namespace of an open descriptor."""
     _check(_libc.setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
+    """Call mount(2)."""
     _check(
         _libc.mount(source.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options.encode()),
         f"mount {target}",
@@ -68,27 +68,27 @@ def bind(source: Path, target: Path) -> None:
 
 
 def control(operation: int, *values: int) -> None:
-    """prctl(2) with up to four numbers."""
+    """Call prctl(2) with up to four numbers."""
     numbers = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
     _check(_libc.prctl(operation, *numbers), f"prctl {operation}")
 
 
 def system_call(number: int, *values: Any) -> None:
-    """syscall(2), for what the C library has no function for."""
+    """Call syscall(2), for calls without a function in the C library."""
     _check(_libc.syscall(ctypes.c_long(number), *values), f"system call {number}")
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Receive `signal_number` when the thread that started this process ends; kept across execve of plain programs."""
+    """Receive `signal_number` when the parent thread ends; survives execve of plain programs."""
     _check(_libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl PDEATHSIG")
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every orphaned descendant, as PID 1 of a namespace is by nature."""
+    """Become the parent of orphaned descendants, as PID 1 of a namespace is."""
     _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl CHILD_SUBREAPER")
 
 
 def punch_hole(descriptor: int, offset: int, length: int) -> None:
-    """Give back what a file occupies in this range; it reads as zeros, the file keeps its length (fallocate(2))."""
+    """Free the disk of a range of a file; it reads as zeros (fallocate(2))."""
     flags = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
     _check(_libc.fallocate(descriptor, flags, ctypes.c_long(offset), ctypes.c_long(length)), "fallocate")

@@ -1,6 +1,6 @@
-"""What a machine is: kernel, processor, memory, MPI library, and the program that is measured on it.
+"""Facts of a machine: kernel, processor, memory, MPI library, and the measured program.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does.
+Standard library and Python 3.9 only: this runs with every agent.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ MPI_PARAMETERS = (
 
 
 def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-    """The machine as a JSON-able dict, with what `program` (an argv, empty for none) and the launch program `mpirun` are.
+    """Return the machine as a JSON-able dict, with the facts of a program and a launch command.
 
-    `variables` are what a job's programs see: PATH is where they are looked for.
+    `program` is an argv (empty: none), `mpirun` the launch command; both are looked up in the PATH of `variables`, which a job's
+    programs see.
     """
     path = variables["PATH"]
     return {
@@ -45,7 +46,7 @@ def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> 
 
 
 def memory_kills(counters: Path = Path("/proc/vmstat")) -> int:
-    """How many processes this kernel has ended for lack of memory, of the machine or of a control group."""
+    """Return how many processes this kernel has ended for lack of memory."""
     for line in counters.read_text().splitlines():
         if line.startswith("oom_kill "):
             return int(line.split()[1])
@@ -53,12 +54,12 @@ def memory_kills(counters: Path = Path("/proc/vmstat")) -> int:
 
 
 def memory_bytes() -> int:
-    """Physical memory."""
+    """Return the physical memory."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def distribution() -> str:
-    """PRETTY_NAME of os-release(5)."""
+    """Return PRETTY_NAME of os-release(5)."""
     for line in _lines(Path("/etc/os-release")):
         if line.startswith("PRETTY_NAME="):
             return line.partition("=")[2].strip('"')
@@ -66,13 +67,13 @@ def distribution() -> str:
 
 
 def mpi_parameters() -> list[str]:
-    """What the machine's and the user's files of Open MPI set for every run."""
+    """Return the settings of the machine's and the user's files of Open MPI."""
     lines = [line.strip() for name in MPI_PARAMETERS for line in _lines(Path(name).expanduser())]
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def processor() -> dict[str, Any]:
-    """Model, cores this process may use, and the frequency governor where there is one."""
+    """Return model, cores this process may use, and the frequency governor or None."""
     models = [line.split(":", 1)[1].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")]
     governor = _lines(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     return {
@@ -83,7 +84,7 @@ def processor() -> dict[str, Any]:
 
 
 def program_facts(program: str, path: str) -> dict[str, Any]:
-    """Where the measured program lies, what exactly it is, its package or commit, and the libraries it loads."""
+    """Return a program's path, hash, package or commit, and the libraries it loads."""
     executable = shutil.which(program, path=path)
     if executable is None:
         return {"path": program, "sha256": None, "package": None, "libraries": [], "git_commit": None}
@@ -99,9 +100,9 @@ def program_facts(program: str, path: str) -> dict[str, Any]:
 
 
 def script_facts(program: Sequence[str]) -> dict[str, Any]:
-    """`script`: what an interpreter is given to run, where that is a file of the machine; else nothing.
+    """Return the `script` that an interpreter runs, if it is a file; else an empty dict.
 
-    Only the first such argument: later ones may be data, or what the program writes.
+    Only the first such argument: later ones may be data or output files.
     """
     if not INTERPRETER.fullmatch(Path(program[0]).name):
         return {}
@@ -125,7 +126,7 @@ def _digest(path: Path, _changed_ns: int, _size: int) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _package(path: Path, _changed_ns: int) -> str | None:
-    """`name version` from dpkg, None where the file belongs to no package."""
+    """Return `name version` from dpkg; None if the file belongs to no package."""
     # Packages from before the merge of /bin into /usr/bin list the old name.
     names = [str(path), str(path).removeprefix("/usr")]
     owner = next((line.partition(":")[0] for name in names if (line := _output("dpkg-query", "--search", name))), None)
@@ -135,7 +136,7 @@ def _package(path: Path, _changed_ns: int) -> str | None:
 
 
 def mpi_version(mpirun: str, variables: Mapping[str, str]) -> str | None:
-    """The MPI library's name and version as its launch program tells them; None where there is no such program."""
+    """Return the name and version that a launch command prints; None without that command."""
     launcher = shutil.which(mpirun, path=variables["PATH"])
     if launcher is None:
         return None
@@ -148,14 +149,13 @@ def _mpi_version(mpirun: str, _changed_ns: int, variables: tuple[tuple[str, str]
 
 
 def read_version(said: str) -> str | None:
-    """The first line; Hydra, MPICH's process manager, has its version in the second."""
+    """Return the first line; Hydra, MPICH's process manager, prints its version in the second."""
     if (hydra := re.match(r"HYDRA build details:\s+Version:\s+(\S+)", said)) is not None:
         return f"Hydra {hydra[1]}"
     return next(iter(said.splitlines()), None)
 
 
 def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
-    """Standard output of a program on this machine; empty when it fails."""
     environment = {**os.environ, **(variables or {})}
     try:
         result = subprocess.run(
@@ -168,9 +168,9 @@ def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
-    """The shared libraries by the names of their files, which have the version: libmpi.so.40.30.4.
+    """Return the file names of the shared libraries, with the version: libmpi.so.40.30.4.
 
-    One that is not found here, but where a job's variables lead to, by the name that the program asks for: libmpi.so.40.
+    A library that only a job's variables lead to has the name that the program requests: libmpi.so.40.
     """
     words = [line.split() for line in _output("ldd", str(path)).splitlines()]
     needed = [fields for fields in words if len(fields) > 3 and fields[1] == "=>"]
@@ -178,7 +178,7 @@ def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
 
 
 def _git_commit(directory: Path) -> str | None:
-    """The commit of the program's directory where it is a git work tree, with "-dirty" when it was changed since."""
+    """Return the commit of a git work tree, with "-dirty" for changes; None outside of one."""
     if not any((parent / ".git").exists() for parent in (directory, *directory.parents)):
         return None
     return _output("git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or None

@@ -1,6 +1,6 @@
-"""Which MPI library a program was built for, read out of its files: nothing of it is run, not even by the loader.
+"""MPI library that a program was built for, read from its files without running them.
 
-Standard library and Python 3.9 only: this runs wherever a keeper does.
+Standard library and Python 3.9 only: this runs with every agent.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ MOST_TEXT_BYTES, MOST_WORDS, MOST_FILES, MOST_DYNAMIC_BYTES = 1 << 16, 400, 200,
 
 
 def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: str) -> list[str]:
-    """The files of the MPI library that an argv leads to, of the first of its programs that has one: paths, or the bare names
-    of libraries that are not found. Empty where nothing is seen: what a script starts under a name that it makes up, say.
+    """Return the MPI library files of the first program of an argv that needs some.
 
-    `variables` are what the program sees; relative names are looked up in `directory`.
+    Paths, or bare names of libraries that are missing; empty if no library is found (a script may start programs under computed
+    names). `variables` are the program's environment; relative names are looked up in `directory`.
     """
     for file in _programs(program, variables.get("PATH", os.defpath), directory):
-        if found := _mpi_of(file, variables):
-            return found
+        if libraries := _mpi_of(file, variables):
+            return libraries
     return []
 
 
 def script_words(program: Sequence[str], directory: Path) -> list[str]:
-    """The words of the scripts that an argv names and that lie in `directory`, for a host on which they do not lie yet."""
+    """Return the words of the scripts of an argv in `directory`, for a host that lacks them."""
     texts = [_text(directory / item) for item in program if item and (directory / item).is_file()]
     return [word for text in texts for word in WORD.findall(text)][:MOST_WORDS]
 
 
 def _programs(program: Sequence[str], path: str, directory: str) -> Iterator[Path]:
-    """The files that an argv names, and those that its scripts name, each once."""
+    """Yield the files that an argv and its scripts name, each once."""
     seen = set()
     words = [
         word for item in program for word in ([item] if "\n" not in item and " " not in item else WORD.findall(item))
     ]
     for word in words:  # it grows: a script is read for further words
         if word.rpartition("/")[2] in CONTAINERS:
-            return  # what follows lies in an image
+            return  # the rest of the words is inside an image
         file = _file(word, path, directory)
         if file is None or file in seen:
             continue
@@ -66,19 +66,19 @@ def _programs(program: Sequence[str], path: str, directory: str) -> Iterator[Pat
 
 
 def _file(word: str, path: str, directory: str) -> Path | None:
-    found = os.path.join(directory, word) if "/" in word else shutil.which(word, path=path)  # noqa: PTH118
-    if found is None and os.path.exists(os.path.join(directory, word)):  # noqa: PTH110, PTH118 - a script for its interpreter
-        found = os.path.join(directory, word)  # noqa: PTH118
+    path_of_word = os.path.join(directory, word) if "/" in word else shutil.which(word, path=path)  # noqa: PTH118
+    if path_of_word is None and os.path.exists(os.path.join(directory, word)):  # noqa: PTH110, PTH118 - a script for its interpreter
+        path_of_word = os.path.join(directory, word)  # noqa: PTH118
     try:
-        if found is None or not stat.S_ISREG(os.stat(found).st_mode):  # noqa: PTH116
+        if path_of_word is None or not stat.S_ISREG(os.stat(path_of_word).st_mode):  # noqa: PTH116
             return None
-        return Path(found)
+        return Path(path_of_word)
     except (OSError, ValueError):
         return None
 
 
 def _text(file: Path) -> str:
-    """The beginning of a script; nothing of a program."""
+    """Return the beginning of a script; empty for a binary."""
     try:
         with file.open("rb") as stream:
             content = stream.read(MOST_TEXT_BYTES)
@@ -103,46 +103,48 @@ def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
 
 
 def _mpi4py(root: Path) -> Iterator[Path]:
-    """The compiled parts of mpi4py that an interpreter of this prefix may import, one for each interface of libraries."""
+    """Yield the extensions of mpi4py below an interpreter's prefix, one per library interface."""
     yield from root.glob("lib/python3*/site-packages/mpi4py/MPI.*.so")
     if str(root) == "/usr":
         yield from root.glob("lib/python3/dist-packages/mpi4py/MPI.*.so")
 
 
 def _taken_by_mpi4py(root: Path, variables: Mapping[str, str]) -> list[str]:
-    """What mpi4py's wheels load, which fit several libraries: the first beside the interpreter, else where the loader looks
-    (mpi4py/_mpiabi.py of version 4.1)."""
+    """Return the library that a wheel of mpi4py loads, which fits several.
+
+    The first next to the interpreter, else the loader's choice (mpi4py/_mpiabi.py of version 4.1).
+    """
     if (interface := variables.get("MPI4PY_MPIABI", "").lower()) in INTERFACES:
         return [INTERFACES[interface]]
-    own = [] if str(root) == "/usr" else [str(root / "lib")]
+    library_places = [] if str(root) == "/usr" else [str(root / "lib")]
     named = [variables["MPI4PY_LIBMPI"]] if "MPI4PY_LIBMPI" in variables else []
-    for places in (own, [*variables.get("LD_LIBRARY_PATH", "").split(":"), *_system_places()]):
+    for places in (library_places, [*variables.get("LD_LIBRARY_PATH", "").split(":"), *_system_places()]):
         for name in (*named, *ALIKE):
             where = _find(name, places)
             if where is not None:
-                told = _dynamic(where)
+                dynamic = _dynamic(where)
                 return [
-                    str(where.with_name(told.name or where.name)),
-                    *(part for part in told.needed if PARTS.match(part)),
+                    str(where.with_name(dynamic.name or where.name)),
+                    *(part for part in dynamic.needed if PARTS.match(part)),
                 ]
     return []
 
 
 def _libraries(file: Path, places: Sequence[str]) -> list[str]:
-    """The MPI libraries that a program needs itself, or else the first library of its that needs some; with what those need."""
+    """Return the MPI libraries of a program, or of the first of its libraries that needs some."""
     seen: set[str] = set()
     waiting = [file]
-    for each in waiting:  # it grows
-        needed, own, _name = _dynamic(each)
-        here = [part.replace("$ORIGIN", str(each.parent)) for part in own]
+    for current in waiting:  # it grows
+        needed, run_path, _name = _dynamic(current)
+        here = [part.replace("$ORIGIN", str(current.parent)) for part in run_path]
         where = {name: _find(name, [*here, *places, *_system_places()]) for name in needed if name not in seen}
-        found = [name for name in where if name.startswith("libmpi")]
-        if found:
-            files = [where[name] for name in found]
+        mpi_names = [name for name in where if name.startswith("libmpi")]
+        if mpi_names:
+            files = [where[name] for name in mpi_names]
             further = [
                 name for path in files if path is not None for name in _dynamic(path).needed if PARTS.match(name)
             ]
-            return [*(str(where[name] or name) for name in found), *dict.fromkeys(further)]
+            return [*(str(where[name] or name) for name in mpi_names), *dict.fromkeys(further)]
         seen.update(where)
         if len(seen) <= MOST_FILES:
             waiting += [path for name, path in where.items() if path is not None and not NOT_FOLLOWED.match(name)]
@@ -150,7 +152,7 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
 
 
 def _find(name: str, places: Sequence[str]) -> Path | None:
-    paths = (Path(place, name) for place in places if place.startswith("/"))
+    paths = (Path(directory, name) for directory in places if directory.startswith("/"))
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -161,7 +163,7 @@ def _system_places() -> Iterator[str]:
 
 
 class Dynamic(NamedTuple):
-    """Of an ELF file: the libraries that it needs, the directories in which it looks for them, and what it calls itself."""
+    """Dynamic section of an ELF file: needed libraries, search directories, own name."""
 
     needed: list[str]
     places: list[str]
@@ -172,7 +174,7 @@ NOTHING = Dynamic([], [], "")
 
 
 def _dynamic(file: Path) -> Dynamic:
-    """What an ELF file says of itself; nothing for anything else."""
+    """Return the dynamic section of an ELF file; `NOTHING` for any other file."""
     try:
         with file.open("rb") as stream:
             head = stream.read(64)
@@ -182,13 +184,15 @@ def _dynamic(file: Path) -> Dynamic:
             stream.seek(start)
             table = stream.read(min(size * count, MOST_TEXT_BYTES))
             segments = [struct.unpack_from("<IIQQQQQQ", table, size * number) for number in range(count)]
-            part = next(each for each in segments if each[0] == TYPE_DYNAMIC)
+            part = next(entry for entry in segments if entry[0] == TYPE_DYNAMIC)
             stream.seek(part[2])
             content = stream.read(min(part[5], MOST_DYNAMIC_BYTES))
             entries = list(struct.iter_unpack("<QQ", content[: len(content) // 16 * 16]))
             entries = entries[: next((n for n, (tag, _) in enumerate(entries) if tag == END), len(entries))]
             address = next(value for tag, value in entries if tag == STRINGS)
-            held = next(each for each in segments if each[0] == TYPE_LOAD and each[3] <= address < each[3] + each[5])
+            held = next(
+                entry for entry in segments if entry[0] == TYPE_LOAD and entry[3] <= address < entry[3] + entry[5]
+            )
             stream.seek(held[2] + address - held[3])
             strings = stream.read(MOST_DYNAMIC_BYTES)
     except (OSError, ValueError, struct.error, StopIteration):
@@ -198,5 +202,5 @@ def _dynamic(file: Path) -> Dynamic:
         return strings[offset : strings.find(b"\0", offset)].decode(errors="replace")
 
     needed = [text(value) for tag, value in entries if tag == NEEDED]
-    places = [each for tag, value in entries if tag in (RPATH, RUNPATH) for each in text(value).split(":")]
+    places = [entry for tag, value in entries if tag in (RPATH, RUNPATH) for entry in text(value).split(":")]
     return Dynamic(needed, places, next((text(value) for tag, value in entries if tag == OWN_NAME), ""))

@@ -1,6 +1,6 @@
-"""Switching off what joins frames on an interface, and back on at the end: also when the keeper is killed without a word.
+"""Switching segmentation offloads of an interface off, and on again at the end.
 
-A guard waits on a pipe whose other end only the keeper holds. The kernel closes that end whatever ends the keeper.
+A guard process waits on a pipe whose other end only the agent holds: the kernel closes that end however the agent ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DESCRIPTORS = 4096
 
 
 class Offloads:
-    """What was switched off on one interface."""
+    """Offloads that were switched off on one interface."""
 
     def __init__(self, command: list[str], interface: str, environment: dict[str, str]) -> None:
         self.command = command
@@ -31,14 +31,14 @@ class Offloads:
         self.held = -1
 
     def switch_off(self) -> str:
-        """Switch off what is on and can be; return '' or why it cannot be, in ethtool's words. What was changed is restored then."""
-        told = self._run("-k", self.interface)
-        if told.returncode != 0:
-            return _words(told)
+        """Switch offloads off; return '' or ethtool's reason, with all changes restored."""
+        answer = self._run("-k", self.interface)
+        if answer.returncode != 0:
+            return _words(answer)
         self.off = [
             short
             for name, short in FEATURES.items()
-            if re.search(rf"^\s*{name}: on(?! \[fixed\])", told.stdout, re.MULTILINE)
+            if re.search(rf"^\s*{name}: on(?! \[fixed\])", answer.stdout, re.MULTILINE)
         ]
         if not self.off:
             return ""
@@ -87,7 +87,7 @@ class Offloads:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             signal.set_wakeup_fd(-1)
-            os.closerange(0, reading)  # the connection must see the keeper's end at once
+            os.closerange(0, reading)  # the connection must see the agent's end at once
             os.closerange(reading + 1, MOST_DESCRIPTORS)
             nothing = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
@@ -96,7 +96,7 @@ class Offloads:
             if os.read(reading, 1) == b"":
                 self.restore()
         finally:
-            os._exit(0)  # never back into the keeper's loop
+            os._exit(0)  # never back into the agent's loop
 
 
 def _words(answer: subprocess.CompletedProcess[str]) -> str:

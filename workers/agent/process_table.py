@@ -1,4 +1,4 @@
-"""What /proc says of the processes around: parents, sessions, CPU ticks. proc(5) gives the fields."""
+"""Processes of /proc: parents, sessions, CPU ticks. proc(5) describes the fields."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Entry(NamedTuple):
 
 
 def entries() -> Iterator[Entry]:
-    """Every process this /proc shows; those that vanish while we look are left out."""
+    """Yield every process of this /proc; those that end meanwhile are left out."""
     for name in os.listdir("/proc"):  # noqa: PTH208 - a hot path: strings, not Path objects
         if name.isdigit() and (entry := read(int(name))) is not None:
             yield entry
 
 
 def read(pid: int) -> Entry | None:
-    """One process, or None when it is gone."""
+    """Return one process; None if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
             text = stream.read()
     except OSError:
         return None
-    # The program's name stands in parentheses and may hold anything, also parentheses: split after the last one.
+    # The program's name is in parentheses and may contain parentheses: split after the last one.
     fields = text[text.rindex(")") + 2 :].split()
     return Entry(
         pid=pid,
@@ -57,27 +57,27 @@ def read(pid: int) -> Entry | None:
 
 
 def tree(ancestor: int) -> list[Entry]:
-    """Return all descendants of `ancestor`, also those that have ended and wait for their parent; each is read after its parent."""
+    """Return all descendants of `ancestor`, zombies included; each is read after its parent."""
     children: dict[int, list[Entry]] = {}
     for entry in entries():
         children.setdefault(entry.parent, []).append(entry)
     below: list[Entry] = []
     pending = [ancestor]
     while pending:
-        found = children.get(pending.pop(), [])
-        pending += [child.pid for child in found]
-        below += found
+        direct = children.get(pending.pop(), [])
+        pending += [child.pid for child in direct]
+        below += direct
     fresh = ((entry, read(entry.pid)) for entry in below)
     return [now for entry, now in fresh if now is not None and now.started_ticks == entry.started_ticks]
 
 
 def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:
-    """All living descendants of `ancestor` outside the spared sessions; zombies wait only for their parent."""
+    """Return the living descendants of `ancestor` outside the spared sessions."""
     return [entry for entry in tree(ancestor) if entry.session not in spared_sessions and entry.state != "Z"]
 
 
 def private_memory_bytes(pid: int) -> int:
-    """Resident memory of a process that it shares with no file and nobody; 0 when it is gone."""
+    """Return the resident memory that a process shares with no file; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123
             fields = stream.read().split()
@@ -87,7 +87,7 @@ def private_memory_bytes(pid: int) -> int:
 
 
 def available_memory_bytes() -> int:
-    """Memory that programs may still take without swapping (MemAvailable)."""
+    """Return the memory that programs may take without swapping (MemAvailable)."""
     with open("/proc/meminfo", encoding="ascii") as stream:  # noqa: PTH123
         values = dict(line.split(":") for line in stream)
     return int(values["MemAvailable"].split()[0]) * 1024

@@ -1,4 +1,4 @@
-"""Which rank a process is of, by what its launcher told it. For the picture while a trial runs; sums come from getrusage."""
+"""Rank of a process, from its launcher's variables. For the live view; sums come from getrusage."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ LOOKS = 3
 """A process that has just been forked has its parent's variables still."""
 MOST_RANKS = 256
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-"""Those of workers.launchers.rank, which does not travel to other hosts. One that the keeper has itself tells nothing of what it starts."""
+"""As in workers.launchers.rank, which is not sent to other hosts. Variables of the agent itself identify no rank."""
 _NAMES = tuple(f"{name}=".encode() for name in RANK_VARIABLES if name not in os.environ)
 
 
 class Ranks:
-    """Remembers the rank of every process that was looked at: each costs a read or three in its life."""
+    """Cache of the rank of every process: each costs one to three reads in its life."""
 
     def __init__(self) -> None:
         self._known: dict[Key, str] = {}
         self._looks: dict[Key, int] = {}
 
     def of(self, key: Key) -> str:
-        """The rank, as its launcher writes it; '' for a process of none, and for ranks that nobody could tell apart in a picture."""
+        """Return the rank as its launcher writes it; '' for other processes and beyond MOST_RANKS."""
         if key not in self._known and self._looks.get(key, 0) < LOOKS and len(self._known) < MOST_RANKS:
             self._looks[key] = self._looks.get(key, 0) + 1
             if rank := _rank_of(key[0]):
@@ -32,9 +32,9 @@ class Ranks:
 
     def forget(self, living: Container[Key]) -> None:
         """Forget what has ended."""
-        for kept in (self._known, self._looks):
-            for key in [key for key in kept if key not in living]:
-                del kept[key]
+        for table in (self._known, self._looks):
+            for key in [key for key in table if key not in living]:
+                del table[key]
 
 
 def _rank_of(pid: int) -> str:

@@ -1,8 +1,8 @@
-"""The keeper on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
+"""Agent on another machine: `start()` serves over standard input and output of ssh or srun.
 
-It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that nothing has to be installed but
-Python 3.9. All it writes lies in one scratch directory, which goes when it ends. When the connection ends, or the worker
-falls silent, everything that runs here is ended.
+It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that a host needs only Python 3.9. All it
+writes is in one scratch directory, which it removes at its end. When the connection ends, or the worker is silent for too long,
+it ends everything that runs here.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervi
 from workers.agent.counters import frames
 from workers.agent.offloads import Offloads
 
-GREETING = b"\0rankwire keeper\0\n"  # what a login script prints before it is passed over
+GREETING = b"\0rankwire agent\0\n"  # output of login scripts before it is skipped
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
 
 
-class RemoteKeeper(supervisor.Keeper):
+class RemoteSupervisor(supervisor.Supervisor):
     """Programs, files and counters of one host of a real cluster."""
 
     nothing = b""
@@ -61,53 +61,55 @@ class RemoteKeeper(supervisor.Keeper):
     def silence_limit_s(self) -> float | None:
         return SILENCE_WITH_JOB_S if any(child.job for child in self.children.values()) else SILENCE_S
 
-    def hello(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Make the scratch directory; several hosts may see the same one. `keeper.pid` tells others on this host that
-        we live."""
+    def hello(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Make the scratch directory, which several hosts may share; return facts of this host.
+
+        `agent-HOST.pid` shows the batch job on this host that the agent lives.
+        """
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.scratch / f"keeper-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
-        told = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
-        return {**told, "python": platform.python_version()}, b""
+        (self.scratch / f"agent-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
+        facts = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
+        return {**facts, "python": platform.python_version()}, b""
 
-    def clock(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """What time it is here."""
+    def clock(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the time of this host."""
         return {"time_s": time.time()}, b""
 
-    def watch(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """The interface that `sample` counts."""
+    def watch(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Choose the interface that `sample` counts."""
         self.interface = message["interface"]
         if self.interface not in frames():
             raise supervisor.Refusal(f"there is no network interface {self.interface}")
         return {}, b""
 
-    def switch_offloads(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Switch off what joins frames until we end; `refusal` says why it cannot be, `off` what was switched."""
+    def switch_offloads(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Switch offloads off until the agent ends; return the names, or the `refusal`."""
         environment = {"PATH": message["path"], "LC_ALL": "C"}
         self.offloads = Offloads(message["command"], message["interface"], environment)
         return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
 
-    def find(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Where a program lies, and whether it is at least there when we may not execute it."""
+    def find(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the path of a program, and whether a file that may not be executed exists."""
         program, path = message["program"], message["path"]
         name = str(Path(message["directory"], program)) if "/" in program else program
         executable = shutil.which(name, path=path)
         there = executable or any(Path(part, program).exists() for part in path.split(":"))
         return {"found": executable, "there": bool(there)}, b""
 
-    def write(self, message: rpc.Message, beside: bytes) -> supervisor.Answer:
+    def write(self, message: rpc.Message, attachment: bytes) -> supervisor.Answer:
         path = Path(message["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(beside)
+        path.write_bytes(attachment)
         path.chmod(message["mode"])
         return {}, b""
 
-    def read(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """A part of a file or of a program's memory, and the size of the whole."""
+    def read(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return a part of a file or of a memory, and the size of the whole."""
         if message["path"] in self.memories:
             descriptor, ours = self.memories[message["path"]], False
         else:
-            # A job may have put a pipe where its output was: that must not hold the keeper.
+            # A job may have replaced its output by a pipe, which must not block the agent.
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor, ours = os.open(message["path"], flags), True
         try:
@@ -118,44 +120,44 @@ class RemoteKeeper(supervisor.Keeper):
             if ours:
                 os.close(descriptor)
 
-    def files(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """The names of the plain files that lie in a directory; what a link points to is none of them."""
+    def files(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the names of the plain files in a directory; links are left out."""
         try:
             with os.scandir(message["path"]) as entries:
                 return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
         except FileNotFoundError:
             return {"files": []}, b""  # the program removed its own directory
 
-    def nested(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """The names of the plain files that lie below a directory, links not followed."""
+    def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the names of the plain files below a directory; links are not followed."""
         root, names = Path(message["path"]), []
-        for place, directories, files in os.walk(root):
-            below = Path(place).relative_to(root)
+        for directory, directories, files in os.walk(root):
+            below = Path(directory).relative_to(root)
             if len(below.parts) >= message["depth"] - 1:
                 directories.clear()
             if below.parts:
-                names += [str(below / name) for name in files if not Path(place, name).is_symlink()]
+                names += [str(below / name) for name in files if not Path(directory, name).is_symlink()]
             if len(names) >= message["most"]:
                 break
         return {"files": names[: message["most"]]}, b""
 
-    def clear(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def clear(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""
         path = Path(message["path"])
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return {}, b""
 
-    def mpi(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """The files of the MPI library that a program loads."""
+    def mpi(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the files of the MPI library that a program loads."""
         return {"loaded": mpi_files.loaded_by(message["program"], message["variables"], message["directory"])}, b""
 
-    def machine(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Facts of this machine and of a program."""
+    def machine(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the facts of this machine and of a program."""
         return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
-    def spawn(self, message: rpc.Message, beside: Any) -> supervisor.Answer:
-        """As on one machine, but `files` say what becomes 0, 1, 2: a path, or the name of a memory."""
+    def spawn(self, message: rpc.Message, attachment: Any) -> supervisor.Answer:
+        """Start a program; `files` are paths or names of memories for its descriptors 0, 1, 2."""
         descriptors = []
         try:
             for number, name in enumerate(message["files"]):
@@ -176,8 +178,8 @@ class RemoteKeeper(supervisor.Keeper):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         return os.open(name, flags | os.O_CLOEXEC, 0o600)
 
-    def sample(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """A real host is its machine: what the daemons of the MPI library started is not ours, but counts."""
+    def sample(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return counters of the whole machine: daemons of the MPI library start ranks too."""
         sample = self.counters.sample()
         whole, counted = sample["machine"], frames().get(self.interface, {})
         sample["hosts"] = [
@@ -197,25 +199,27 @@ class RemoteKeeper(supervisor.Keeper):
         ]
         return sample, b""
 
-    def sweep(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Kill what a job left here. Ranks are children of the MPI library's daemon and not ours, but their working
-        directory or their command line lies in our scratch directory."""
+    def sweep(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Kill what a job left here.
+
+        Ranks are children of the MPI library's daemon, but their working directory or command line is in the scratch directory.
+        """
         deadline = time.monotonic() + SWEEP_LIMIT_S
         killed: set[int] = set()
-        while (left := self._strangers()) and time.monotonic() < deadline:
-            for pid in left:
+        while (strangers := self._strangers()) and time.monotonic() < deadline:
+            for pid in strangers:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            killed.update(left)
+            killed.update(strangers)
             time.sleep(0.01)
-        return {"killed": len(killed), "left": len(left)}, b""
+        return {"killed": len(killed), "left": len(strangers)}, b""
 
     def _strangers(self) -> list[int]:
         if self.scratch is None:
             return []
-        own = {os.getpid(), *self.children}
+        spared = {os.getpid(), *self.children}
         mark = os.fsencode(self.scratch)
-        return [entry.pid for entry in process_table.entries() if entry.pid not in own and _belongs(entry, mark)]
+        return [entry.pid for entry in process_table.entries() if entry.pid not in spared and _belongs(entry, mark)]
 
     def end_all(self) -> None:
         if self.offloads is not None:
@@ -246,4 +250,4 @@ def start() -> None:
     os.dup2(2, 1)
     os.close(nothing)
     os.write(writing, GREETING)
-    supervisor.keep(RemoteKeeper(rpc.Stream(reading, writing)))
+    supervisor.supervise(RemoteSupervisor(rpc.Stream(reading, writing)))

@@ -1,8 +1,8 @@
-"""Messages between a worker and its keeper.
+"""Agent protocol: messages between a worker and its agent.
 
-On one machine: one JSON object per packet of a Unix SEQPACKET socket. It keeps message borders, so there is no framing
-to get wrong, and descriptors (standard streams, the memory file of a capture) travel beside the message they belong to.
-Between machines: two pipes of an ssh or srun connection; each message is two lengths, a JSON object and plain bytes.
+On one machine: one JSON object per packet of a Unix SEQPACKET socket, which preserves message borders; descriptors (standard
+streams, the memory file of a capture) are attached to their message. Between machines: two pipes of an ssh or srun connection;
+each message is two lengths, a JSON object and plain bytes.
 """
 
 from __future__ import annotations
@@ -24,38 +24,15 @@ STALL_LIMIT_S = 60.0
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets, buffers wide enough for a long command line."""
+    """Return two connected sockets with buffers for long command lines."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, theirs):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_LIMIT_BYTES)
     return ours, theirs
 
 
-def send(end: socket.socket, message: Message, descriptors: tuple[int, ...] = ()) -> None:
-    """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
-    data = json.dumps(message).encode()
-    if descriptors:
-        socket.send_fds(end, [data], list(descriptors))
-    else:
-        end.send(data)
-
-
-def receive(end: socket.socket) -> tuple[Message, list[int]] | None:
-    """The next message and its descriptors; None when the other side is gone. Raises BlockingIOError when none waits."""
-    try:
-        data, descriptors, _flags, _address = socket.recv_fds(end, MESSAGE_LIMIT_BYTES, DESCRIPTOR_LIMIT)
-    except ConnectionResetError:
-        return None
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
-    if not data:
-        return None
-    message: Message = json.loads(data)
-    return message, descriptors
-
-
 class Packets:
-    """The keeper's end of the socket."""
+    """Either end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
@@ -64,14 +41,22 @@ class Packets:
         return self.end.fileno()
 
     def receive(self) -> tuple[Message, list[int]] | None:
-        return receive(self.end)
+        """Return the next message and its descriptors; None if the other side is gone."""
+        try:
+            data, descriptors, _flags, _address = socket.recv_fds(self.end, MESSAGE_LIMIT_BYTES, DESCRIPTOR_LIMIT)
+        except ConnectionResetError:
+            return None
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        return (json.loads(data), descriptors) if data else None
 
-    def send(self, message: Message, beside: tuple[int, ...] = ()) -> None:
-        send(self.end, message, beside)
+    def send(self, message: Message, attachment: tuple[int, ...] = ()) -> None:
+        """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
+        socket.send_fds(self.end, [json.dumps(message).encode()], list(attachment))
 
-    def discard(self, beside: Iterable[int]) -> None:
+    def discard(self, attachment: Iterable[int]) -> None:
         """Close our copies of descriptors that have arrived at the other side, or are used up."""
-        for descriptor in beside:
+        for descriptor in attachment:
             os.close(descriptor)
 
     def close(self) -> None:
@@ -91,24 +76,24 @@ class Stream:
         return self.reading
 
     def receive(self) -> tuple[Message, bytes] | None:
-        """The next message and the bytes beside it; None when the other side is gone."""
+        """Return the next message and its attachment; None if the other side is gone."""
         lengths = self._read(self._LENGTHS.size)
         if lengths is None:
             return None
-        text_bytes, beside_bytes = self._LENGTHS.unpack(lengths)
-        text, beside = self._read(text_bytes), self._read(beside_bytes)
-        if text is None or beside is None or self._read(len(self._END)) is None:
+        text_bytes, attachment_bytes = self._LENGTHS.unpack(lengths)
+        text, attachment = self._read(text_bytes), self._read(attachment_bytes)
+        if text is None or attachment is None or self._read(len(self._END)) is None:
             return None
         message: Message = json.loads(text)
-        return message, beside
+        return message, attachment
 
-    def send(self, message: Message, beside: bytes = b"") -> None:
+    def send(self, message: Message, attachment: bytes = b"") -> None:
         """Send one message. Raises OSError (EPIPE) as the pipe does."""
         text = json.dumps(message).encode()
-        write(self.writing, self._LENGTHS.pack(len(text), len(beside)) + text + beside + self._END)
+        write(self.writing, self._LENGTHS.pack(len(text), len(attachment)) + text + attachment + self._END)
 
-    def discard(self, beside: bytes) -> None:
-        """Nothing to free."""
+    def discard(self, attachment: bytes) -> None:
+        pass
 
     def close(self) -> None:
         for descriptor in {self.reading, self.writing}:
@@ -129,9 +114,9 @@ class Stream:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all to a pipe in steps that cannot block. Raises OSError, TimeoutError when nobody reads any more."""
-    left = memoryview(data)
-    while left:
+    """Write all to a pipe in steps that cannot block. Raises OSError and TimeoutError."""
+    unsent = memoryview(data)
+    while unsent:
         if not select.select([], [descriptor], [], STALL_LIMIT_S)[1]:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]
+        unsent = unsent[os.write(descriptor, unsent[: select.PIPE_BUF]) :]

@@ -1,9 +1,9 @@
-"""Where a trial's programs run: process ids, mounts and IPC of their own, and of this machine's files what everybody may read.
+"""Sandbox of a trial's programs: process ids, mounts and IPC of their own, public files read-only.
 
-A cell is made by its first process, PID 1 of the cell's process ids, which then only waits: when it ends, the kernel ends
-everything in the cell at once, and it ends with the keeper. Programs are forked by the keeper itself, so that their end and
-what they used are told to it, and enter the cell before they execute. None of them sees the keeper, the worker, its
-directories or its sockets, and none has a right to leave (`workers.agent.seccomp`).
+Its first process, PID 1 of its process ids, makes the sandbox and then waits: when it ends, the kernel ends everything in the
+sandbox, and it ends with the agent. The agent itself forks the programs, so that it collects their end and their usage; they
+enter the sandbox before they execute. None of them sees the agent, the worker, its directories or its sockets, and none has the
+right to leave (`workers.agent.seccomp`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from workers.agent import linux, seccomp
 from workers.agent.cgroup import Group
 
 RUN = Path("/run")
-TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the cell's own
+TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the sandbox's own
 HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
-"""What programs of this machine share with each other, besides what the plan names."""
+"""Directories that programs of this machine share, hidden besides those of the plan."""
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
@@ -34,7 +34,7 @@ READY = b"ready"
 ESCAPED = re.compile(r"\\([0-7]{3})")  # of a space, a tab, a newline and a backslash
 READ_ONLY = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID
 OUT_OF_REACH = (errno.EACCES, errno.ENOENT, errno.EINVAL)
-"""Of a mount that lies below a hidden directory, or behind one that nobody here may pass."""
+"""Errors of a mount below a hidden or closed directory."""
 MOUNT_FLAGS = {
     "ro": linux.MS_RDONLY, "nosuid": linux.MS_NOSUID, "nodev": linux.MS_NODEV, "noexec": linux.MS_NOEXEC,
     "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21,
@@ -42,11 +42,12 @@ MOUNT_FLAGS = {
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a cell is to be. `user`: of the programs, where the keeper can give them one; `writable` belong to it then.
+class SandboxPlan:
+    """Description of a sandbox.
 
-    `hidden` are directories and files that it must not see; `readable` and `writable` are seen although they lie below one.
-    `limits`: processes, open_files, file_bytes, memory_bytes, scratch_bytes (of each temporary directory).
+    `user`: of the programs, if the agent can change it; `writable` directories belong to that user. `hidden`: invisible
+    directories and files; `readable` and `writable` are visible even below one. `limits`: processes, open_files, file_bytes,
+    memory_bytes, scratch_bytes (of each temporary directory).
     """
 
     user: int
@@ -56,11 +57,11 @@ class Plan:
     limits: dict[str, int]
 
 
-class Cell:
-    """A made cell. `pid` is its first process, a child of the keeper."""
+class Sandbox:
+    """A made sandbox. `pid` is its first process, a child of the agent."""
 
-    def __init__(self, plan: Plan, directories: Sequence[int]) -> None:
-        """`directories` are descriptors of the plan's `writable`. Raises OSError."""
+    def __init__(self, plan: SandboxPlan, directories: Sequence[int]) -> None:
+        """Make the sandbox; `directories`: descriptors of the plan's `writable`. Raises OSError."""
         self.user = plan.user if _may_become(plan.user) else None
         self.limits = plan.limits
         self.group = Group.make(plan.limits)
@@ -71,8 +72,8 @@ class Cell:
             for kind, name in ((linux.CLONE_NEWPID, "pid"), (linux.CLONE_NEWIPC, "ipc"), (linux.CLONE_NEWNS, "mnt"))
         }
 
-    def _make(self, plan: Plan, directories: Sequence[int]) -> int:
-        """Fork the first process; returns when it has made the cell."""
+    def _make(self, plan: SandboxPlan, directories: Sequence[int]) -> int:
+        """Fork the first process; returns when it has made the sandbox."""
         report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
         alive_reader, alive_writer = os.pipe2(os.O_CLOEXEC)
         linux.unshare(linux.CLONE_NEWPID)
@@ -91,17 +92,17 @@ class Cell:
             return pid
         os.waitpid(pid, 0)
         number, _, what = report.decode(errors="replace").partition(" ")
-        raise OSError(int(number or 0), what or "the first process of the cell ended")
+        raise OSError(int(number or 0), what or "the first process of the sandbox ended")
 
     def variables(self) -> dict[str, str]:
-        """What programs are told of who they are, where that is not who the worker is."""
+        """Return the variables of the programs' user, if it is not the worker's."""
         if self.user is None:
             return {}
         name = _name_of(self.user) or USER_NAME
         return {"HOME": str(TEMPORARY), "USER": name, "LOGNAME": name}
 
     def fork(self) -> int:
-        """As os.fork(); the child is one of the cell's process ids, but not yet in its other namespaces."""
+        """Fork into the sandbox's process ids, but not yet into its other namespaces."""
         linux.enter(self._namespaces[linux.CLONE_NEWPID], linux.CLONE_NEWPID)
         try:
             pid = os.fork()
@@ -113,18 +114,18 @@ class Cell:
         return pid
 
     def enter(self) -> None:
-        """In a child: see what the cell sees."""
+        """Enter the other namespaces; in a child."""
         if self.group is not None:
             self.group.join()
         for kind in (linux.CLONE_NEWIPC, linux.CLONE_NEWNS):
             linux.enter(self._namespaces[kind], kind)
 
-    def seal(self) -> None:
-        """In a child, last: give up every right."""
-        seccomp.seal(self.user, self.limits)
+    def restrict(self) -> None:
+        """Give up every right; in a child, last."""
+        seccomp.restrict(self.user, self.limits)
 
     def end(self) -> None:
-        """The kernel ends everything in it; the keeper collects them. Idempotent."""
+        """Kill everything in the sandbox; the agent collects it. Idempotent."""
         if not self._namespaces:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -135,7 +136,7 @@ class Cell:
 
 
 def _may_become(user: int) -> bool:
-    """Whether this process may be another user: root, in a user namespace that has it."""
+    """Return whether this process is root of a user namespace that has the user."""
     if os.geteuid() != 0:
         return False
     ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -152,11 +153,11 @@ def _name_of(user: int) -> str | None:
 # The first process
 
 
-def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
-    """In the child: make the cell, say so, and wait to be killed."""
+def _be_first(plan: SandboxPlan, user: int | None, directories: Sequence[int], report: int, alive: int) -> NoReturn:
+    """Make the sandbox, report it, and wait to be killed; in the child."""
     try:
         linux.die_with_parent(signal.SIGKILL)
-        if os.read(alive, 1) != b".":  # the keeper died before the line above could ask for its signal
+        if os.read(alive, 1) != b".":  # the agent died before the line above could ask for its signal
             os._exit(1)
         linux.control(linux.PR_SET_DUMPABLE, 0)  # or programs of the same user could take it over
         signal.set_wakeup_fd(-1)
@@ -179,16 +180,16 @@ def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: 
 
 
 def _collect_orphans() -> None:
-    """Wait for what has ended, so that its processor time counts as the trial's: of ignored children the kernel adds none."""
+    """Wait for ended children: of ignored ones the kernel adds no processor time to the trial."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
-def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> None:
-    """Everything read-only, what is hidden empty, and what the plan grants in its own place.
+def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[int]) -> None:
+    """Mount everything read-only, hide the hidden, and bind the granted paths.
 
-    Among what is hidden may be the interpreter's own files: from then on nothing can be imported.
+    Hidden files may include the interpreter's own: nothing can be imported afterwards.
     """
     linux.mount("none", Path("/"), flags=linux.MS_REC | linux.MS_PRIVATE)
     os.chdir("/")
@@ -212,9 +213,11 @@ def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> 
     linux.mount("none", Path("/proc/sys"), flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY)
 
 
-def _open_granted(plan: Plan, directories: Sequence[int]) -> dict[Path, int]:
-    """A descriptor for each granted path, opened among the cell's own mounts. Raises OSError for a directory that is not the
-    one whose descriptor was handed over."""
+def _open_granted(plan: SandboxPlan, directories: Sequence[int]) -> dict[Path, int]:
+    """Return a descriptor of each granted path, opened among the sandbox's own mounts.
+
+    Raises OSError for a directory that is not the one whose descriptor was handed over.
+    """
     granted = {}
     for name in (*plan.readable, *plan.writable):
         granted[Path(name)] = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -226,7 +229,7 @@ def _open_granted(plan: Plan, directories: Sequence[int]) -> dict[Path, int]:
 
 
 def _closed_above(path: Path, user: int | None) -> Path | None:
-    """The first directory on the way to `path` that `user` may not pass, None where the way is open."""
+    """Return the first parent of `path` that `user` may not pass; None without one."""
     if user is None:
         return None
     for parent in reversed(path.parents):
@@ -237,13 +240,13 @@ def _closed_above(path: Path, user: int | None) -> Path | None:
 
 
 def _outermost(paths: Sequence[Path | None]) -> list[Path]:
-    """Those that exist, without links, and without what lies below another of them."""
+    """Return the existing paths, resolved, without those below another of them."""
     real = {path.resolve() for path in paths if path is not None and path.exists()}
     return sorted(path for path in real if not real & set(path.parents))
 
 
 def _hide(path: Path, scratch_bytes: int) -> None:
-    """An empty directory, or an empty file, in the place of this one."""
+    """Cover a path with an empty directory or file."""
     if not path.is_dir():
         linux.bind(Path(os.devnull), path)
         return
@@ -253,7 +256,7 @@ def _hide(path: Path, scratch_bytes: int) -> None:
 
 
 def _show(path: Path, descriptor: int, hidden: Sequence[Path], *, writable: bool) -> None:
-    """The granted file or directory at its own path; what is not hidden needs a mount only to be writable."""
+    """Bind a granted path at its place; a visible one needs a mount only to be writable."""
     below = bool(set(hidden) & {path, *path.parents})
     if below:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -266,12 +269,11 @@ def _show(path: Path, descriptor: int, hidden: Sequence[Path], *, writable: bool
 
 
 def _password_file(user: int | None) -> str | None:
-    """/etc/passwd with a line for a user that this machine does not know; None where none is needed. mpirun refuses to start
-    for a user without a name."""
+    """Return /etc/passwd with a line for an unknown user, which mpirun refuses; None if not needed."""
     if user is None or _name_of(user) is not None:
         return None
-    known = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
-    return f"{known.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
+    passwords = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
+    return f"{passwords.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
 
 
 def _show_text(text: str, file: Path, path: Path) -> None:
@@ -281,7 +283,7 @@ def _show_text(text: str, file: Path, path: Path) -> None:
 
 
 def _make_read_only(writable: set[Path]) -> None:
-    """Every mount but these, each with the flags that it has besides: a user namespace does not let them be taken off."""
+    """Remount every other mount read-only with its flags, which a user namespace requires."""
     writable = {path.resolve() for path in writable}
     for mounted, flags in _mounts():
         if mounted in writable:
@@ -294,15 +296,15 @@ def _make_read_only(writable: set[Path]) -> None:
 
 
 def _mounts() -> Iterator[tuple[Path, int]]:
-    """Place and flags of every mount; proc(5), mountinfo."""
+    """Yield path and flags of every mount; proc(5), mountinfo."""
     for line in Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape").splitlines():
         fields = line.split(" ")
-        place = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
-        yield Path(place), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
+        mount_point = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
+        yield Path(mount_point), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
 
 
 def _give(directory: int, user: int) -> None:
-    """Directory and all that lies in it to `user`; links are not followed."""
+    """Give a directory and its content to `user`; links are not followed."""
     os.fchown(directory, user, user)
     for _, names, files, descriptor in os.fwalk(".", dir_fd=directory):
         for name in (*names, *files):

@@ -1,8 +1,8 @@
-"""The last steps of a trial's process before its program: limits, another user, no right to anything, a filter of system calls.
+"""Last steps of a trial's process before its program: limits, user, capabilities, system call filter.
 
-What is given up here cannot be had back: `no_new_privs` holds for the program and all that it starts. The filter refuses what
-changes namespaces, mounts, keys, modules and clocks, and the younger doors into the kernel that containers keep shut too.
-Nothing here may import or look up a codec when it runs: the interpreter's own files may be out of sight by then.
+None of it can be undone: `no_new_privs` holds for the program and all that it starts. The filter refuses calls that change
+namespaces, mounts, keys, modules and clocks, and newer kernel interfaces that containers block too. Nothing here may import or
+look up a codec: the interpreter's own files may be out of sight.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OOM_SCORE = b"1000"
 
 
 class Numbers(NamedTuple):
-    """The system calls of a processor by number: those that are refused, and the three that the filter looks at or needs."""
+    """System call numbers of a processor: the refused ones, seccomp and clone."""
 
     architecture: int
     seccomp: int
@@ -69,7 +69,7 @@ PROCESSORS = {
 
 
 def limit(limits: dict[str, int]) -> None:
-    """Bounds of what one process may take; `processes` holds for all of the user together."""
+    """Set the limits of one process; `processes` holds for all of the user together."""
     for number, bound in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, limits["processes"]),
@@ -90,7 +90,7 @@ def limit(limits: dict[str, int]) -> None:
 
 
 def give_up_rights(user: int | None) -> None:
-    """No capability, now or later, no group of the worker; `user`: become this one. Raises OSError."""
+    """Drop all capabilities and groups for good; become `user`. Raises OSError."""
     with contextlib.suppress(
         PermissionError
     ):  # a user namespace of an ordinary user forbids it, with nothing to give up
@@ -118,20 +118,20 @@ def _drop_capabilities() -> None:
 
 
 def filter_system_calls() -> None:
-    """Refuse with EPERM what `PROCESSORS` lists. Nothing is filtered on a processor that is not there."""
+    """Refuse the calls of `PROCESSORS` with EPERM; no filter on other processors."""
     numbers = PROCESSORS.get(os.uname().machine)
     if numbers is None:
         return
     program = filter_program(numbers)
-    kept = ctypes.create_string_buffer(program)
-    described = struct.pack("HP", len(program) // INSTRUCTION.size, ctypes.addressof(kept))
+    buffer = ctypes.create_string_buffer(program)
+    described = struct.pack("HP", len(program) // INSTRUCTION.size, ctypes.addressof(buffer))
     linux.system_call(numbers.seccomp, ctypes.c_ulong(SET_MODE_FILTER), ctypes.c_ulong(SPEC_ALLOW), described)
 
 
 def filter_program(numbers: Numbers) -> bytes:
-    """Classic BPF over `struct seccomp_data`. Pure.
+    """Return classic BPF over `struct seccomp_data`. Pure.
 
-    clone3 hides its flags behind a pointer, so it is answered as by a kernel that lacks it: the C library uses clone then.
+    clone3 hides its flags behind a pointer, so it is answered with ENOSYS: the C library falls back to clone.
     """
     refused = (*numbers.refused, *EVERYWHERE)
     length = len(refused)
@@ -150,11 +150,11 @@ def filter_program(numbers: Numbers) -> bytes:
         (RETURN, 0, 0, REFUSE | errno.EPERM),
         (RETURN, 0, 0, REFUSE | errno.ENOSYS),
     ]
-    return b"".join(INSTRUCTION.pack(*each) for each in program)
+    return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
 
 
-def seal(user: int | None, limits: dict[str, Any]) -> None:
-    """All of it, in the process that is about to execute a trial's program. Raises OSError."""
+def restrict(user: int | None, limits: dict[str, Any]) -> None:
+    """Apply limits, user and filter in the process that will execute a program. Raises OSError."""
     limit(limits)
     give_up_rights(user)
     filter_system_calls()

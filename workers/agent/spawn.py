@@ -1,4 +1,4 @@
-"""Starting one program: own session, given descriptors, host, niceness; failure to start comes back as an OSError."""
+"""Starting one program: own session, descriptors, host, niceness; failure is an OSError."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
 
 
-class Cell(Protocol):
-    """Where a program is confined (`workers.agent.sandbox`): forked into, entered before it looks at files, sealed at the end."""
+class Sandbox(Protocol):
+    """Confinement of a program (`workers.agent.sandbox`): forked into, entered, restricted."""
 
     def fork(self) -> int: ...
     def enter(self) -> None: ...
-    def seal(self) -> None: ...
+    def restrict(self) -> None: ...
 
 
 @dataclass
 class Order:
-    """What to start. `descriptors` become 0, 1, 2, 3 ... of the program, in order."""
+    """Program to start. `descriptors` become its 0, 1, 2, 3 ..., in order."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -34,7 +34,7 @@ class Order:
     host: str | None = None
     niceness: int = 0
     descriptors: list[int] = field(default_factory=list)
-    cell: Cell | None = None
+    sandbox: Sandbox | None = None
 
     @classmethod
     def from_message(cls, message: dict[str, Any], descriptors: list[int]) -> Order:
@@ -49,10 +49,10 @@ class Order:
 
 
 def start(order: Order) -> int:
-    """Fork and execute; return the pid once execve has succeeded. Raises OSError with the program's own reason."""
+    """Fork and execute; return the pid after execve. Raises OSError with the program's reason."""
     report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
-    pid = os.fork() if order.cell is None else order.cell.fork()
+    pid = os.fork() if order.sandbox is None else order.sandbox.fork()
     if pid == 0:
         _become(order, parent, report_writer)
     os.close(report_writer)
@@ -66,26 +66,26 @@ def start(order: Order) -> int:
 
 
 def _become(order: Order, parent: int, report: int) -> NoReturn:
-    """In the child: take on the order's surroundings and execute; never returns."""
+    """Apply the order and execute; in the child, never returns."""
     report = _high(report)
     try:
-        if order.cell is None:  # what is in a cell ends with it, and sees no parent
+        if order.sandbox is None:  # programs in a sandbox end with it, and see no parent
             linux.die_with_parent(signal.SIGKILL)
-            if os.getppid() != parent:  # the keeper died before the line above could ask for its signal
+            if os.getppid() != parent:  # the agent died before the line above could ask for its signal
                 os._exit(1)
         os.setsid()
         if order.host is not None:
             linux.setns(NETWORKS / order.host, linux.CLONE_NEWNET)
             linux.setns(HOST_NAMES / order.host, linux.CLONE_NEWUTS)
-        if order.cell is not None:
-            order.cell.enter()
+        if order.sandbox is not None:
+            order.sandbox.enter()
         if order.niceness:
             os.nice(order.niceness)
         _restore_signals()
         os.chdir(order.directory)
         _arrange(order.descriptors)
-        if order.cell is not None:
-            order.cell.seal()
+        if order.sandbox is not None:
+            order.sandbox.restrict()
         os.execvpe(order.argv[0], order.argv, order.environment)  # noqa: S606 - no shell is wanted
     except OSError as error:
         os.write(report, f"{error.errno} {error.strerror}".encode())
@@ -96,13 +96,13 @@ def _become(order: Order, parent: int, report: int) -> NoReturn:
 
 
 def _restore_signals() -> None:
-    """Python ignores SIGPIPE and SIGXFSZ; programs must not inherit that."""
+    """Restore the defaults of signals that Python ignores."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
 
 
 def _arrange(descriptors: list[int]) -> None:
-    """Move the descriptors to 0, 1, 2 ...; first high out of the way, so that none overwrites another."""
+    """Move the descriptors to 0, 1, 2 ..., via high numbers so that none overwrites another."""
     for target, descriptor in enumerate([_high(descriptor) for descriptor in descriptors]):
         os.dup2(descriptor, target, inheritable=True)
 

@@ -1,7 +1,7 @@
-"""The keeper's loop: answer requests, collect ended programs, leave nothing of a job alive.
+"""Loop of the agent: answer requests, reap ended programs, leave nothing of a job alive.
 
-It knows no cluster and no way of transport: `workers.testbed.agent` speaks with a worker on this machine,
-`workers.agent.remote` with one at the other end of an ssh or srun connection.
+It knows no kind of cluster and no transport: `workers.testbed.agent` serves a worker on this machine, `workers.agent.remote`
+one at the other end of an ssh or srun connection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.agent import linux, process_table, rpc, spawn
 from workers.agent.counters import Counters, frames
 from workers.agent.spawn import Order
 
-SWEEP_PATIENCE_S = 1.0  # launch daemons say goodbye within milliseconds of mpirun; a stray rank never does
+SWEEP_PATIENCE_S = 1.0  # launch daemons end within milliseconds of mpirun; a stray rank never does
 TICK_S = 0.005
 
 
@@ -31,7 +31,7 @@ class Refusal(Exception):
 
 @dataclass
 class Child:
-    """A program started on request. A job's remains are swept when it ends; a tool's session is spared by the sweep."""
+    """Program started on request. Leftovers of a job are killed at its end; sessions of tools are spared."""
 
     pid: int
     job: bool
@@ -42,22 +42,22 @@ class Child:
 
 
 class Channel(Protocol):
-    """Where requests come from and answers go to. What travels beside a message is the channel's own affair."""
+    """Source of requests and sink of answers, with attachments of its own type."""
 
     def fileno(self) -> int: ...
     def receive(self) -> tuple[rpc.Message, Any] | None: ...
-    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
-    def discard(self, beside: Any) -> None: ...
+    def send(self, message: rpc.Message, attachment: Any = ...) -> None: ...
+    def discard(self, attachment: Any) -> None: ...
 
 
 Answer = tuple[rpc.Message, Any]
 
 
-class Keeper:
-    """One worker's programs on one cluster."""
+class Supervisor:
+    """Programs of one worker on one cluster."""
 
     nothing: Any = ()
-    """What travels beside an answer that carries nothing."""
+    """Empty attachment of an answer."""
 
     def __init__(self, requests: Channel, owner: int | None = None) -> None:
         self.requests = requests
@@ -108,27 +108,27 @@ class Keeper:
             self.ending = True
 
     def silence_limit_s(self) -> float | None:
-        """End when the worker says nothing for so long; None: the channel tells of its end for certain."""
+        """Return after how long a silence the worker counts as gone; None: its end is certain."""
         return None
 
     # Requests: each method answers one; an OSError becomes the answer's "error".
 
     def serve(self) -> bool:
-        """Answer one request; False when the worker is gone."""
+        """Answer one request; False if the worker is gone."""
         received = self.requests.receive()
         if received is None:
             return False
-        message, beside = received
+        message, attachment = received
         answer: dict[str, Any] = {"answers": message["sequence"]}
         passed = self.nothing
         try:
-            result, passed = self.answers[message["do"]](message, beside)
+            result, passed = self.answers[message["do"]](message, attachment)
             answer.update(result)
         except (OSError, Refusal) as error:
             answer["error"] = getattr(error, "strerror", None) or str(error)
             answer["errno"] = getattr(error, "errno", None)
         finally:
-            self.requests.discard(beside)
+            self.requests.discard(attachment)
         try:
             self.requests.send(answer, passed)
         except OSError:
@@ -141,20 +141,20 @@ class Keeper:
         return self.start(Order.from_message(message, descriptors), message)
 
     def start(self, order: Order, message: rpc.Message) -> Answer:
-        """Start what was ordered and keep an eye on it."""
+        """Start an order as a child."""
         started_ns = time.monotonic_ns()
         pid = spawn.start(order)
         self.children[pid] = Child(pid, message["job"], started_ns)
         return {"pid": pid, "started_ns": started_ns}, (os.pidfd_open(pid),)
 
-    def signal(self, message: rpc.Message, _beside: Any) -> Answer:
+    def signal(self, message: rpc.Message, _attachment: Any) -> Answer:
         if message["pid"] in self.children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(message["pid"], message["signal"])
         return {}, self.nothing
 
-    def stop(self, message: rpc.Message, _beside: Any) -> Answer:
-        """TERM now; KILL for it and all it started once the grace is over."""
+    def stop(self, message: rpc.Message, _attachment: Any) -> Answer:
+        """Send TERM now, and KILL to it and all it started after the grace."""
         child = self.children.get(message["pid"])
         if child is not None and child.ended_ns is None and child.kill_at_ns is None:
             child.kill_at_ns = time.monotonic_ns() + int(message["grace_s"] * 1e9)
@@ -162,10 +162,10 @@ class Keeper:
                 os.killpg(child.pid, signal.SIGTERM)
         return {}, self.nothing
 
-    def sample(self, _message: rpc.Message, _beside: Any) -> Answer:
+    def sample(self, _message: rpc.Message, _attachment: Any) -> Answer:
         return self.counters.sample(), self.nothing
 
-    def frames(self, message: rpc.Message, _beside: Any) -> Answer:
+    def frames(self, message: rpc.Message, _attachment: Any) -> Answer:
         counted = frames().get(message["interface"])
         if counted is None:
             raise Refusal(f"there is no interface {message['interface']}")
@@ -175,7 +175,7 @@ class Keeper:
     # The end of programs
 
     def reap(self) -> bool:
-        """Collect every ended child, ours and adopted ones; False when no child is left at all."""
+        """Collect every ended child, adopted ones included; False if no child exists."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -192,31 +192,33 @@ class Keeper:
                 self.adopted_ended(pid, os.waitstatus_to_exitcode(status))
 
     def adopted_ended(self, pid: int, status: int) -> None:
-        """A child that nobody ordered through a request has ended."""
+        """Handle the end of a child that no request started."""
 
     def report_ended(self) -> None:
-        """Tell the worker of ended programs, a job only when nothing of it is left; kill what is overdue."""
+        """Report ended programs, jobs only without leftovers; kill what is overdue."""
         now = time.monotonic_ns()
         for child in list(self.children.values()):
             overdue = child.kill_at_ns is not None and now >= child.kill_at_ns
             if child.ended_ns is None and not overdue:
                 continue
-            remains = self.remains(child)
-            if child.ended_ns is not None and not remains:
+            leftover_processes = self.leftover_processes(child)
+            if child.ended_ns is not None and not leftover_processes:
                 self.children.pop(child.pid)
                 self.tell(child)
             elif overdue:
                 self.overdue(child)
-                for entry in remains:
+                for entry in leftover_processes:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(entry.pid, signal.SIGKILL)
 
     def overdue(self, child: Child) -> None:
-        """What is left of a job is about to be killed."""
+        """Act before the leftovers of a job are killed."""
 
-    def remains(self, child: Child) -> list[process_table.Entry]:
-        """What still lives of a job: every descendant of the keeper except the tools. Daemons leave their session and
-        their parent, so neither would tell; but one cluster runs one job at a time."""
+    def leftover_processes(self, child: Child) -> list[process_table.Entry]:
+        """Return what lives of a job: every descendant of the agent except the tools.
+
+        Daemons leave their session and their parent, but one cluster runs one job at a time.
+        """
         if not child.job:
             return [] if child.ended_ns is not None else [entry for entry in [process_table.read(child.pid)] if entry]
         tools = frozenset(other.pid for other in self.children.values() if not other.job)
@@ -235,10 +237,10 @@ class Keeper:
             )
 
     def end_all(self) -> None:
-        """Kill every descendant until none is left. As PID 1 of a namespace our own end would do; elsewhere not.
+        """Kill every descendant until none is left.
 
-        Only "no child" of waitpid is proof: orphans become our children, while a look at /proc misses a process whose
-        parent ends during the look.
+        Only "no child" of waitpid is proof: orphans become our children, while a look at /proc misses a process whose parent ends
+        meanwhile. As PID 1 of a namespace our own end would do; elsewhere not.
         """
         while self.reap():
             for entry in process_table.descendants(os.getpid()):
@@ -247,12 +249,12 @@ class Keeper:
             time.sleep(0.001)
 
 
-def keep(keeper: Keeper) -> None:
-    """Run it until there is nobody to keep for, and leave nothing of its programs."""
+def supervise(supervisor: Supervisor) -> None:
+    """Run a supervisor until its worker is gone, and leave nothing of its programs."""
     linux.adopt_orphans()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crashed rank must not fill the disk
     gc.freeze()
     try:
-        keeper.run()
+        supervisor.run()
     finally:
-        keeper.end_all()
+        supervisor.end_all()

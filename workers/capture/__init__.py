@@ -1,1 +1,1 @@
-"""Recording packets while a trial runs: with dumpcap, with the test-bed's own ring, on other hosts."""
+"""Packet recording while a trial runs: dumpcap, the test-bed's ring, other hosts."""

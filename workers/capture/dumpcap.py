@@ -1,38 +1,36 @@
-"""Record packets with dumpcap into anonymous memory while a job runs, and keep dumpcap's own report of what it lost.
+"""Recording with dumpcap into anonymous memory while a job runs.
 
-The growing file is a memfd: no disk is written while the trial is measured, anyone with the `Capture` may read along,
-and a worker that dies leaves no file behind. dumpcap and not tcpdump: tcpdump wants to drop privileges, which a user
-namespace does not grant.
+The growing file is a memfd: no disk is written while the trial is measured, other processes of this user may read along, and a
+worker that dies leaves no file. dumpcap and not tcpdump: tcpdump drops privileges, which a user namespace does not permit.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import signal
-import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar, Final
 
 import zstandard
 
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.options import CaptureOptions
 from workers.capture.start import end_at_once, frames_on, started
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process
+from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import find_program, search_path
 
+DEFAULT_SNAP_LENGTH: Final = 128
+"""Ethernet, IP and TCP with options, and the 24-byte handshake of MPI."""
 KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
 START_LIMIT_S = 10.0
 STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
 QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledgements are on their way
-COUNTED_BYTES = 8 << 20  # 60 000 packets, counted in 30 ms
 POLL_S = 0.02
+SETTLE_LIMIT_S = 2.0
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
 CHUNK_BYTES = 1 << 20
@@ -47,62 +45,44 @@ _TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+
 
 @dataclass(frozen=True)
 class CaptureReport:
-    """What the capture tool said at its end.
+    """Counts of the capture tool. `died`: it ended before the run did, without counts."""
 
-    `on_interface` is the interface's own count of frames in the same time, None where a filter makes it incomparable;
-    `tail_lost`: it counted frames that were neither captured nor dropped. `died`: the tool ended before it was told to.
-    """
-
-    interface: str
     captured: int
     received: int
     dropped: int
-    on_interface: int | None
-    tail_lost: bool
     died: bool
     limit_reached: bool
-    stderr: str
-
-
-@dataclass(frozen=True)
-class StoredCapture:
-    """The compressed file: `bytes` on disk with its hash, `stored_bytes` before compression."""
-
-    path: Path
-    bytes: int
-    sha256: str
-    stored_bytes: int
 
 
 class Capture:
     """A running or ended recording. A context manager: leaving it frees the memory."""
 
     grows_here: ClassVar[bool] = True
-    """Whether `file` grows while it records."""
+    """True if `file` grows while it records."""
 
     def __init__(
-        self, keeper: Keeper, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
+        self, agent: Agent, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
     ) -> None:
-        self._keeper = keeper
+        self._agent = agent
         self._process = process
         self._interface = interface
         self._packets, self._messages = files
         self._baseline = baseline
         self._limit = limit
-        self._blocks = PacketBlocks(files[0])
         self._report: CaptureReport | None = None
 
     @classmethod
-    def start(cls, keeper: LocalKeeper, options: CaptureOptions) -> Capture:
-        """Record from an interface as the keeper sees it; returns once packets are being recorded.
+    def start(
+        cls, agent: LocalAgent, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
+    ) -> Capture:
+        """Record from an interface of the agent's network; return after the first packet can come.
 
-        Without a limit it ends by itself at a quarter of the free memory. Raises CaptureUnavailable.
+        The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
-        limit = options.max_bytes or available_memory_bytes() // 4
-        argv = dumpcap_argv(recorder(), options, limit)
-        counted = None if options.capture_filter else options.interface
-        with started(keeper, argv, counted=counted) as start:
-            capture = cls(keeper, start.process, options.interface, start.files, start.baseline, limit)
+        limit = available_memory_bytes() // 4
+        argv = dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit)
+        with started(agent, argv) as start:
+            capture = cls(agent, start.process, interface, start.files, None, limit)
             capture._wait_until_recording()
         return capture
 
@@ -114,39 +94,32 @@ class Capture:
 
     @property
     def file(self) -> Path:
-        """The growing pcapng under a path that other processes of this user have too; opening it gives a position of its own."""
+        """The growing pcapng, under a path that other processes of this user can open."""
         return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
-    def refresh(self) -> None:
-        """Bring the file up to date for whoever reads along, where the recording tool does not write it itself."""
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
+        """Wait until no packet is on its way, then end the recording. Idempotent.
 
-    def open(self) -> BinaryIO:
-        """A reader of the growing pcapng with a position of its own, at the start."""
-        return self.file.open("rb")
-
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
-        """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent.
-
-        `quiet_s`: how long no frame must come before that is believed; longer than packets take on a slow path.
+        `quiet_s`: how long no frame must come; longer than packets take on a slow path.
         """
         if self._report is None:
-            died = self._ended_by_itself() or not self._settle(settle_s, quiet_s)
-            seen = self._on_interface()
+            died = self._ended_by_itself() or not self._settle(quiet_s)
             with contextlib.suppress(ClusterUnavailable):
                 self._process.send_signal(signal.SIGINT)
                 if self._process.wait(END_LIMIT_S) is None:
                     self._process.terminate(0.0)
                     died = True
-            self._report = self._parse_report(died, seen)
+            self._report = self._parse_report(died)
         return self._report
 
-    def save(self, path: Path) -> StoredCapture:
-        """Write the ended recording to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
-        with self.open() as packets:
-            return store(packets, path, self._stored_bytes())
+    def save(self, path: Path) -> Path:
+        """Write the ended recording to `path`, compressed, completely or not. Raises TrialFailed."""
+        with self.file.open("rb") as packets:
+            store(packets, path, self._stored_bytes())
+        return path
 
     def close(self) -> None:
-        """Free the memory; end the recording at once if it still runs. Idempotent."""
+        """Free the memory; end a recording that still runs. Idempotent."""
         if self._packets < 0:
             return
         end_at_once(self._process)
@@ -165,7 +138,7 @@ class Capture:
         return refusal(self._read_messages())
 
     def _is_recording(self) -> bool:
-        """dumpcap writes the section header only after the socket and its filter stand."""
+        """Return whether dumpcap wrote the section header, which follows socket and filter."""
         return self._stored_bytes() > 0
 
     def _ended_by_itself(self) -> bool:
@@ -174,17 +147,17 @@ class Capture:
         except ClusterUnavailable:
             return True
 
-    def _settle(self, limit_s: float, quiet_s: float) -> bool:
-        """Wait until every frame of the interface is in the file, or neither grows; False if the tool ended meanwhile."""
+    def _settle(self, quiet_s: float) -> bool:
+        """Wait until the file is complete or nothing grows; False if the tool ended meanwhile."""
         start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
-        while (now := time.monotonic()) - start < limit_s:
+        while (now := time.monotonic()) - start < SETTLE_LIMIT_S:
             counters = (self._on_interface(), self._settling_bytes())
             if before is None or counters[0] != before[0]:
                 sent = now
             if counters != before:
                 before, changed = counters, now
-            if now - sent >= quiet_s and self._is_complete(*counters):
+            if now - sent >= quiet_s and self._is_complete(counters[0]):
                 break
             if now - changed >= max(STILL_S, quiet_s):
                 break
@@ -192,22 +165,21 @@ class Capture:
                 return False
         return True
 
-    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
-        """Whether the file holds every frame. Spares short trials most of the wait; long captures take too long to count."""
-        countable = on_interface is not None and stored_bytes <= COUNTED_BYTES
-        return countable and self._blocks.count() >= (on_interface or 0)
+    def _is_complete(self, on_interface: int | None) -> bool:
+        """Return whether the file is known to hold every frame, which ends the wait."""
+        return False
 
     def _on_interface(self) -> int | None:
-        """Frames the interface counted since the recording began."""
+        """Return the frames that the interface counted since the recording began."""
         if self._baseline is None:
             return None
         try:
-            return frames_on(self._keeper, self._interface) - self._baseline
+            return frames_on(self._agent, self._interface) - self._baseline
         except (ClusterUnavailable, OSError):
             return None
 
     def _settling_bytes(self) -> int:
-        """What grows as long as packets come in."""
+        """Return a size that grows as long as packets come in."""
         return self._stored_bytes()
 
     def _stored_bytes(self) -> int:
@@ -216,84 +188,44 @@ class Capture:
     def _read_messages(self) -> str:
         return os.pread(self._messages, 1 << 24, 0).decode(errors="replace")
 
-    def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
+    def _parse_report(self, died: bool) -> CaptureReport:
         text = self._read_messages()
         totals = _TOTALS.search(text)
-        received, dropped = (int(totals[1]), int(totals[2])) if totals else (self._blocks.count(), 0)
+        if totals is None:
+            return CaptureReport(0, 0, 0, died=died, limit_reached=False)
+        received, dropped = int(totals[1]), int(totals[2])
         captured = int(match[1]) if (match := _CAPTURED.search(text)) else received
-        limit_reached = died and totals is not None and self._stored_bytes() >= self._limit // 1000 * 1000
-        return CaptureReport(
-            interface=self._interface,
-            captured=captured,
-            received=received,
-            dropped=dropped,
-            on_interface=on_interface,
-            tail_lost=on_interface is not None and captured + dropped < on_interface,
-            died=died and not limit_reached,
-            limit_reached=limit_reached,
-            stderr=text.replace("\r", "").strip(),
-        )
+        limit_reached = died and self._stored_bytes() >= self._limit // 1000 * 1000
+        return CaptureReport(captured, received, dropped, died and not limit_reached, limit_reached)
 
 
-class PacketBlocks:
-    """Counts the packets of a growing pcapng (little-endian, as dumpcap writes here); each block is looked at once."""
-
-    _HEADER = struct.Struct("<II")  # block type, total length: pcapng, section 3.1
-    _ENHANCED_PACKET = 6
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._position = 0
-        self._packets = 0
-
-    def count(self) -> int:
-        """Complete blocks only: the last one may still be being written."""
-        while len(data := os.pread(self._descriptor, CHUNK_BYTES, self._position)) >= self._HEADER.size:
-            offset = 0
-            while offset + self._HEADER.size <= len(data):
-                kind, length = self._HEADER.unpack_from(data, offset)
-                if length < self._HEADER.size or offset + length > len(data):
-                    break
-                self._packets += kind == self._ENHANCED_PACKET
-                offset += length
-            if offset == 0:
-                break
-            self._position += offset
-        return self._packets
-
-
-def store(packets: BinaryIO, path: Path, size: int) -> StoredCapture:
-    """Write a recording of ``size`` bytes to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
+def store(packets: BinaryIO, path: Path, size: int) -> None:
+    """Write a recording of ``size`` bytes to `path`, compressed, completely or not. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
-    digest = hashlib.sha256()
-    written = 0
     try:
         with part.open("wb") as target:
             compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
             for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
-                digest.update(chunk)
                 target.write(chunk)
-                written += len(chunk)
             target.flush()
             os.fsync(target.fileno())
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise TrialFailed(f"The capture cannot be stored in {path.parent}: {error.strerror}.") from error
-    return StoredCapture(path, written, digest.hexdigest(), size)
 
 
-def dumpcap_argv(program: str, options: CaptureOptions, limit: int) -> list[str]:
-    """The exact command; pcapng to standard output."""
+def dumpcap_argv(program: str, interface: str, capture_filter: str | None, snap_length: int, limit: int) -> list[str]:
+    """Return the exact command; it writes pcapng to standard output."""
     return [
-        *(program, "-i", options.interface, "-s", str(options.snap_length), "-B", str(KERNEL_BUFFER_MIB)),
+        *(program, "-i", interface, "-s", str(snap_length), "-B", str(KERNEL_BUFFER_MIB)),
         *("-a", f"filesize:{max(limit // 1000, 1)}", "-w", "-"),
-        *(("-f", options.capture_filter) if options.capture_filter else ()),
+        *(("-f", capture_filter) if capture_filter else ()),
     ]
 
 
 def recorder() -> str:
-    """The path of dumpcap. Raises CaptureUnavailable: it is missing, or this user may not execute it."""
+    """Return the path of dumpcap. Raises CaptureUnavailable if missing or not executable."""
     if (program := find_program("dumpcap")) is not None:
         return program
     if any(Path(directory, "dumpcap").exists() for directory in search_path().split(":")):
@@ -302,7 +234,7 @@ def recorder() -> str:
 
 
 def refusal(messages: str) -> str:
-    """Why dumpcap would not record, in a sentence for the reader."""
+    """Return dumpcap's reason for not recording, as a sentence."""
     if "permission" in messages.lower():
         return NOT_PERMITTED
     lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("Capturing on")]

@@ -1,4 +1,4 @@
-"""Slots of a kernel packet ring (workers.testbed.recorder) to the blocks of a pcapng file. Pure."""
+"""Conversion of kernel ring slots (workers.testbed.recorder) to pcapng blocks. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS_AT_ONCE: Final = 8192  # 1.3 MB at the default snap length: stays in the p
 
 
 def file_header(interface: str, snap_length: int) -> bytes:
-    """A section header and the description of the one interface, stamps in nanoseconds."""
+    """Return a section header and the description of one interface, stamps in ns."""
     section = struct.pack("=IHHq", _BYTE_ORDER_MAGIC, 1, 0, -1)
     options = _option(_OPTION_NAME, interface.encode()) + _option(_OPTION_RESOLUTION, bytes([_TENTHS]))
     description = struct.pack("=HHI", _ETHERNET, 0, snap_length) + options + _option(0, b"")
@@ -34,7 +34,7 @@ def file_header(interface: str, snap_length: int) -> bytes:
 
 
 def packet_blocks(slots: bytes, slot_bytes: int) -> bytes:
-    """Enhanced packet blocks for whole slots, in their order."""
+    """Return enhanced packet blocks for whole slots, in their order."""
     table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
     return b"".join(
         _blocks(table[start : start + _ROWS_AT_ONCE]).tobytes() for start in range(0, len(table), _ROWS_AT_ONCE)
@@ -42,15 +42,15 @@ def packet_blocks(slots: bytes, slot_bytes: int) -> bytes:
 
 
 def wire_bytes(slots: bytes | memoryview[int], slot_bytes: int) -> int:
-    """The lengths on the wire of the frames in whole slots, added up: one word of each slot is read."""
+    """Return the sum of the frames' lengths on the wire; reads one word of each slot."""
     table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
     return int(table[:, _FRAME_BYTES].sum(dtype=np.int64))
 
 
 def _blocks(table: UInt32) -> UInt32:
-    """The blocks of some slots. All are built at the length of the longest; then the words that exist are taken."""
-    kept = table[:, _KEPT_BYTES]
-    words = (kept + 3) // 4
+    """Return the blocks of some slots, built at the greatest length and then cut."""
+    captured_bytes = table[:, _KEPT_BYTES]
+    words = (captured_bytes + 3) // 4
     length = words + _BEFORE_DATA + 1
     stamp = table[:, _SECONDS].astype(np.uint64) * np.uint64(10**9) + table[:, _NANOSECONDS]
     most = int(words.max())
@@ -60,11 +60,11 @@ def _blocks(table: UInt32) -> UInt32:
     blocks[:, 2] = 0
     blocks[:, 3] = stamp >> np.uint64(32)
     blocks[:, 4] = stamp & np.uint64(0xFFFFFFFF)
-    blocks[:, 5] = kept
+    blocks[:, 5] = captured_bytes
     blocks[:, 6] = table[:, _FRAME_BYTES]
     blocks[:, _BEFORE_DATA : _BEFORE_DATA + most] = table[:, _DATA : _DATA + most]
     row = np.arange(len(table))
-    blocks[row, length - 2] &= _REST_OF_WORD[kept % 4]  # the slot may hold what an earlier, longer frame left
+    blocks[row, length - 2] &= _REST_OF_WORD[captured_bytes % 4]  # the slot may hold what an earlier, longer frame left
     blocks[row, length - 1] = 4 * length
     return blocks[np.arange(blocks.shape[1], dtype=np.uint32) < length[:, None]]
 

@@ -1,5 +1,7 @@
-"""Record packets on a host of a real cluster, in the host's memory; they come over when the trial is done, so that what
-is measured does not share the network with its own recording."""
+"""Recording on a host of a real cluster, in the host's memory.
+
+The packets are fetched after the trial, so that the measured program does not share the network with its recording.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.capture.dumpcap import NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
-from workers.capture.options import CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30
@@ -23,31 +24,38 @@ class RemoteCapture(Capture):
 
     grows_here = False
 
-    def __init__(
-        self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None, limit: int, host: str
-    ) -> None:
+    def __init__(self, agent: RemoteAgent, process: Process, interface: str, baseline: int | None) -> None:
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        super().__init__(keeper, process, interface, files, baseline, limit)
-        self._host_keeper = keeper
-        self._host = host
+        super().__init__(agent, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
+        self._host_agent = agent
         self._here = False
 
     @classmethod
-    def on_host(cls, keeper: RemoteKeeper, options: CaptureOptions, *, command: Sequence[str]) -> RemoteCapture:
-        """Record from an interface of the host; returns once packets are being recorded. Raises CaptureUnavailable."""
-        limit = options.max_bytes or REMOTE_LIMIT_BYTES
-        path = keeper.search_path()
+    def on_host(
+        cls,
+        agent: RemoteAgent,
+        interface: str,
+        capture_filter: str | None,
+        *,
+        command: Sequence[str],
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+    ) -> RemoteCapture:
+        """Record from an interface of the host; return after the first packet can come.
+
+        Raises CaptureUnavailable.
+        """
+        path = agent.search_path()
         try:
-            answer, _ = keeper.ask("find", program=command[0], path=path, directory="/")
+            answer, _ = agent.ask("find", program=command[0], path=path, directory="/")
             if answer["found"] is None:
                 raise CaptureUnavailable(
-                    f"on host {keeper.host} {NOT_PERMITTED}"
+                    f"on host {agent.host} {NOT_PERMITTED}"
                     if answer["there"]
-                    else f"the program {command[0]} is missing on host {keeper.host}"
+                    else f"the program {command[0]} is missing on host {agent.host}"
                 )
-            baseline = None if options.capture_filter else frames_on(keeper, options.interface)
-            process = keeper.spawn(
-                [*command, *dumpcap_argv("", options, limit)[1:]],
+            baseline = None if capture_filter else frames_on(agent, interface)
+            process = agent.spawn(
+                [*command, *dumpcap_argv("", interface, capture_filter, snap_length, REMOTE_LIMIT_BYTES)[1:]],
                 environment={"PATH": path, "LANG": "C.UTF-8"},
                 directory=Path("/"),
                 files=(os.devnull, PACKETS, MESSAGES),
@@ -55,44 +63,40 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(keeper, process, options.interface, baseline, limit, keeper.host)
+        capture = cls(agent, process, interface, baseline)
         try:
             capture._wait_until_recording()
         except (LaunchFailed, ClusterUnavailable) as error:
             capture.close()
-            raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
+            raise CaptureUnavailable(f"on host {agent.host} {error}") from error
         return capture
 
-    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
-        """The packets are not here to be counted."""
-        return False
-
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
-        """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
+        """End the recording and fetch the packets. Raises ClusterUnavailable if the host is gone."""
         if not self._here:
             try:
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
                     if name == PACKETS:
-                        super().stop(settle_s, quiet_s)
-                    for part in self._host_keeper.read(name):
+                        super().stop(quiet_s)
+                    for part in self._host_agent.read(name):
                         os.write(local, part)
             except OSError as error:
                 raise ClusterUnavailable(
-                    f"The capture cannot be fetched from {self._host}: {error.strerror}."
+                    f"The capture cannot be fetched from {self._host_agent.host}: {error.strerror}."
                 ) from error
             self._here = True
-        return super().stop(settle_s, quiet_s)
+        return super().stop(quiet_s)
 
     def _stored_bytes(self) -> int:
         if self._here:
             return super()._stored_bytes()
         try:
-            return self._host_keeper.size(PACKETS)
+            return self._host_agent.size(PACKETS)
         except OSError:
             return 0
 
     def _read_messages(self) -> str:
         try:
-            return b"".join(self._host_keeper.read(MESSAGES)).decode(errors="replace")
+            return b"".join(self._host_agent.read(MESSAGES)).decode(errors="replace")
         except (OSError, ClusterUnavailable):
             return ""

@@ -1,4 +1,4 @@
-"""Record packets of the test-bed with a kernel ring: see `workers.testbed.recorder` for how, benchmarks/notes/november-2026.md for why."""
+"""Recording of the test-bed with a kernel ring (`workers.testbed.recorder`, benchmarks/notes/november-2026.md)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
-from workers.capture.options import CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, QUIET_S, Capture, CaptureReport
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.capture.start import Start, reason, started
 from workers.errors import CaptureUnavailable
-from workers.hosts.processes import Keeper, LocalKeeper
+from workers.hosts.processes import Agent, LocalAgent
 from workers.testbed import recorder
 
 PYTHON: Final = "/usr/bin/python3"
@@ -27,36 +26,44 @@ SLOTS_AT_ONCE: Final = 1 << 15
 
 
 class RingCapture(Capture):
-    """A recording whose pcapng is made here, piece by piece, of what the recorder hands over."""
+    """Recording whose pcapng is made here, piece by piece, from the recorder's slots."""
 
     def __init__(
-        self, keeper: Keeper, start: Start, slots: int, memory: SlotMemory, options: CaptureOptions, limit: int
+        self,
+        agent: Agent,
+        start: Start,
+        interface: str,
+        slots: int,
+        memory: SlotMemory,
+        snap_length: int,
+        limit: int,
     ) -> None:
         self._memory = memory
         self._slots = slots
-        self._slot_bytes = recorder.slot_bytes(options.snap_length)
+        self._slot_bytes = recorder.slot_bytes(snap_length)
         self._taken = self._tallied = self._wire_bytes = 0
-        super().__init__(keeper, start.process, options.interface, start.files, start.baseline, limit)
+        super().__init__(agent, start.process, interface, start.files, start.baseline, limit)
 
     @classmethod
     def on_bridge(
         cls,
-        keeper: LocalKeeper,
-        options: CaptureOptions,
+        agent: LocalAgent,
+        interface: str,
         memory: SlotMemory,
         *,
+        snap_length: int = DEFAULT_SNAP_LENGTH,
         must_hold: Sequence[tuple[int, int]] = (),
     ) -> RingCapture:
-        """Record from a bridge of the keeper's network; returns once packets are being recorded.
+        """Record from a bridge of the agent's network; return after the first packet can come.
 
-        It knows no filters; `must_hold`: offsets and values of bytes; frames where one differs are left out. Without a
-        limit it ends by itself at a quarter of the free memory. Raises CaptureUnavailable.
+        `must_hold`: offsets and values of bytes; frames with another value are left out. The recording ends at a quarter of the
+        free memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
-        limit = options.max_bytes or free // 4
+        limit = free // 4
         plan = {
-            "interface": options.interface,
-            "snap_length": options.snap_length,
+            "interface": interface,
+            "snap_length": snap_length,
             "ring_bytes": min(RING_BYTES, free // 8),
             "most_bytes": limit,
             "must_hold": [list(pair) for pair in must_hold],
@@ -66,15 +73,15 @@ class RingCapture(Capture):
         except OSError as error:
             raise CaptureUnavailable(reason(error)) from error
         argv = [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)]
-        counted = None if must_hold else options.interface
-        with started(keeper, argv, counted=counted, output=slots) as start:
-            os.write(start.files[0], file_header(options.interface, options.snap_length))
-            capture = cls(keeper, start, slots, memory, options, limit)
+        counted = None if must_hold else interface
+        with started(agent, argv, counted=counted, output=slots) as start:
+            os.write(start.files[0], file_header(interface, snap_length))
+            capture = cls(agent, start, interface, slots, memory, snap_length, limit)
             capture._wait_until_recording()
         return capture
 
     def refresh(self) -> None:
-        """Make pcapng blocks of the slots that came since; the memory of the slots goes back."""
+        """Convert the new slots to pcapng blocks and free their memory."""
         slot = self._slot_bytes
         self.tally()  # before its slots go
         while whole := min(self._slots_bytes() - self._taken, SLOTS_AT_ONCE * slot) // slot * slot:
@@ -84,8 +91,10 @@ class RingCapture(Capture):
             self._memory.trim(self._slots, self._taken)
 
     def tally(self) -> tuple[int, int]:
-        """Packets recorded so far, and their bytes on the wire. Costs a hundredth of what making the pcapng does, which a
-        program that is being measured would feel (benchmarks/notes/november-2026.md)."""
+        """Return the packets recorded so far, and their bytes on the wire.
+
+        Costs a hundredth of the conversion to pcapng, which a measured program would feel (benchmarks/notes/november-2026.md).
+        """
         end = self._slots_bytes() // self._slot_bytes * self._slot_bytes
         if end > self._tallied:
             start = self._tallied // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
@@ -94,9 +103,9 @@ class RingCapture(Capture):
             self._tallied = end
         return end // self._slot_bytes, self._wire_bytes
 
-    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
-        """As of any recording; then the rest of the packets is in the file."""
-        report = super().stop(settle_s, quiet_s)
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
+        """End the recording and convert the remaining packets."""
+        report = super().stop(quiet_s)
         self.refresh()
         return report
 
@@ -114,8 +123,7 @@ class RingCapture(Capture):
     def _settling_bytes(self) -> int:
         return self._slots_bytes()
 
-    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
-        """Slots are of one length: nothing has to be counted."""
+    def _is_complete(self, on_interface: int | None) -> bool:
         return on_interface is not None and self._recorded() >= on_interface
 
     def _recorded(self) -> int:
@@ -124,20 +132,9 @@ class RingCapture(Capture):
     def _slots_bytes(self) -> int:
         return filled_bytes(self._slots)
 
-    def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
-        said = self._read_messages().removeprefix(recorder.READY)
+    def _parse_report(self, died: bool) -> CaptureReport:
         try:
-            totals = json.loads(said)
-        except ValueError:  # it was killed, or ended by an error that it tells
-            totals = {"received": self._recorded(), "captured": self._recorded(), "dropped": 0, "limit_reached": False}
-            died = True
-        died = died and not totals["limit_reached"]
-        missing = on_interface is not None and totals["captured"] + totals["dropped"] < on_interface
-        return CaptureReport(
-            interface=self._interface,
-            on_interface=on_interface,
-            tail_lost=missing,
-            died=died,
-            stderr=said.strip() if died else "",
-            **totals,
-        )
+            totals = json.loads(self._read_messages().removeprefix(recorder.READY))
+        except ValueError:  # it was killed, or ended by an error
+            return CaptureReport(0, 0, 0, died=True, limit_reached=False)
+        return CaptureReport(died=died and not totals["limit_reached"], **totals)

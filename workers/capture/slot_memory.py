@@ -1,7 +1,7 @@
-"""Memory for recorded packets that is in use before the measured program starts, and stays for the next recording.
+"""Memory for recorded packets, mapped before the measured program starts and reused.
 
-A page that is touched for the first time costs a virtual machine ten times what it costs later, since its host has to find
-one: measured 10 us against 1 us. At 150 000 packets per second on two busy cores that was a tenth of the ranks' time.
+On a virtual machine the first access to a page costs ten times as much as later ones (measured 10 us against 1 us), since its
+host has to provide it. At 150 000 packets per second on two busy cores that was a tenth of the ranks' time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STEP: Final = bytes(1 << 20)
 
 
 class SlotMemory:
-    """Anonymous files for `workers.capture.ring`, taken and given back; they last as long as the hosts do.
+    """Anonymous files for `workers.capture.ring`, which live as long as the hosts.
 
     A recording's length is the position in its file, which the recorder shares: the file itself is longer.
     """
@@ -28,7 +28,7 @@ class SlotMemory:
         self._most_bytes = 0
 
     def take(self) -> int:
-        """The descriptor of a file that is ready to be written from its start. Raises OSError."""
+        """Return the descriptor of a file to write from its start. Raises OSError."""
         if self._kept:
             descriptor = self._kept.pop()
             os.lseek(descriptor, 0, os.SEEK_SET)
@@ -45,22 +45,22 @@ class SlotMemory:
         return descriptor
 
     def trim(self, descriptor: int, read_bytes: int) -> None:
-        """The first so many bytes of it have been read: give back what is too much to keep."""
+        """Free what exceeds the kept size among the first `read_bytes` bytes."""
         if read_bytes > self._most_bytes:
             linux.punch_hole(descriptor, self._most_bytes, read_bytes - self._most_bytes)
 
     def give_back(self, descriptor: int) -> None:
-        """Nobody reads or writes it any more."""
+        """Take back a file that is no longer in use."""
         if os.fstat(descriptor).st_size > self._most_bytes:
             os.ftruncate(descriptor, self._most_bytes)
         self._kept.append(descriptor)
 
     def close(self) -> None:
-        """Free what was given back. Idempotent."""
+        """Free the files that were given back. Idempotent."""
         while self._kept:
             os.close(self._kept.pop())
 
 
 def filled_bytes(descriptor: int) -> int:
-    """How much the recorder has written into it so far."""
+    """Return how much the recorder has written so far."""
     return os.lseek(descriptor, 0, os.SEEK_CUR)

@@ -1,4 +1,4 @@
-"""How a recording begins, whatever records it: its files, its program, and an end to both when that fails."""
+"""Start of any recording: its files, its program, and their removal on failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process, null_input
+from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 
 NICENESS: Final = 10
@@ -19,7 +19,7 @@ NICENESS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A program that begins to record: its files of packets and of messages, and the interface's count of frames before."""
+    """Started recorder: its process, its files of packets and messages, the frames counted before."""
 
     process: Process
     files: tuple[int, int]
@@ -28,25 +28,28 @@ class Start:
 
 @contextlib.contextmanager
 def started(
-    keeper: LocalKeeper, argv: Sequence[str], *, counted: str | None, output: int | None = None
+    agent: LocalAgent, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
 ) -> Iterator[Start]:
-    """Start a program that records; the body waits until it does. What fails ends the program and closes all files.
+    """Start a recording program for the body, which waits until it records.
 
-    `counted` is the interface whose frames are to be compared with the recording's; `output`, a descriptor, gets what the
-    program prints in place of the file of packets. Raises CaptureUnavailable, also for what fails in the body.
+    A failure ends the program and closes all files. `counted`: the interface whose frames are compared with the recording's;
+    `output`: a descriptor that gets the program's standard output in place of the file of packets. Raises CaptureUnavailable,
+    also for errors in the body.
     """
     with contextlib.ExitStack() as opened:
         if output is not None:
             opened.callback(os.close, output)
         try:
-            packets, messages = files = (_memory(opened, "packets"), _memory(opened, "messages"))
-            baseline = None if counted is None else frames_on(keeper, counted)
-            with _nothing() as nothing:
-                process = keeper.spawn(
+            packets, messages = files = (os.memfd_create("packets"), os.memfd_create("messages"))
+            for descriptor in files:
+                opened.callback(os.close, descriptor)
+            baseline = None if counted is None else frames_on(agent, counted)
+            with Path(os.devnull).open("rb") as nothing:
+                process = agent.spawn(
                     argv,
                     environment={"PATH": search_path(), "LANG": "C.UTF-8"},
                     directory=Path("/"),
-                    descriptors=(nothing, packets if output is None else output, messages),
+                    descriptors=(nothing.fileno(), packets if output is None else output, messages),
                     niceness=NICENESS,
                 )
             opened.callback(end_at_once, process)
@@ -56,33 +59,18 @@ def started(
         opened.pop_all()
 
 
-def _memory(opened: contextlib.ExitStack, name: str) -> int:
-    descriptor = os.memfd_create(name)
-    opened.callback(os.close, descriptor)
-    return descriptor
-
-
-@contextlib.contextmanager
-def _nothing() -> Iterator[int]:
-    descriptor = null_input()
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def end_at_once(process: Process) -> None:
-    """At once; where its keeper is gone it has ended."""
+    """Kill the recorder; without its agent it has ended already."""
     with contextlib.suppress(ClusterUnavailable):
         process.terminate(0.0)
 
 
-def frames_on(keeper: Keeper, interface: str) -> int:
-    """Frames that an interface has received and sent so far, by its own counters."""
-    frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
+def frames_on(agent: Agent, interface: str) -> int:
+    """Return the frames that an interface has received and sent, by its own counters."""
+    frames: int = agent.ask("frames", interface=interface)[0]["frames"]
     return frames
 
 
 def reason(error: Exception) -> str:
-    """An error's own sentence, without the number that an OSError puts in front."""
+    """Return an error's sentence without the number of an OSError."""
     return str(getattr(error, "strerror", None) or error)

@@ -1,1 +1,1 @@
-"""Testing a cluster: what a trial needs of it is tried for real, step by step, and each problem is told with what mends it."""
+"""Cluster check: each requirement of a trial is tried on the cluster, each problem has a suggested fix."""

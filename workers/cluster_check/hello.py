@@ -1,6 +1,6 @@
-"""One rank of the MPI hello: joins the world with the MPI library of its host, and says what it found as a line of JSON.
+"""One rank of the MPI hello: joins the world with its host's MPI library and prints JSON.
 
-Needs nothing but Python: the library is loaded as it is, by ctypes. ``hello.py LAUNCH_COMMAND``.
+Needs only Python: ctypes loads the library. ``hello.py LAUNCH_COMMAND``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MPICH = {
 
 
 def libraries(launcher: str) -> Iterator[str]:
-    """Names to try: beside the launch command first, since a host may have several libraries."""
+    """Yield names to load, those next to the launch command first: a host may have several."""
     program = shutil.which(launcher)
     root = Path(program).resolve().parent.parent if program else Path("/usr")
     if root not in (Path("/"), Path("/usr")):  # the loader knows those
-        beside = (root / part / name for part in ("lib", "lib64", "lib/release") for name in NAMES)
-        yield from (str(path) for path in beside if path.exists())
+        near_launcher = (root / part / name for part in ("lib", "lib64", "lib/release") for name in NAMES)
+        yield from (str(path) for path in near_launcher if path.exists())
     # Of several installed ones that of the launcher: Hydra sets PMI_SIZE, Open MPI its own variable.
     hydra = "PMI_SIZE" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ
     yield from (NAMES[1], NAMES[2], NAMES[3]) if hydra else NAMES
@@ -65,7 +65,7 @@ def handles(library: ctypes.CDLL) -> dict[str, Any]:
 
 
 def meet(library: ctypes.CDLL) -> dict[str, Any]:
-    """Every rank adds one: the sum is the number of ranks that were really there."""
+    """Add one on every rank: the sum is the number of ranks in the world."""
     handle = handles(library)
     library.MPI_Init(None, None)
     rank, size, one, total = ctypes.c_int(-1), ctypes.c_int(-1), ctypes.c_int(1), ctypes.c_int(0)
@@ -87,20 +87,20 @@ def meet(library: ctypes.CDLL) -> dict[str, Any]:
 
 
 def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[str, float]:
-    """Half of the round trip of a small and of a large message between the first two ranks, s; the first one tells."""
+    """Return half the round trip of a small and a large message, s; on rank 0 only."""
     times = {}
     ignored = ctypes.c_void_p(None if hasattr(library, "ompi_mpi_comm_world") else 1)
     for name, size, rounds in (("small_s", 1, 50), ("large_s", LARGE_BYTES, 3)):
         message = ctypes.create_string_buffer(size)
-        place = (message, size, handle["byte"], 1 - rank, 0, handle["comm"])
+        arguments = (message, size, handle["byte"], 1 - rank, 0, handle["comm"])
         trips = []
         for _ in range(rounds if rank < 2 else 0):
             begun = time.perf_counter()
             if rank == 0:
-                library.MPI_Send(*place)
-            library.MPI_Recv(*place, ignored)
+                library.MPI_Send(*arguments)
+            library.MPI_Recv(*arguments, ignored)
             if rank == 1:
-                library.MPI_Send(*place)
+                library.MPI_Send(*arguments)
             trips.append((time.perf_counter() - begun) / 2)
         if rank == 0:
             times[name] = statistics.median(trips)
@@ -108,12 +108,12 @@ def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[s
 
 
 def main() -> None:
-    told: dict[str, Any] = {"host": socket.gethostname()}
+    answer: dict[str, Any] = {"host": socket.gethostname()}
     try:
-        told.update(meet(load(sys.argv[1])))
+        answer.update(meet(load(sys.argv[1])))
     except OSError as error:
-        told["error"] = str(error)
-    sys.stdout.write(json.dumps(told) + "\n")
+        answer["error"] = str(error)
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

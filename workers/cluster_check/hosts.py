@@ -1,4 +1,4 @@
-"""What the hosts say of themselves: launch command, offloads, link, room on disk, clocks."""
+"""Checks of hosts: Python, launch command, offloads, link, disk space, clocks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from django.conf import settings
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Session
 
 OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
 CLOCK_LIMIT_S: Final = 0.005
 PATH_MTU: Final = "Path MTU"
-_SMALLEST_MTU: Final = 576  # what every host must take (RFC 1122, 3.3.3)
+_SMALLEST_MTU: Final = 576  # every host must accept it (RFC 1122, 3.3.3)
 _PING_HEADERS: Final = 28  # of IPv4 and ICMP
 _QUESTIONS: Final = 8
-"""The answer that came back fastest tells best."""
+"""Of which the fastest answer counts."""
 _JOINING: Final = {
     "tcp-segmentation-offload": "tso",
     "generic-segmentation-offload": "gso",
@@ -32,19 +32,19 @@ _JOINING: Final = {
     "large-receive-offload": "lro",
 }
 Interfaces = Mapping[str, Mapping[str, Any]]
-"""By host: what `workers.hosts.environment.interface_facts` says."""
+"""Facts of `workers.hosts.environment.interface_facts` by host."""
 
 
 def python(versions: Mapping[str, str]) -> Step:
-    """Of every host that could be reached; '' where none answered."""
+    """Check the version of Python of every reachable host; '' means none."""
     name = "Python"
     wrong = {host: version or "none" for host, version in versions.items() if _numbers(version) < OLDEST_PYTHON}
     if wrong:
-        found = ", ".join(f"{host}: {version}" for host, version in wrong.items())
+        versions_in_words = ", ".join(f"{host}: {version}" for host, version in wrong.items())
         return problem(
             name,
             f"Missing on {', '.join(wrong)}",
-            f"Python 3.9 or newer is needed; found {found}.",
+            f"Python 3.9 or newer is needed; found {versions_in_words}.",
             "Install it there, or name its path under “Python”.",
             "sudo apt install python3",
         )
@@ -52,14 +52,14 @@ def python(versions: Mapping[str, str]) -> Step:
 
 
 def launch_command(session: Session, program: str) -> Step:
-    """Whether every host has it: the first starts ranks, the others must have the library's daemons."""
+    """Check that every host has the launch command and so the library's daemons."""
     name = "Launch command"
     without = [
         host
-        for host, keeper in session.remote_keepers.items()
-        if keeper.ask("find", program=program, path=keeper.search_path(), directory="/")[0]["found"] is None
+        for host, agent in session.remote_agents.items()
+        if agent.ask("find", program=program, path=agent.search_path(), directory="/")[0]["found"] is None
     ]
-    if not session.remote_keepers and session.missing(program, Path("/")):
+    if not session.remote_agents and session.missing(program, Path("/")):
         without = ["this machine"]
     if without:
         return problem(
@@ -69,47 +69,47 @@ def launch_command(session: Session, program: str) -> Step:
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
             "sudo apt install openmpi-bin",
         )
-    first = next(iter(session.remote_keepers.values()), None)
-    told = first.output([program, "--version"]).strip().splitlines()[:1] if first else []
-    return ok(name, program, f"{told[0].strip()}." if told else "")
+    first = next(iter(session.remote_agents.values()), None)
+    version = first.output([program, "--version"]).strip().splitlines()[:1] if first else []
+    return ok(name, program, f"{version[0].strip()}." if version else "")
 
 
 def interfaces(session: Session) -> Interfaces:
-    """What trials on this session would keep of each host's interface."""
+    """Return the facts of each host's interface, as trials store them."""
     environment = session.environment()
     first = environment.get("interface") or {}
     others = environment.get("other_hosts") or {}
     return {host: {**first, **(others.get(host, {}).get("interface") or {})} for host in session.hosts}
 
 
-def offloads(found: Interfaces, refused: Mapping[str, str]) -> Step:
-    """Whether cards join packets before a capture sees them; ``refused``: why trials cannot switch that off, by host."""
+def offloads(interfaces: Interfaces, refused: Mapping[str, str]) -> Step:
+    """Check whether cards join packets before the capture; ``refused``: reasons by host."""
     name = "Offloads"
-    if _is_loopback(found):
+    if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")
-    on = {host: names for host, facts in found.items() if (names := _joined_by(facts))}
-    told = {"offloads": ", ".join(dict.fromkeys(name for names in on.values() for name in names)) or "off"}
-    return dataclasses.replace(_judged_offloads(found, on, refused), facts=told)
+    on = {host: names for host, facts in interfaces.items() if (names := _joined_by(facts))}
+    facts = {"offloads": ", ".join(dict.fromkeys(name for names in on.values() for name in names)) or "off"}
+    return dataclasses.replace(_judged_offloads(interfaces, on, refused), facts=facts)
 
 
-def _judged_offloads(found: Interfaces, on: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Step:
+def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Step:
     name = "Offloads"
     if not on:
         return ok(name, "Off", "Captures hold the frames of the wire.")
-    device = next(iter(found.values())).get("name", "eth0")
-    names = [short for short in _JOINING.values() if any(short in each for each in on.values())]
+    device = next(iter(interfaces.values())).get("name", "eth0")
+    names = [short for short in _JOINING.values() if any(short in offload_names for offload_names in on.values())]
     seen = (
-        "The cards join packets before the capture sees them, up to 64 KiB a piece: numbers of packets are estimated then, and "
+        "The cards join packets before the capture sees them, up to 64 KiB each. Numbers of packets are then estimated, and "
         "times between single packets are missing."
     )
     command = f"sudo ethtool -K {device} {' '.join(f'{short} off' for short in names)}"
     if refused:
-        told = "; ".join(f"on {host}: {reason}" for host, reason in refused.items())
+        refusals = "; ".join(f"on {host}: {reason}" for host, reason in refused.items())
         return warning(
             name,
             f"Cannot be switched off on {', '.join(refused)}",
-            f"{seen} Trials were refused to switch it off {told}.",
-            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or do it by hand.",
+            f"{seen} Switching it off was refused {refusals}.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or run this command.",
             command,
         )
     return warning(
@@ -121,24 +121,26 @@ def _judged_offloads(found: Interfaces, on: Mapping[str, Sequence[str]], refused
     )
 
 
-def link(found: Interfaces) -> Step:
-    """Speed and MTU; unlike MTUs make large messages hang."""
+def link(interfaces: Interfaces) -> Step:
+    """Check speed and MTU: with different MTUs large messages hang."""
     name = "Link"
-    if _is_loopback(found):
+    if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")
-    sizes = {host: facts.get("mtu") for host, facts in found.items()}
-    speeds = {port_speed_bps({"interface": facts}) for facts in found.values()}
-    told = ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "speed not told"
-    device = next(iter(found.values())).get("name", "")
-    words = f"{device}: {told}; MTU {', '.join(f'{host} {size} B' for host, size in sizes.items())}."
-    known = [speed for speed in speeds if speed]
+    sizes = {host: facts.get("mtu") for host, facts in interfaces.items()}
+    speeds = {port_speed_bps({"interface": facts}) for facts in interfaces.values()}
+    speed_words = (
+        ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "unknown speed"
+    )
+    device = next(iter(interfaces.values())).get("name", "")
+    words = f"{device}: {speed_words}; MTU {', '.join(f'{host} {size} B' for host, size in sizes.items())}."
+    known_speeds = [speed for speed in speeds if speed]
     facts = {"mtu": min(size for size in sizes.values() if size)} if any(sizes.values()) else {}
-    if known and len(known) == len(speeds):
-        facts["link_bandwidth_bps"] = min(known)
-    return dataclasses.replace(_judged_link(sizes, speeds, told, words), facts=facts)
+    if known_speeds and len(known_speeds) == len(speeds):
+        facts["link_bandwidth_bps"] = min(known_speeds)
+    return dataclasses.replace(_judged_link(sizes, speeds, speed_words, words), facts=facts)
 
 
-def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], told: str, words: str) -> Step:
+def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], speed_words: str, words: str) -> Step:
     name = "Link"
     if len(set(sizes.values())) > 1:
         return warning(name, "MTU differs", words, "Give all hosts the same MTU, or large messages may hang.")
@@ -146,22 +148,22 @@ def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], tol
         return warning(
             name, "Speed differs", words, "The slowest port limits: is a cable or a switch port worse than others?"
         )
-    return ok(name, f"{told}, {next(iter(sizes.values()))} B", words)
+    return ok(name, f"{speed_words}, {next(iter(sizes.values()))} B", words)
 
 
-def path_mtu(session: Session, found: Interfaces) -> Step:
-    """Whether packets as long as the interfaces allow get from the first host to the second one whole."""
-    if len(session.remote_keepers) < 2:
-        return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
+def path_mtu(session: Session, interfaces: Interfaces) -> Step:
+    """Check that packets of the MTU pass from the first host to the second one whole."""
+    if len(session.remote_agents) < 2:
+        return skipped(PATH_MTU, "One machine: no network between its hosts.")
     first, second = session.hosts[:2]
-    keeper, mtu = session.remote_keepers[first], found[first].get("mtu") or 0
-    address = keeper.output(["getent", "ahostsv4", second]).split()[:1]
-    if not address or not keeper.output(["ping", "-V"]):
+    agent, mtu = session.remote_agents[first], interfaces[first].get("mtu") or 0
+    address = agent.output(["getent", "ahostsv4", second]).split()[:1]
+    if not address or not agent.output(["ping", "-V"]):
         return skipped(PATH_MTU, f"ping is not installed on {first}." if address else f"{second} has no IPv4 address.")
 
     def passes(size: int) -> bool:
         argv = ["ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", str(size - _PING_HEADERS), *address]
-        return "bytes from" in keeper.output(argv)
+        return "bytes from" in agent.output(argv)
 
     if passes(mtu) or passes(mtu):  # a single one may be lost
         return ok(PATH_MTU, f"{mtu} B", f"Packets of {mtu} B get from {first} to {second} in one piece.")
@@ -171,39 +173,39 @@ def path_mtu(session: Session, found: Interfaces) -> Step:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if passes(middle) else (low, middle)
-    device = found[first].get("name", "eth0")
+    device = interfaces[first].get("name", "eth0")
     return warning(
         PATH_MTU,
         f"{low} B of {mtu} B",
-        f"From {first} to {second} only packets up to {low} B get through, though the interface is told {mtu} B: large messages may hang.",
-        "Mend what stands between (a switch, a tunnel, the other host's MTU), or give all hosts the smaller one.",
+        f"From {first} to {second} only packets up to {low} B get through, but the interface is set to {mtu} B. Large messages may hang.",
+        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU on all hosts.",
         f"sudo ip link set dev {device} mtu {low}",
     )
 
 
 def disk(session: Session, scratch: str) -> Step:
-    """Room for what trials write on hosts, and for their captures on the worker's machine."""
+    """Check the space for scratch files on hosts and for captures on this machine."""
     name = "Free disk"
-    room = {f"{host}:{scratch}": _room(keeper, scratch) for host, keeper in session.remote_keepers.items()}
+    room = {f"{host}:{scratch}": _room(agent, scratch) for host, agent in session.remote_agents.items()}
     room["this machine"] = shutil.disk_usage(_existing(Path(settings.VAR))).free
-    known = {place: free for place, free in room.items() if free is not None}
-    words = "; ".join(f"{place} {amount(free, 'B')}" for place, free in known.items()) + "."
-    least = min(known.values())
-    place = min(known, key=lambda each: known[each])
+    known_room = {fullest: free for fullest, free in room.items() if free is not None}
+    words = "; ".join(f"{fullest} {amount(free, 'B')}" for fullest, free in known_room.items()) + "."
+    least = min(known_room.values())
+    fullest = min(known_room, key=lambda directory: known_room[directory])
     if least < LITTLE_BYTES:
         make = problem if least < TOO_LITTLE_BYTES else warning
         return make(
-            name, f"{amount(least, 'B')} on {place}", words, "Make room there, or choose another “Scratch directory”."
+            name, f"{amount(least, 'B')} on {fullest}", words, "Make room there, or choose another “Scratch directory”."
         )
     return ok(name, f"{amount(least, 'B')} or more", words)
 
 
 def clocks(session: Session) -> Step:
-    """How far the hosts' clocks are apart, asked over the keepers' connections."""
+    """Check the offsets of the hosts' clocks, measured over the agents' connections."""
     name = "Clocks"
-    if len(session.remote_keepers) < 2:
+    if len(session.remote_agents) < 2:
         return skipped(name, "One clock: nothing to compare.")
-    offsets = {host: _offset(keeper) for host, keeper in session.remote_keepers.items()}
+    offsets = {host: _offset(agent) for host, agent in session.remote_agents.items()}
     unsure = max(error for _, error in offsets.values())
     middle = sorted(offset for offset, _ in offsets.values())[len(offsets) // 2]
     far = {host: offset - middle for host, (offset, _) in offsets.items()}
@@ -224,15 +226,18 @@ def clocks(session: Session) -> Step:
 
 
 def _joined_by(facts: Mapping[str, Any]) -> list[str]:
-    """What joins frames on an interface, in ethtool's short words; GRO that is bounded to a frame joins none."""
-    told, limit = facts.get("offloads") or {}, facts.get("gro_max_size")
+    """Return ethtool's names of active offloads that join frames.
+
+    GRO that is limited to one frame joins none.
+    """
+    offloads, limit = facts.get("offloads") or {}, facts.get("gro_max_size")
     bounded = isinstance(limit, int) and limit <= (facts.get("mtu") or 0)
-    on = [short for long, short in _JOINING.items() if told.get(long) == "on"]
+    on = [short for long, short in _JOINING.items() if offloads.get(long) == "on"]
     return [short for short in on if not (short == "gro" and bounded)]
 
 
-def _is_loopback(found: Interfaces) -> bool:
-    return all(facts.get("name") == "lo" for facts in found.values())
+def _is_loopback(interfaces: Interfaces) -> bool:
+    return all(facts.get("name") == "lo" for facts in interfaces.values())
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -240,24 +245,23 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _existing(path: Path) -> Path:
-    """The path, or the directory in which it will be made."""
-    return next(each for each in (path, *path.parents) if each.exists())
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
-def _room(keeper: RemoteKeeper, path: str) -> int | None:
-    """Bytes that `df` says are free; None where it says nothing."""
-    words = keeper.output(["df", "-Pk", path]).splitlines()[-1:]
+def _room(agent: RemoteAgent, path: str) -> int | None:
+    """Return the free bytes of `df`; None without an answer."""
+    words = agent.output(["df", "-Pk", path]).splitlines()[-1:]
     parts: Sequence[str] = words[0].split() if words else ()
     return 1024 * int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else None
 
 
-def _offset(keeper: RemoteKeeper) -> tuple[float, float]:
-    """(the host's clock minus ours, half the time the question took), s."""
+def _offset(agent: RemoteAgent) -> tuple[float, float]:
+    """Return the host's clock minus ours, and half the question's time, s."""
     answers = []
     for _ in range(_QUESTIONS):
-        before, asked = time.time(), time.monotonic()
-        there = keeper.ask("clock")[0]["time_s"]
-        took = time.monotonic() - asked
+        before, begun = time.time(), time.monotonic()
+        there = agent.ask("clock")[0]["time_s"]
+        took = time.monotonic() - begun
         answers.append((took / 2, there - before - took / 2))
     error, offset = min(answers)
     return offset, error

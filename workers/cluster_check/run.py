@@ -1,4 +1,4 @@
-"""A test from the top to the bottom; what a step needs and did not get makes it "not tried", with the reason."""
+"""Cluster check, step by step; a step whose requirement failed is skipped with the reason."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Tell = Callable[[str, Sequence[Step]], None]
 log = structlog.get_logger()
 
 
-def run_asked(cluster: Cluster) -> bool:
-    """Run the test that is asked for; False when there is none. What is found is stored, whatever happens."""
+def run_requested(cluster: Cluster) -> bool:
+    """Run the requested check and store its steps, whatever happens; False without one."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
         return False
@@ -36,10 +36,10 @@ def run_asked(cluster: Cluster) -> bool:
         seen = "A trial has the hosts now, or another test; both would disturb each other."
         test.end([problem("Hosts free", "Taken", seen, "Test again when it has ended.").to_dict()])
         return True
-    told: list[Step] = []
+    last_steps: list[Step] = []
 
     def tell(trying: str, steps: Sequence[Step]) -> None:
-        told[:] = steps
+        last_steps[:] = steps
         test.tell(trying, [step.to_dict() for step in steps])
 
     try:
@@ -47,7 +47,7 @@ def run_asked(cluster: Cluster) -> bool:
     except Exception as error:  # the page must not wait for ever, and the next test must be possible
         log.exception("cluster_test_errored", cluster=cluster.slug)
         steps = [
-            *told,
+            *last_steps,
             problem("Test", "Not ended", f"{type(error).__name__}: {error}", "This is a fault of Rankwire."),
         ]
     test.end([step.to_dict() for step in steps])
@@ -57,7 +57,7 @@ def run_asked(cluster: Cluster) -> bool:
 
 
 def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
-    """What a test of such a cluster finds. ``tell`` hears what is tried next and what is known so far."""
+    """Return the steps of a check; ``tell`` receives the next step and the results so far."""
     steps: list[Step] = []
     tell("the settings", steps)
     try:
@@ -80,7 +80,7 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
     for_test, count = launcher.for_test(answered)
     try:
         with for_test.open(host_count=count, link=Link.model_validate({})) as session:
-            steps += _versions(session, known={step.name for step in steps})
+            steps += _versions(session, known_steps={step.name for step in steps})
             steps.append(
                 ok("Start", plural(len(session.hosts), "host"), f"A trial could begin on {', '.join(session.hosts)}.")
             )
@@ -96,21 +96,21 @@ def _untried(because: str) -> list[Step]:
 
 
 def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
-    """The steps "Reach" and "Python"; ``answered`` is filled with the hosts that can be used."""
-    found = launcher.reach()
-    if not found:
+    """Return the steps "Reach" and "Python"; fill ``answered`` with the usable hosts."""
+    answers = launcher.reach()
+    if not answers:
         return []
-    failed = [each for each in found if each.problem]
-    reached = [each for each in found if not each.problem]
-    slowest = max((each.took_s for each in reached), default=0.0)
+    failed = [answer for answer in answers if answer.problem]
+    reached = [answer for answer in answers if not answer.problem]
+    slowest = max((answer.took_s for answer in reached), default=0.0)
     if failed:
-        commands = [command for each in failed for command in each.commands]
+        commands = [command for answer in failed for command in answer.commands]
         steps = [
             problem(
                 "Reach",
-                f"{len(failed)} of {len(found)} failed",
-                " ".join(each.problem for each in failed),
-                " ".join(dict.fromkeys(each.remedy for each in failed if each.remedy)),
+                f"{len(failed)} of {len(answers)} failed",
+                " ".join(answer.problem for answer in failed),
+                " ".join(dict.fromkeys(answer.remedy for answer in failed if answer.remedy)),
                 *dict.fromkeys(commands),
             )
         ]
@@ -118,28 +118,28 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
         steps = [
             ok(
                 "Reach",
-                f"{len(found)} of {len(found)}",
-                f"{', '.join(each.host for each in found)}; slowest {amount(slowest, 's')}.",
+                f"{len(answers)} of {len(answers)}",
+                f"{', '.join(answer.host for answer in answers)}; slowest {amount(slowest, 's')}.",
             )
         ]
-    if not launcher.python_is_told or not reached:
-        answered += [each.host for each in reached]
+    if not launcher.reports_python or not reached:
+        answered += [answer.host for answer in reached]
         return steps
-    versions = {each.host: each.python for each in reached}
+    versions = {answer.host: answer.python for answer in reached}
     steps.append(hosts.python(versions))
     answered += [host for host in versions if hosts.python({host: versions[host]}).state == "ok"]
     return steps
 
 
-def _versions(session: Session, known: set[str]) -> list[Step]:
-    """Python of hosts that could not be asked before they were allotted."""
-    versions = {host: keeper.python for host, keeper in session.remote_keepers.items()}
-    return [hosts.python(versions)] if versions and "Python" not in known else []
+def _versions(session: Session, known_steps: set[str]) -> list[Step]:
+    """Check Python on hosts that a scheduler has just allotted."""
+    versions = {host: agent.python for host, agent in session.remote_agents.items()}
+    return [hosts.python(versions)] if versions and "Python" not in known_steps else []
 
 
 def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     launcher = session.launcher
-    own = launcher.settings if isinstance(launcher.settings, HostSettings) else None
+    host_settings = launcher.settings if isinstance(launcher.settings, HostSettings) else None
     tell("the launch command", steps)
     steps.append(hosts.launch_command(session, session.usual_launch.program))
     hello_can_run = steps[-1].state == "ok"
@@ -147,35 +147,39 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
         skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:5]
     ]  # fmt: skip
     tell("the network", steps)
-    found = hosts.interfaces(session)
-    steps += [hosts.offloads(found, session.offloads_left), hosts.link(found), hosts.path_mtu(session, found)]
+    interfaces = hosts.interfaces(session)
+    steps += [
+        hosts.offloads(interfaces, session.offloads_left),
+        hosts.link(interfaces),
+        hosts.path_mtu(session, interfaces),
+    ]
     tell("disks and clocks", steps)
-    return [*steps, hosts.disk(session, own.scratch if own else "/"), hosts.clocks(session)]
+    return [*steps, hosts.disk(session, host_settings.scratch if host_settings else "/"), hosts.clocks(session)]
 
 
 def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell) -> list[Step]:
-    """The MPI hello across two hosts, and across all of them where there are more; both are recorded."""
+    """Run the MPI hello across two hosts, then across all; both are recorded."""
     two, everyone = session.hosts[:2], session.hosts
 
     def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:
         tell(f"the {name}", steps)
         try:
-            greeting = world.greet(session, those, launcher.python)
+            result = world.run_hello(session, those, launcher.python)
         except TrialFailed as error:
             return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
-        met = world.judged(name, greeting, those, session.usual_launch.program)
+        met = world.judge(name, result, those, session.usual_launch.program)
         if met.state != "ok":
             return met, skipped(world.PING_PONG, "Because the ranks did not meet.")
-        return met, world.ping_pong(greeting, those)
+        return met, world.ping_pong(result, those)
 
     def both() -> list[Step]:
         first = hello(ON_HOSTS[1] if len(two) > 1 else "MPI hello on one host", two)
         if len(everyone) <= len(two):
             return [*first]
-        wanted = first[0].state == "ok"
+        two_met = first[0].state == "ok"
         return [
             *first,
-            hello(ON_HOSTS[3], everyone)[0] if wanted else skipped(ON_HOSTS[3], "Because it failed on two."),
+            hello(ON_HOSTS[3], everyone)[0] if two_met else skipped(ON_HOSTS[3], "Because it failed on two."),
         ]
 
     return world.recorded(session, both)

@@ -1,4 +1,4 @@
-"""What one step of a test found. Pure."""
+"""Result of one step of a cluster check. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from experiments.models.cluster_check import OK, PROBLEM, SKIPPED, WARNING
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``value`` is a few words, ``seen`` what was found and ``remedy`` what to do, in sentences; ``commands`` are to be copied.
+    """Result of a step: a short ``value``, sentences and commands.
 
-    ``facts``: what it says of the cluster, by the names of stated facts (`experiments.cluster_kinds.facts`).
+    ``seen`` is the observation, ``remedy`` the suggested fix, ``commands`` are for copying; ``facts``: of the cluster, by their
+    names in `experiments.cluster_kinds.facts`.
     """
 
     name: str
@@ -52,7 +53,7 @@ def skipped(name: str, because: str) -> Step:
 
 
 def as_text(step: Mapping[str, Any]) -> str:
-    """A stored step as lines of text, for whoever reads without a browser."""
+    """Return a stored step as lines of text."""
     lines = [f"{step['state']:<8} {step['name']}" + (f": {step['value']}" if step["value"] else "")]
     lines += [" " * 9 + step[part] for part in ("seen", "remedy") if step[part]]
     return "\n".join([*lines, *(" " * 11 + command for command in step["commands"])])

@@ -1,4 +1,4 @@
-"""The MPI hello: real ranks join a world, and whether it is the one that was asked for is checked, not believed."""
+"""MPI hello: real ranks join a world, and the check verifies that it is the requested one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import CaptureReport
-from workers.capture.options import CaptureOptions
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
@@ -26,17 +25,17 @@ _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification faile
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class HelloResult:
     """How a launch of the hello ended. ``status`` None: it did not, within the limit."""
 
     status: int | None
     ranks: list[dict[str, Any]]
-    complaint: str
+    stderr: str
     elapsed_s: float
 
 
-def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
-    """Run one rank on each of ``hosts``. Raises TrialFailed where the launch command cannot be started."""
+def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
+    """Run one rank on each of ``hosts``. Raises TrialFailed if the launch command cannot start."""
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()
@@ -56,66 +55,68 @@ def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
             status = process.wait(LIMIT_S)
         finally:
             process.terminate(2.0)
-        return Greeting(status, _told(out.read_text(errors="replace")), _words(err), process.elapsed_s)
+        return HelloResult(status, _parse_ranks(out.read_text(errors="replace")), _text_lines(err), process.elapsed_s)
 
 
-def judged(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
-    """Whether the ranks were one world on these hosts, and else why not."""
-    if greeting.status is None:
+def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
+    """Judge whether the ranks were one world on these hosts."""
+    if result.status is None:
         return problem(
             name,
             "Did not end",
-            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quoted(greeting.complaint)}",
+            f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quote(result.stderr)}",
             "Usually a firewall between the hosts: MPI needs TCP ports 20000 to 21015 open among them, or another “Interface”.",
         )
-    if greeting.status != 0:
-        refused = [line for line in greeting.complaint.splitlines() if _SSH_BETWEEN.search(line)]
-        seen = f"{mpirun} ended with status {greeting.status}.{_quoted(refused[0] if refused else greeting.complaint)}"
+    if result.status != 0:
+        refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]
+        seen = f"{mpirun} ended with status {result.status}.{_quote(refused[0] if refused else result.stderr)}"
         if refused:
             remedy = "The first host must be able to log in to the others without being asked; try this there."
             return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
-        return problem(name, "Failed", seen, "Those are words of the MPI library on the first host.")
-    return _world(name, greeting, hosts, mpirun)
+        return problem(name, "Failed", seen, "See the documentation of the MPI library on the first host.")
+    return _world(name, result, hosts, mpirun)
 
 
-def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> Step:
-    asked, told = len(hosts), greeting.ranks
-    missing = [rank["error"] for rank in told if "error" in rank]
+def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
+    rank_count, ranks = len(hosts), result.ranks
+    missing = [rank["error"] for rank in ranks if "error" in rank]
     if missing:
         return problem(
             name, "No MPI library", f"The ranks started, but no MPI library could be loaded there: {missing[0]}.",
             "Install the library on every host, or name its directory in LD_LIBRARY_PATH under “Environment”.",
         )  # fmt: skip
-    if len(told) != asked:
-        return problem(name, f"{len(told)} of {asked} ranks", f"Only {len(told)} of {plural(asked, 'rank')} answered.")
-    library = told[0]["library"]
-    if any(rank["size"] != asked or rank["sum"] != asked for rank in told):
-        sizes = sorted({rank["size"] for rank in told})
+    if len(ranks) != rank_count:
+        return problem(
+            name, f"{len(ranks)} of {rank_count} ranks", f"Only {len(ranks)} of {plural(rank_count, 'rank')} answered."
+        )
+    library = ranks[0]["library"]
+    if any(rank["size"] != rank_count or rank["sum"] != rank_count for rank in ranks):
+        sizes = sorted({rank["size"] for rank in ranks})
         return problem(
             name,
             "Not one world",
-            f"{plural(asked, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
+            f"{plural(rank_count, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
             f"{mpirun} and the library of the hosts ({library}) do not belong together.",
             "Choose the “MPI library” and the “Launch command” of one and the same library.",
         )
-    places = {rank["host"] for rank in told}
-    if len(places) != asked and asked > 1:
+    places = {rank["host"] for rank in ranks}
+    if len(places) != rank_count and rank_count > 1:
         return problem(
             name,
-            f"{len(places)} of {asked} hosts",
+            f"{len(places)} of {rank_count} hosts",
             f"All ranks ran on {', '.join(sorted(places))}, though {', '.join(hosts)} were asked for.",
             "Two names may mean one machine.",
         )
     return ok(
         name,
-        f"{plural(asked, 'rank')}, {amount(greeting.elapsed_s, 's')}",
+        f"{plural(rank_count, 'rank')}, {amount(result.elapsed_s, 's')}",
         f"{library} on {', '.join(hosts)}: every rank met all others.",
     )
 
 
-def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
-    """How long a small and a large message took between two hosts that have met."""
-    times = next((rank for rank in greeting.ranks if "small_s" in rank), None)
+def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
+    """Return the step with the times of a small and a large message between two hosts."""
+    times = next((rank for rank in result.ranks if "small_s" in rank), None)
     if times is None:
         return skipped(
             PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not meet."
@@ -129,14 +130,14 @@ def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
 
 
 def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
-    """The steps that ``run`` gives, and what was recorded of their packets on every host that trials record."""
+    """Return the steps of ``run``, and one on the recordings made meanwhile."""
     failures: dict[str, str] = {}
     reports: dict[str, CaptureReport] = {}
     with ExitStack() as stack:
         captures = {}
         for host in session.recorded_hosts:
             try:
-                captures[host] = stack.enter_context(session.capture(CaptureOptions(host=host)))
+                captures[host] = stack.enter_context(session.capture(host))
             except CaptureUnavailable as error:
                 failures[host or "this machine"] = str(error)
         steps = run()
@@ -173,24 +174,26 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
     return ok(name, plural(len(reports), "recording"), f"Packets of the MPI hello were recorded: {counts}.")
 
 
-def _told(text: str) -> list[dict[str, Any]]:
+def _parse_ranks(text: str) -> list[dict[str, Any]]:
     ranks = []
     for line in text.splitlines():
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except ValueError:
-            continue  # what a login script prints
-        if isinstance(told, dict) and ("error" in told or {"rank", "size", "sum", "host", "library"} <= told.keys()):
-            ranks.append(told)
+            continue  # output of a login script
+        if isinstance(answer, dict) and (
+            "error" in answer or {"rank", "size", "sum", "host", "library"} <= answer.keys()
+        ):
+            ranks.append(answer)
     return ranks
 
 
-def _words(path: Path) -> str:
-    """Lines with words in them: libraries draw frames."""
+def _text_lines(path: Path) -> str:
+    """Return the lines that contain words: libraries draw frames."""
     lines = path.read_text(errors="replace")[-20_000:].splitlines()
     return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
 
 
-def _quoted(complaint: str, lines: int = 3) -> str:
-    last = " ".join(complaint.splitlines()[-lines:])[-400:]
-    return f" It said: {last}" if last else ""
+def _quote(stderr: str, lines: int = 3) -> str:
+    last = " ".join(stderr.splitlines()[-lines:])[-400:]
+    return f" Output: {last}" if last else ""

@@ -1,7 +1,6 @@
-"""What a trial ran on and with, as far as it is cheap to know: stable on one system, so that equal means equal.
+"""Environment of a trial, as far as it is cheap to read: equal systems give equal facts.
 
-Everything that needs a program is asked inside the host (through the keeper), so that the test-bed's interfaces and
-settings are described and not the machine's.
+The agent runs the programs inside the host, so that the test-bed's interfaces and settings are described and not the machine's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workers.hosts.processes import Keeper
+from workers.hosts.processes import Agent
 
 TCP_SYSCTLS = (
     "net.core.rmem_max",
@@ -40,21 +39,21 @@ COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 
 
 def describe(
-    keeper: Keeper,
+    agent: Agent,
     host: str | None,
     interface: str,
     program: Sequence[str],
     mpirun: str,
     variables: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes.
+    """Return the environment of a trial as a JSON-able dict with sorted, stable content.
 
-    `program` is the argv of a rank (empty: none), `mpirun` the program that launches them, `variables` what they see.
+    `program` is the argv of a rank (empty: none), `mpirun` the launch command, `variables` the environment of both.
     """
     questions = questions_about(interface)
-    answers = dict(zip(questions, keeper.outputs(list(questions.values()), host), strict=True))
+    answers = dict(zip(questions, agent.outputs(list(questions.values()), host), strict=True))
     facts = {
-        **keeper.machine(program, mpirun, variables),
+        **agent.machine(program, mpirun, variables),
         "interface": interface_facts(interface, answers),
         "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),
@@ -62,13 +61,13 @@ def describe(
     return {name: facts[name] for name in sorted(facts)}
 
 
-def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """What of another host's facts is not as on the first one, in the same nesting; "none" for what it does not have."""
+def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of another host that differ, nested alike; "none" for missing ones."""
     differing: dict[str, Any] = {}
     for name in sorted({*first, *other}):
         here, there = first.get(name), other.get(name)
         if isinstance(here, Mapping) and isinstance(there, Mapping):
-            if inner := unlike(here, there):
+            if inner := differing_facts(here, there):
                 differing[name] = inner
         elif here != there:
             differing[name] = "none" if there is None else there
@@ -76,7 +75,7 @@ def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
 
 
 def questions_about(interface: str) -> dict[str, list[str]]:
-    """What is asked on the host, side by side: seven programs one after another would take as long as a short trial."""
+    """Return the commands that describe a host; they run in parallel."""
     return {
         "driver": ["ethtool", "-i", interface],
         "features": ["ethtool", "-k", interface],
@@ -89,7 +88,7 @@ def questions_about(interface: str) -> dict[str, list[str]]:
 
 
 def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any]:
-    """Driver, speed, MTU, queueing and offloads of the interface that MPI uses, as seen on the host."""
+    """Return driver, speed, MTU, queueing and offloads of the interface that MPI uses."""
     features = _pairs(answers["features"])
     link = answers["link"].split()
     limits = {name: link[link.index(name) + 1] for name in ("mtu", "gso_max_size", "gro_max_size") if name in link}
@@ -105,7 +104,7 @@ def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any
 
 
 def coalescing(text: str) -> dict[str, str]:
-    """How long the card waits before it interrupts, as `ethtool -c` says: its limits, and whether it adapts them to the load."""
+    """Return how long the card delays interrupts and whether it adapts, from `ethtool -c`."""
     values = _pairs(text)
     # "Adaptive RX: on  TX: off" is one line; a card that adapts does not keep to the numbers below it.
     adaptive = dict(re.findall(r"\b([RT]X): *(\S+)", f"RX: {values.get('Adaptive RX', '')}"))
@@ -114,14 +113,14 @@ def coalescing(text: str) -> dict[str, str]:
 
 
 def queueing(text: str) -> list[str]:
-    """The disciplines of `tc qdisc show` without what is different each time."""
+    """Return the disciplines of `tc qdisc show` without handles and reference counts."""
     # "qdisc tbf 8005: root refcnt 3 rate 1Gbit ...": the handle is a running number, the count is of no interest
     fields = [line.split() for line in text.splitlines()]
     return [" ".join(words[1:2] + words[6:] if "refcnt" in words else words[1:2] + words[3:]) for words in fields]
 
 
 def tcp_settings(text: str) -> dict[str, str]:
-    """The kernel's TCP settings on the host; those it does not have are left out."""
+    """Return the kernel's TCP settings on the host; missing ones are left out."""
     values = dict(line.split(":", 1) for line in text.splitlines())
     paths = {name: _sysctl_path(name) for name in TCP_SYSCTLS}
     return {name: " ".join(values[path].split()) for name, path in paths.items() if path in values}
@@ -132,6 +131,6 @@ def _sysctl_path(name: str) -> str:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """`name: value` lines as a dict."""
+    """Parse `name: value` lines."""
     lines = [line.partition(":") for line in text.splitlines()]
     return {name.strip(): value.strip() for name, _, value in lines if value.strip()}

@@ -1,4 +1,4 @@
-"""Bringing the files of a run over from its hosts. What a host names and sends is a stranger's word: nothing of it leaves the directory."""
+"""Fetching the files of a run from its hosts, whose names and sizes are not trusted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LONGEST_NAME: Final = 255
 """Bytes that Linux allows a file's name."""
 
 
-class Source(Protocol):
-    """A keeper, as far as fetching needs it."""
+class FileSource(Protocol):
+    """The part of an agent that fetching needs."""
 
     host: str
 
@@ -27,40 +27,42 @@ class Source(Protocol):
     def read(self, path: str) -> Iterator[bytes]: ...
 
 
-def fetch(keeper: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
-    """Copy the files that lie in `source` of a host to `target`, and of those in its subdirectories what the patterns `deep` stand
-    for. Raises TrialFailed for a name that is no file's, OSError."""
+def fetch(agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
+    """Copy the files in `source` on a host to `target`, and nested ones that match `deep`.
+
+    Raises TrialFailed for an invalid name, and OSError.
+    """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
-    for name in [*_names(keeper, source), *(_nested_names(keeper, source, nested) if nested else ())]:
+    for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
         there = str(source / name)
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if keeper.size(there) > OUTPUT_LIMIT_BYTES:
+        if agent.size(there) > OUTPUT_LIMIT_BYTES:
             continue
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(target / name, flags, 0o640), "wb") as stream:
             room = OUTPUT_LIMIT_BYTES
-            for part in keeper.read(there):
+            for part in agent.read(there):
                 if (room := room - len(part)) < 0:
-                    raise TrialFailed(f"Host {keeper.host} sends more of {name} than it said there was.")
+                    raise TrialFailed(f"Host {agent.host} sends more of {name} than its stated size.")
                 stream.write(part)
 
 
-def _names(keeper: Source, source: Path) -> list[str]:
-    names = keeper.ask("files", path=str(source))[0]["files"]
+def _names(agent: FileSource, source: Path) -> list[str]:
+    names = agent.ask("files", path=str(source))[0]["files"]
     if not isinstance(names, list) or len(names) > MOST_FILES:
-        raise TrialFailed(f"Host {keeper.host} names more files than the {MOST_FILES} that a run may write.")
+        raise TrialFailed(f"Host {agent.host} names more files than the {MOST_FILES} that a run may write.")
     for name in names:
         if not is_file_name(name):
             raise TrialFailed(
-                f"Host {keeper.host} sends a file under the name {str(name)[:80]!r}, which would lie outside of the trial."
+                f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would be outside of the trial."
             )
     return names
 
 
-def _nested_names(keeper: Source, source: Path, patterns: Sequence[str]) -> list[str]:
-    """Names that can be kept have no odd part: what else a host tells is no name that was asked for."""
-    names = keeper.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
+def _nested_names(agent: FileSource, source: Path, patterns: Sequence[str]) -> list[str]:
+    """Return the nested names that match: other names were not requested."""
+    names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
     if not isinstance(names, list):
         return []
     return selected(patterns, (name for name in names if isinstance(name, str) and "/" in name))

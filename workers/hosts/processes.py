@@ -1,8 +1,7 @@
-"""The worker's side of the keeper: start programs on a cluster, wait for them, end them with everything they started.
+"""Worker's side of an agent: start programs on a cluster, wait for them, end them completely.
 
-A `Keeper` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). Whatever happens to the
-worker, the keeper notices and leaves nothing behind; whatever happens to the keeper, its namespaces die with it and
-`Process` reports the end.
+An `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). If the worker dies, the
+agent notices and leaves nothing behind; if the agent dies, its namespaces die with it and `Process` reports the end.
 """
 
 from __future__ import annotations
@@ -38,37 +37,37 @@ KILL_LIMIT_S = 10.0
 
 
 class Channel(Protocol):
-    """Our end of what a keeper is spoken with through: `wire.Packets` or `wire.Stream`."""
+    """Worker's end of the connection to an agent: `rpc.Packets` or `rpc.Stream`."""
 
     def fileno(self) -> int: ...
     def receive(self) -> tuple[rpc.Message, Any] | None: ...
-    def send(self, message: rpc.Message, beside: Any = ...) -> None: ...
-    def discard(self, beside: Any) -> None: ...
+    def send(self, message: rpc.Message, attachment: Any = ...) -> None: ...
+    def discard(self, attachment: Any) -> None: ...
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended; `status` like subprocess: the exit code, or minus the signal."""
+    """End of a program; `status` as in subprocess: the exit code, or minus the signal."""
 
     status: int
     started_ns: int
     ended_ns: int
 
 
-class Keeper(ABC):
-    """The worker's side of a running keeper process. Thread-safe. Close it, or leave the `with` block."""
+class Agent(ABC):
+    """Worker's side of a running agent. Thread-safe. Close it, or leave the `with` block."""
 
-    def __init__(self, channel: Channel, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+    def __init__(self, channel: Channel, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._lock = threading.RLock()
         self._sequence = 0
         self._ended: dict[int, Ended] = {}
         self._gone = False
-        self._complaints = complaints
+        self._stderr = stderr
         self._channel = channel
         self._process = process
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> Agent:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -76,23 +75,23 @@ class Keeper(ABC):
 
     @property
     def pid(self) -> int:
-        """The process to end if nothing else helps."""
+        """The process to kill if nothing else helps."""
         return self._process.pid
 
-    def ask(self, do: str, beside: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
-        """One request and its answer. Raises ClusterUnavailable when the keeper is gone, OSError when it refuses."""
+    def ask(self, do: str, attachment: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
+        """Send a request and return the answer. Raises ClusterUnavailable, or OSError if refused."""
         with self._lock:
             self._sequence += 1
             try:
                 message = {"do": do, "sequence": self._sequence, **fields}
-                self._channel.send(message) if beside is None else self._channel.send(message, beside)
+                self._channel.send(message) if attachment is None else self._channel.send(message, attachment)
             except OSError as error:
                 if error.errno == errno.EMSGSIZE:
                     raise LaunchFailed("The command line or its environment is too long.") from error
                 self._lost()
             deadline = time.monotonic() + ANSWER_LIMIT_S
-            while (left := deadline - time.monotonic()) > 0:
-                received = self._receive(left)
+            while (remaining_s := deadline - time.monotonic()) > 0:
+                received = self._receive(remaining_s)
                 if received is None:
                     break
                 message, passed = received
@@ -101,29 +100,29 @@ class Keeper(ABC):
                         raise OSError(message.get("errno") or 0, message["error"])
                     return message, passed
                 self._channel.discard(passed)  # the answer to a request that an exception interrupted
-            raise ClusterUnavailable(f"The keeper of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
+            raise ClusterUnavailable(f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
 
     def alive(self) -> bool:
-        """Whether it still keeps."""
+        """Return whether the agent runs."""
         with self._lock:
             return not self._gone and self._process.poll() is None
 
     def ended(self, pid: int, timeout_s: float) -> Ended | None:
-        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the keeper died."""
+        """Return the end of program `pid`, None before it. Raises ClusterUnavailable."""
         deadline = time.monotonic() + timeout_s
         while True:
             with self._lock:
                 if pid in self._ended:
                     return self._ended[pid]
-                left = deadline - time.monotonic()
-                received = self._receive(min(WAIT_SLICE_S, max(left, 0.0)))
+                remaining_s = deadline - time.monotonic()
+                received = self._receive(min(WAIT_SLICE_S, max(remaining_s, 0.0)))
                 if received is not None:
                     self._channel.discard(received[1])
-                elif left <= 0:
+                elif remaining_s <= 0:
                     return None
 
     def close(self) -> None:
-        """End everything. Idempotent; returns when the keeper and its programs are gone."""
+        """End everything. Idempotent; returns after the agent and its programs have ended."""
         with self._lock:
             self._gone = True
             self._channel.close()
@@ -133,10 +132,10 @@ class Keeper(ABC):
                 self._process.kill()
                 self._process.wait()
             self._kill_orphans()
-            self._complaints.close()
+            self._stderr.close()
 
     def _receive(self, timeout_s: float) -> tuple[rpc.Message, Any] | None:
-        """The next message, ends of programs noted on the way; None when none came in time."""
+        """Return the next message and record ends of programs; None after the timeout."""
         if self._gone:
             self._lost()
         ready, _, _ = select.select([self._channel], [], [], timeout_s)
@@ -153,7 +152,7 @@ class Keeper(ABC):
         return received
 
     def _lost(self) -> None:
-        """The keeper has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
+        """Kill the programs of a dead agent; always raises ClusterUnavailable."""
         self._gone = True
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
@@ -162,43 +161,43 @@ class Keeper(ABC):
 
     @abstractmethod
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        """Facts of the machine the programs run on (`workers.agent.machine.facts`)."""
+        """Return the facts of the programs' machine (`workers.agent.machine.facts`)."""
 
     @abstractmethod
     def _note_end(self, pid: int) -> None:
-        """A program has ended and been collected."""
+        """Handle the end of a program that was collected."""
 
     @abstractmethod
     def _kill_orphans(self) -> None:
-        """The keeper is gone: end what it may have left."""
+        """Kill what a dead agent may have left."""
 
     @abstractmethod
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
-        """Standard output of small programs run side by side, and beside the jobs; empty for one that is not there."""
+        """Return standard output of small programs that run in parallel; empty for missing ones."""
 
     def output(self, argv: Sequence[str], host: str | None = None) -> str:
-        """The same for one program."""
+        """Return standard output of one small program."""
         return self.outputs([argv], host)[0]
 
     def exit_report(self) -> str:
-        """Why the keeper ended, in a sentence with its last words."""
+        """Return why the agent ended, with its last line of output."""
         words = b""
-        if not self._complaints.closed:
-            self._complaints.seek(0)
-            words = self._complaints.read()
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            words = self._stderr.read()
         last = words.decode(errors="replace").strip().splitlines()[-1:]
         status = self._process.poll()
         how = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with status {status}"
-        return f"The keeper of the cluster {how}" + (f": {last[0]}" if last else ".")
+        return f"The agent of the cluster {how}" + (f": {last[0]}" if last else ".")
 
 
-class LocalKeeper(Keeper):
-    """A keeper that is our child, on the test-bed inside its own namespaces."""
+class LocalAgent(Agent):
+    """Agent that is our child, on the test-bed inside its own namespaces."""
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
-        """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
+        """Start the agent behind `prefix`, which makes namespaces. Raises ClusterUnavailable."""
         self._pidfds: dict[int, int] = {}
-        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         ours, theirs = rpc.pair()
         owner = os.pidfd_open(os.getpid())
         try:
@@ -207,16 +206,16 @@ class LocalKeeper(Keeper):
                 pass_fds=(theirs.fileno(), owner),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=complaints,
+                stderr=stderr,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
                 start_new_session=True,  # a Ctrl-C meant for the worker must not end its programs out of order
             )
         except OSError as error:
-            raise ClusterUnavailable(f"The keeper of the cluster cannot be started: {error.strerror}.") from error
+            raise ClusterUnavailable(f"The agent of the cluster cannot be started: {error.strerror}.") from error
         finally:
             theirs.close()
             os.close(owner)
-        super().__init__(rpc.Packets(ours), process, complaints)
+        super().__init__(rpc.Packets(ours), process, stderr)
 
     def spawn(
         self,
@@ -228,15 +227,15 @@ class LocalKeeper(Keeper):
         host: str | None = None,
         job: bool = False,
         niceness: int = 0,
-        cell: Mapping[str, Any] | None = None,
+        sandbox: Mapping[str, Any] | None = None,
     ) -> Process:
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
-        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `cell`
-        (`workers.agent.sandbox.Plan`) it has three streams; descriptors of the cell's writable directories follow them.
-        Raises LaunchFailed.
+        A *job* ends when it and everything it started have ended; tools (capture, probe) run independently. In a `sandbox`
+        (`workers.agent.sandbox.SandboxPlan`) a job has three streams, followed by descriptors of the writable directories. Raises
+        LaunchFailed.
         """
-        confined = {} if cell is None else {"cell": dict(cell)}
+        confined = {} if sandbox is None else {"sandbox": dict(sandbox)}
         try:
             answer, (pidfd,) = self.ask(
                 "spawn",
@@ -257,8 +256,7 @@ class LocalKeeper(Keeper):
 
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
         with ExitStack() as files:
-            nothing = null_input()
-            files.callback(os.close, nothing)
+            nothing = files.enter_context(Path(os.devnull).open("rb")).fileno()
             answers = [os.memfd_create("answer") for _ in commands]
             for answer in answers:
                 files.callback(os.close, answer)
@@ -284,7 +282,10 @@ class LocalKeeper(Keeper):
         os.close(self._pidfds.pop(pid))
 
     def _kill_orphans(self) -> None:
-        """Through pidfds, which never mean another process. (Programs with file capabilities lose PR_SET_PDEATHSIG.)"""
+        """Kill via pidfds, which never mean another process.
+
+        Programs with file capabilities lose PR_SET_PDEATHSIG.
+        """
         for pidfd in self._pidfds.values():
             with contextlib.suppress(OSError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -293,23 +294,23 @@ class LocalKeeper(Keeper):
 
 
 class Process:
-    """A program under a keeper."""
+    """Program that an agent started."""
 
-    def __init__(self, keeper: Keeper, pid: int, started_ns: int) -> None:
-        self._keeper = keeper
-        self.pid = pid  # as the keeper sees it: inside its PID namespace, if it has one
+    def __init__(self, agent: Agent, pid: int, started_ns: int) -> None:
+        self._agent = agent
+        self.pid = pid  # as the agent sees it: inside its PID namespace, if it has one
         self.started_ns = started_ns
-        self._known_ns = time.monotonic_ns()  # a keeper on another machine has another clock
+        self._known_ns = time.monotonic_ns()  # an agent on another machine has another clock
         self._end: Ended | None = None
 
     def poll(self) -> int | None:
-        """The exit status if it has ended (minus the signal if one ended it), else None."""
+        """Return the exit status (minus the signal that ended it), None before the end."""
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end; None when it still runs after `timeout_s`. Raises ClusterUnavailable if the keeper died."""
+        """Wait for the end; None after `timeout_s`. Raises ClusterUnavailable."""
         if self._end is None:
-            self._end = self._keeper.ended(self.pid, float("inf") if timeout_s is None else timeout_s)
+            self._end = self._agent.ended(self.pid, float("inf") if timeout_s is None else timeout_s)
         return None if self._end is None else self._end.status
 
     @property
@@ -322,20 +323,20 @@ class Process:
 
     @property
     def elapsed_s(self) -> float:
-        """Wall time from just before it was started to when its end was noticed, on the monotonic clock."""
+        """Wall time from just before the start until the end was noticed, CLOCK_MONOTONIC."""
         if self._end is None:
             return (time.monotonic_ns() - self._known_ns) / 1e9
         return (self._end.ended_ns - self.started_ns) / 1e9
 
     def send_signal(self, number: int) -> None:
-        """To the program alone."""
+        """Signal the program alone."""
         if self._end is None:
-            self._keeper.ask("signal", pid=self.pid, signal=number)
+            self._agent.ask("signal", pid=self.pid, signal=number)
 
     def terminate(self, grace_s: float = 5.0) -> int:
-        """TERM to its group, KILL to all it started after the grace; wait for the end and return the status."""
+        """Send TERM to its group, KILL to all it started after the grace; return the status."""
         if self.poll() is None:
-            self._keeper.ask("stop", pid=self.pid, grace_s=grace_s)
+            self._agent.ask("stop", pid=self.pid, grace_s=grace_s)
         status = self.wait(grace_s + KILL_LIMIT_S)
         if status is None:
             raise ClusterUnavailable(f"Process {self.pid} does not end, even after SIGKILL.")
@@ -343,13 +344,8 @@ class Process:
 
 
 def end_all(processes: Sequence[Process]) -> None:
-    """Wait for small programs, but not for ever."""
+    """Wait for small programs within a time limit."""
     deadline = time.monotonic() + QUESTION_LIMIT_S
     for process in processes:
         if process.wait(max(deadline - time.monotonic(), 0.0)) is None:
             process.terminate(0.0)
-
-
-def null_input() -> int:
-    """A descriptor that reads nothing, for a program's standard input."""
-    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

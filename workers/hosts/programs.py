@@ -1,4 +1,4 @@
-"""Where programs of this machine lie."""
+"""Programs of this machine."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 
 def find_program(program: str) -> str | None:
-    """Where a program lies; the sbin directories are searched too, an ordinary user's PATH lacks them."""
+    """Return the path of a program; also searches sbin, which PATH of users lacks."""
     return shutil.which(program, path=search_path())
 
 
 def missing_programs(needed: Mapping[str, str]) -> list[str]:
-    """A sentence for every program that is not here; `needed` has the package of each."""
+    """Return a sentence for every missing program; `needed` maps programs to packages."""
     return [
         f"The program {program} is missing: install the package {package}."
         for program, package in needed.items()
@@ -22,6 +22,6 @@ def missing_programs(needed: Mapping[str, str]) -> list[str]:
 
 
 def search_path() -> str:
-    """PATH with the system's own directories at its end: the one that all workers were given, or this process's own."""
+    """Return PATH of all workers, or of this process, followed by the system's directories."""
     parts = (os.environ.get("RANKWIRE_PATH") or os.environ.get("PATH", "")).split(":")
     return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))

@@ -1,7 +1,7 @@
-"""The worker's side of a keeper on another machine: carry it there, start it, speak with it.
+"""Worker's side of an agent on another machine: send it there, start it, exchange messages.
 
-Nothing has to be installed on the host but Python 3.9: the keeper travels as a zip archive over the connection that it
-then serves, an `ssh` or `srun` process of ours.
+A host needs only Python 3.9: the agent travels as a zip archive over the connection that it then serves, an `ssh` or `srun`
+process of the worker.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from analysis.numbers import amount
 from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import ROOT, Keeper, Process, end_all
+from workers.hosts.processes import ROOT, Agent, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
 PARTS = ("workers/__init__.py", *(f"workers/agent/{name}.py" for name in (
-    "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn", "supervisor",
+    "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn",
+    "supervisor",
 )))  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\
@@ -41,7 +42,7 @@ def read(count):
             sys.exit(1)
         data += part
     return data
-archive = os.memfd_create("keeper")
+archive = os.memfd_create("agent")
 os.write(archive, read(int(read(8))))
 sys.path.insert(0, "/proc/self/fd/%d" % archive)
 from workers.agent.remote import start
@@ -50,7 +51,7 @@ start()
 
 
 def archive() -> bytes:
-    """The keeper's modules as a zip file; equal for equal sources."""
+    """Return the agent's modules as a zip file; equal sources give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in PARTS:
@@ -59,33 +60,35 @@ def archive() -> bytes:
 
 
 def start_argv(python: str) -> list[str]:
-    """What is run on the host."""
+    """Return the command that starts an agent on the host."""
     return [python, "-I", "-S", "-c", BOOTSTRAP]
 
 
 def in_shell(argv: Sequence[str]) -> str:
-    """The same as one word for `ssh`, which hands it to the login shell of the host."""
+    """Return the command as one word for `ssh`, which passes it to a login shell."""
     return "exec " + shlex.join(argv)
 
 
-class RemoteKeeper(Keeper):
-    """A keeper at the other end of a connection. `connect` finishes what the constructor began, so that the hosts of a
-    cluster can start side by side."""
+class RemoteAgent(Agent):
+    """Agent at the other end of a connection.
+
+    The constructor starts the connection and `connect` completes it, so that the hosts of a cluster start in parallel.
+    """
 
     def __init__(self, host: str, connection: Sequence[str]) -> None:
         """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
         self.host = host
         self.name = ""
-        """What the host calls itself; known when it is connected."""
+        """Host name of the host; set by `connect`."""
         self.home: Mapping[str, str] = {}
         self.python = ""
-        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         reading, theirs_out = os.pipe2(os.O_CLOEXEC)
         theirs_in, writing = os.pipe2(os.O_CLOEXEC)
         channel = rpc.Stream(reading, writing)
         try:
             process = subprocess.Popen(
-                connection, stdin=theirs_in, stdout=theirs_out, stderr=complaints, start_new_session=True
+                connection, stdin=theirs_in, stdout=theirs_out, stderr=stderr, start_new_session=True
             )
         except OSError as error:
             channel.close()
@@ -93,11 +96,11 @@ class RemoteKeeper(Keeper):
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        super().__init__(channel, process, complaints)
+        super().__init__(channel, process, stderr)
         self._stream = channel
 
     def connect(self, scratch: Path) -> rpc.Message:
-        """Hand the keeper over and let it make its scratch directory; returns what it says of its host.
+        """Send the agent, make its scratch directory, return the facts of its host.
 
         Raises ClusterUnavailable with the host and the reason.
         """
@@ -108,14 +111,14 @@ class RemoteKeeper(Keeper):
             self._lost()
         self._await_greeting()
         try:
-            told, _ = self.ask("hello", scratch=str(scratch))
+            facts, _ = self.ask("hello", scratch=str(scratch))
         except OSError as error:
             raise ClusterUnavailable(f"{self.host}: {error.strerror} ({scratch}).") from error
-        self.name, self.home, self.python = told["host"], told["variables"], told["python"]
-        return told
+        self.name, self.home, self.python = facts["host"], facts["variables"], facts["python"]
+        return facts
 
     def _await_greeting(self) -> None:
-        """Pass over what a login script prints."""
+        """Skip the output of login scripts."""
         said = b""
         deadline = time.monotonic() + CONNECT_LIMIT_S
         while not said.endswith(GREETING):
@@ -137,7 +140,7 @@ class RemoteKeeper(Keeper):
         job: bool = False,
         niceness: int = 0,
     ) -> Process:
-        """Start a program on the host; `files` become its 0, 1, 2: a path there, or "memory:NAME". Raises LaunchFailed."""
+        """Start a program; `files` become its 0, 1, 2: a path or "memory:NAME". Raises LaunchFailed."""
         try:
             answer, _ = self.ask(
                 "spawn",
@@ -157,12 +160,12 @@ class RemoteKeeper(Keeper):
         self.ask("write", content, path=str(path), mode=mode)
 
     def size(self, path: str) -> int:
-        """Bytes of a file or a memory on the host so far. Raises OSError."""
+        """Return the present size of a file or a memory on the host. Raises OSError."""
         size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
         return size
 
     def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
-        """The content of a file or memory on the host from `offset` to its present end, or `most` bytes of it. Raises OSError."""
+        """Yield a file or memory from `offset` to its end, or `most` bytes. Raises OSError."""
         end = None if most is None else offset + most
         while end is None or offset < end:
             limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)
@@ -187,21 +190,21 @@ class RemoteKeeper(Keeper):
         return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
 
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        told, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
-        facts: dict[str, Any] = told["facts"]
+        answer, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
+        facts: dict[str, Any] = answer["facts"]
         return facts
 
     def search_path(self) -> str:
-        """PATH of the host's login with the system's own directories at its end."""
+        """Return PATH of the host's login, followed by the system's directories."""
         parts = self.home.get("PATH", "").split(":")
         return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
 
-    def last_words(self) -> str:
-        """What the connection's own program said on its standard error."""
-        if self._complaints.closed:
+    def stderr_text(self) -> str:
+        """Return the standard error of the connection's own program."""
+        if self._stderr.closed:
             return ""
-        self._complaints.seek(0)
-        return self._complaints.read().decode(errors="replace").strip()
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace").strip()
 
     def close(self) -> None:
         with self._lock, contextlib.suppress(OSError):
@@ -211,11 +214,11 @@ class RemoteKeeper(Keeper):
         pass
 
     def _kill_orphans(self) -> None:
-        """The connection's process ends with its keeper; make sure of it."""
+        """End the connection's process, which normally ends with its agent."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
     def exit_report(self) -> str:
-        words = [line for line in self.last_words().splitlines() if line.strip()]
+        words = [line for line in self.stderr_text().splitlines() if line.strip()]
         return f"The connection to {self.host} ended" + (f": {words[-1].strip().rstrip('.')}." if words else ".")

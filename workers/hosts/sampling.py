@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class HostSample:
-    """One host: CPU seconds of its programs and frames of its interface so far; resident bytes, runnable programs now."""
+    """Sample of one host: CPU seconds and frames so far; resident bytes and runnable programs now."""
 
     host: str
     cpu_user_s: float
@@ -28,7 +28,10 @@ class HostSample:
 
 @dataclass(frozen=True)
 class MachineSample:
-    """The machine underneath: CPU seconds over all cores since boot; `cpu_ours_s` of them are the trial's and its instruments'."""
+    """Sample of the machine: CPU seconds over all cores since boot.
+
+    `cpu_ours_s`: of the trial and its instruments.
+    """
 
     cpu_user_s: float
     cpu_system_s: float
@@ -55,22 +58,22 @@ class MachineSample:
 
 @dataclass(frozen=True)
 class Sample:
-    """Machine and hosts at one moment of CLOCK_MONOTONIC."""
+    """Sample of machine and hosts at one moment of CLOCK_MONOTONIC."""
 
     monotonic_ns: int
     machine: MachineSample
     hosts: tuple[HostSample, ...]
     further: Mapping[str, MachineSample] = field(default_factory=dict)
-    """By host: of the other hosts, where each is a machine of its own."""
+    """Other hosts by name, if each host is a machine."""
 
     @property
     def machines(self) -> dict[str, MachineSample]:
-        """The machines by the names of their hosts; one machine of many hosts has the first one's."""
+        """Machines by host name; a machine of many hosts has the first one's name."""
         return {self.hosts[0].host if self.hosts else "": self.machine, **self.further}
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Sample:
-        """From the keeper's answer."""
+        """Return the sample of an agent's answer."""
         return cls(
             monotonic_ns=message["monotonic_ns"],
             machine=MachineSample(**message["machine"]),
@@ -80,16 +83,17 @@ class Sample:
 
 
 def memory_kills(samples: Sequence[Sample]) -> dict[str, int]:
-    """Return how many processes the kernels ended for lack of memory meanwhile, by host; hosts without any are left out."""
+    """Return by host how many processes the kernel ended for lack of memory meanwhile."""
     first, last = samples[0].machines, samples[-1].machines
     kills = {host: last[host].memory_kills - before.memory_kills for host, before in first.items() if host in last}
     return {host: count for host, count in kills.items() if count > 0}
 
 
 def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Rates between neighbouring samples, one row per interval and host; `t_s` is the interval's end since the first.
+    """Return rates between neighbouring samples, one row per interval and host.
 
-    CPU shares are of one core: a host with two busy ranks has 2.0; `drops` are frames in the interval. Intervals of no length are left out.
+    `t_s` is the interval's end since the first sample. CPU shares are of one core: a host with two busy ranks has 2.0; `drops`
+    are frames in the interval. Intervals of no length are left out.
     """
     rows = []
     for before, after in pairwise(samples):
@@ -105,8 +109,8 @@ def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     return rows
 
 
-def kept(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Return the `shares` as they stay with the trial: the first row says by the clock of the packets when the first sample was taken."""
+def stored_shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return the stored `shares`: the first row has the wall-clock time of the first sample."""
     rows = shares(samples)
     if rows and samples[0].machine.realtime_offset_ns:
         rows[0]["began_s"] = (samples[0].monotonic_ns + samples[0].machine.realtime_offset_ns) / 1e9

@@ -1,9 +1,8 @@
-"""Where trials run: one class for each kind of cluster (experiments.cluster_kinds), argv lists and never shell strings."""
+"""Launchers: one class per kind of cluster (experiments.cluster_kinds), argv lists and no shell strings."""
 
 from workers.hosts.processes import Process
-from workers.launchers.base import Launcher, Link, Recording, Session
+from workers.launchers.base import Launcher, Link, Recording, Session, get
 from workers.launchers.job import BTL_PORTS, Job, Profile
 from workers.launchers.pool import SessionPool
-from workers.launchers.registry import get
 
 __all__ = ["BTL_PORTS", "Job", "Launcher", "Link", "Process", "Profile", "Recording", "Session", "SessionPool", "get"]

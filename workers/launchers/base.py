@@ -1,6 +1,6 @@
-"""What every kind of cluster offers: a launcher (pure) opens a session (real), a session runs jobs.
+"""Interface of all kinds of cluster: a launcher (pure) opens a session (real), a session runs jobs.
 
-A variant is one class in a module of this package that is called as its kind (`experiments.cluster_kinds`) is.
+A kind's launcher is a class in the module of this package that has the kind's name (`experiments.cluster_kinds`).
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
 from workers.agent.sandbox import TEMPORARY
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
-from workers.hosts.processes import LocalKeeper, Process, null_input
+from workers.hosts.processes import LocalAgent, Process
 from workers.hosts.programs import search_path
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
-    Confinement,
+    Limits,
     disk_use_bytes,
     open_path,
     outermost,
@@ -47,12 +48,12 @@ PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
 Tell = Callable[[str], None]
 
 
-def say_nothing(_what: str) -> None:
-    """Nobody listens."""
+def ignore_progress(_what: str) -> None:
+    """Ignore progress messages."""
 
 
 class Link(AskedLink, Protocol):
-    """What a launcher needs to know of `experiments.specification.parameters.Link`; None means not limited, not changed."""
+    """Link parameters that launchers use (`experiments.specification.parameters.Link`); None: unlimited, unchanged."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...
@@ -72,14 +73,14 @@ class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
 
     is_isolated = False
-    """Whether it shares no host with other sessions, so that several are open at once."""
+    """True if it shares no host with other sessions, so that several can be open."""
 
     def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
         self.hosts = hosts
         self.facts = facts
         self.offloads_left: Mapping[str, str] = {}
-        """Why offloads that were to be switched off are on, by host."""
+        """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -91,87 +92,93 @@ class Session(ABC):
         self.close()
 
     def close(self) -> None:
-        """End everything on the hosts and the hosts themselves, where they are ours. Idempotent."""
+        """End everything on the hosts, and the hosts themselves if they are ours. Idempotent."""
         self._stack.close()
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """Why a trial here failed, as HostsLost where its hosts went away under it."""
+        """Return a trial's error, as HostsLost if its hosts were lost."""
         return error
 
     @property
     def usual_launch(self) -> Launch:
-        """What launches a program of which nothing is known."""
+        """The launch of a program whose MPI library is unknown."""
         return self.launcher.usual_launch
 
     def prepared(self, job: Job) -> Job:
-        """The job with the launch command that its program needs; what is recorded next are its packets."""
+        """Return the job with the launch command for its program; call before `capture`."""
         return self.launcher.for_program(job)
 
     @property
     def knows_ports(self) -> bool:
-        """Whether the MPI traffic of the prepared job has ports by which it can be told."""
+        """Whether ports identify the MPI traffic of the prepared job."""
         return True
 
     def argv(self, job: Job) -> list[str]:
-        """The launch command as it will be run on these hosts."""
+        """Return the launch command as it runs on these hosts."""
         return self.launcher.argv(job)
 
     def missing(self, program: str, workdir: Path, path: str | None = None) -> str | None:
-        """Why a program cannot be run, in a sentence; None when it is there. ``path``: the job's own PATH, where it has one."""
+        """Return why a program cannot run, as a sentence; None if it exists.
+
+        ``path``: the job's own PATH, if it has one.
+        """
         return None if find(program, workdir, path) else f"The program {program} is not installed on this machine."
 
     @property
-    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
-        """Who speaks for each host that is a machine of its own; empty where all hosts are on the worker's."""
+    def remote_agents(self) -> Mapping[str, RemoteAgent]:
+        """Agents of hosts that are other machines, by host; empty on the worker's machine."""
         return {}
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
-        """Whose packets can be recorded, the one that the analysis reads first; None is all hosts at once."""
+        """Hosts whose packets can be recorded, the analysed one first; None: all hosts at once."""
         return (None,)
 
     @property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        """The IP addresses of each of the `recorded_hosts` whose recordings can be joined; empty where there is nothing to join."""
+        """IP addresses of each of the `recorded_hosts` whose recordings are joined; else empty."""
         return {}
 
     @property
     def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
-        """The IP addresses of every host, by the name that its ranks know it by; a host is left out where they are not known."""
+        """IP addresses of every host by the name that its ranks use; unknown hosts are left out."""
         return {}
 
     @property
     def blind_spot(self) -> str:
-        """Traffic between the hosts that the first of the `recorded_hosts` does not see, as a reason; empty for none."""
+        """Reason: traffic that the first of the `recorded_hosts` does not see; empty for none."""
         return ""
 
     def architecture(self) -> str:
-        """Of all hosts, as the kernel names it. Raises ProfileUnavailable where they differ."""
+        """Return the kernel's name of all hosts' architecture. Raises ProfileUnavailable."""
         return platform.machine()
 
     @abstractmethod
-    def read_text(self, path: str, confinement: Confinement) -> str:
-        """A file of the first host that programs of trials may read there. Raises LaunchFailed."""
+    def read_text(self, path: str, limits: Limits) -> str:
+        """Return a file of the first host that programs of trials may read. Raises LaunchFailed."""
 
     def certify(self) -> Certificate | None:
-        """What the link was measured to be, kept while the hosts are; None where there is nothing to certify."""
+        """Return the measured link, cached while the hosts exist; None if not applicable."""
         return None
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
-        """Why the network is not what it was at the start, in sentences. Cheap, unless thorough."""
+        """Return what changed in the network, in sentences. Cheap, unless thorough."""
         return []
 
     def exceeded(self, job: Job) -> str:
-        """Which limit of its confinement the job has reached, as a sentence; empty for none, and where the hosts have their own."""
+        """Return the limit that the job has reached, as a sentence; empty for none."""
         return ""
 
     @abstractmethod
     def alive(self) -> bool:
-        """Whether it can run another job."""
+        """Return whether the session can run another job."""
 
     @abstractmethod
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable."""
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
+        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable.
+
+        `snap_length`: bytes that are stored of each packet.
+        """
 
     @abstractmethod
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
@@ -179,38 +186,33 @@ class Session(ABC):
 
     @abstractmethod
     def sample(self) -> Sample:
-        """Counters of the machine and of every host, now."""
+        """Return the present counters of the machine and of every host."""
 
     @abstractmethod
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
-        """What a reader must know to repeat the trial; equal on equal systems, so that it can be hashed."""
+        """Return the facts for repeating the trial; equal systems give equal hashes."""
 
 
 class MachineSession(Session):
-    """Hosts on the machine of the worker, and the keeper that runs programs on them."""
+    """Hosts on the worker's machine, and the agent that runs programs on them."""
 
     first_host: str | None = None
-    """Where the launch command runs: None is the machine itself."""
-    capture_interface = "lo"
+    """Host of the launch command; None: the machine itself."""
     interface = "lo"
-    capture_filter: str | None = None
     confined = True
-    """Whether jobs run in a cell: the keeper has namespaces of its own."""
+    """True if jobs run in a sandbox: the agent has its own namespaces."""
     needed: tuple[Path, ...] = ()
-    """Files that jobs need although they lie where a cell is empty."""
+    """Files that jobs need from hidden directories."""
 
-    def __init__(self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
+    def __init__(self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
-        self.keeper = keeper
-        self._stack.callback(keeper.close)
+        self.agent = agent
+        self._stack.callback(agent.close)
 
     def alive(self) -> bool:
-        return self.keeper.alive()
-
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        return Capture.start(self.keeper, options.on(self.capture_interface, self.capture_filter))
+        return self.agent.alive()
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
@@ -224,8 +226,7 @@ class MachineSession(Session):
         self._require_launch_command(job)
         with ExitStack() as files:
             streams = [files.enter_context(path.open("wb")).fileno() for path in (stdout, stderr)]
-            nothing = null_input()
-            files.callback(os.close, nothing)
+            nothing = files.enter_context(Path(os.devnull).open("rb")).fileno()
             program = self._granted_program(job)
             writable = outermost([job.workdir, job.report_dir]) if self.confined else []
             for path in writable:
@@ -234,14 +235,14 @@ class MachineSession(Session):
             counting = [job.profile.library] if job.profile else []
             granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
             readable = [path for path in granted if path.is_absolute()]
-            return self.keeper.spawn(
+            return self.agent.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
                 directory=job.workdir.resolve(),
                 descriptors=(nothing, *streams),
                 host=self.first_host,
                 job=True,
-                cell=job.confinement.plan(readable=readable, writable=writable) if self.confined else None,
+                sandbox=job.limits.plan(readable=readable, writable=writable) if self.confined else None,
             )
 
     def _require_launch_command(self, job: Job) -> None:
@@ -250,22 +251,22 @@ class MachineSession(Session):
             raise LaunchFailed(f"{launch.refusal} on this machine.")
 
     def _granted_program(self, job: Job) -> list[Path]:
-        """The file of the program, which whoever may name it may run wherever it lies. Raises LaunchFailed."""
+        """Return the file of an absolute program, visible in the sandbox. Raises LaunchFailed."""
         program = Path(job.program[0]).resolve()
         if not self.confined or not Path(job.program[0]).is_absolute() or program.is_relative_to(job.workdir.resolve()):
             return []
-        if reason := job.confinement.refusal(program):
+        if reason := job.limits.refusal(program):
             raise LaunchFailed(reason)
         return [program]
 
-    def read_text(self, path: str, confinement: Confinement) -> str:
+    def read_text(self, path: str, limits: Limits) -> str:
         try:
-            return confinement.read_text(path) if self.confined else read_text(path)
+            return limits.read_text(path) if self.confined else read_text(path)
         except OSError as error:
             raise LaunchFailed(f"The input file {path} cannot be read on this machine: {error.strerror}.") from None
 
     def environment_variables(self) -> dict[str, str]:
-        """What programs see: the same few variables whoever starts the worker, and nothing of its secrets."""
+        """Return the variables of programs: a fixed few, and none of the worker's secrets."""
         variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         variables |= {"PATH": open_path(search_path()) if self.confined else search_path(), "LANG": "C.UTF-8"}
         if self.confined:
@@ -273,27 +274,27 @@ class MachineSession(Session):
         return variables
 
     def sample(self) -> Sample:
-        """The worker is an instrument of the trial too, and on the same machine."""
-        message = self.keeper.ask("sample")[0]
+        """Add the worker's own processor time: it is an instrument of the trial."""
+        message = self.agent.ask("sample")[0]
         message["machine"]["cpu_ours_s"] += time.process_time()
         return Sample.from_message(message)
 
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        return job.confinement.exceeded(self.keeper.ask("use")[0], disk_use_bytes(job.workdir))
+        return job.limits.exceeded(self.agent.ask("use")[0], disk_use_bytes(job.workdir))
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
-        return describe(self.keeper, self.first_host, self.interface, argv, mpirun, self.environment_variables())
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, self.environment_variables())
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a capture would record: the place in words, and the pcap filter (None: every packet there)."""
+    """Place of a capture in words, and its pcap filter (None: every packet there)."""
 
     place: str
     capture_filter: str | None = None
@@ -301,8 +302,10 @@ class Recording:
 
 @dataclass(frozen=True)
 class Reached:
-    """Whether a host answers. ``python``: the version there, empty where none was found; ``problem``: why not, in a sentence,
-    with what to do and the commands for it."""
+    """Result of contacting a host.
+
+    ``python``: its version, empty without one; ``problem``: why the host cannot be used, with a ``remedy`` and ``commands``.
+    """
 
     host: str
     took_s: float
@@ -314,10 +317,9 @@ class Reached:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The commands of a job before there are hosts.
+    """Commands of a job before hosts exist.
 
-    `preparation` are those that get the hosts, `argv` is the launch command, and `notes` say in sentences what its words in
-    capitals stand for and what only the hosts can tell.
+    `preparation` gets the hosts, `argv` launches, and `notes` explain the placeholders in capitals.
     """
 
     argv: list[str]
@@ -326,15 +328,15 @@ class Rehearsal:
 
 
 class Launcher(ABC):
-    """How clusters of one kind run jobs."""
+    """Launcher of clusters of one kind."""
 
     kind: ClassVar[ClusterKind]
     settings: Settings
-    python_is_told: ClassVar[bool] = False
-    """Whether `reach` tells the version of Python."""
+    reports_python: ClassVar[bool] = False
+    """True if `reach` reports the version of Python."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        """`settings` are the cluster's own (Cluster.settings). Raises ClusterUnavailable when they make no sense."""
+        """Read the cluster's settings. Raises ClusterUnavailable if they are invalid."""
         try:
             self.settings = self.kind.read_settings(settings or {})
         except InvalidSettings as error:
@@ -342,16 +344,16 @@ class Launcher(ABC):
 
     @property
     def usual_launch(self) -> Launch:
-        """What launches a program of which nothing is known."""
+        """The launch of a program whose MPI library is unknown."""
         return Launch()
 
     def for_program(self, job: Job) -> Job:
-        """The job with what launches its program, as far as this machine can tell."""
+        """Return the job with the launch of its program, as far as this machine can determine it."""
         return job
 
     @abstractmethod
     def probe(self) -> list[str]:
-        """What keeps this kind from working here, in sentences; [] when nothing does."""
+        """Return obstacles of this kind on this machine, in sentences."""
 
     @property
     def python(self) -> str:
@@ -359,42 +361,62 @@ class Launcher(ABC):
         return PYTHON
 
     def reach(self) -> list[Reached]:
-        """Whether what has to be reached before there are hosts answers; [] where nothing has to be."""
+        """Contact what must be reached before hosts exist; [] if there is nothing."""
         return []
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """The launcher for a test, which wants few hosts soon, and how many; ``reached`` are those that answered."""
+        """Return the launcher and the number of hosts for a check; ``reached`` hosts answered."""
         most = len(self.host_names(2))
         return self, most or 1
 
     def refusals(self, link: Link) -> list[str]:
-        """Why the hosts cannot be joined by this link, in sentences; [] when they can. Pure."""
+        """Return why the hosts cannot have this link, in sentences. Pure."""
         return refusals(self.kind, link)
 
     @abstractmethod
     def host_names(self, host_count: int) -> tuple[str, ...]:
-        """The hosts a session of this size has. Pure."""
+        """Return the hosts of a session of this size. Pure."""
 
     @abstractmethod
     def argv(self, job: Job) -> list[str]:
-        """The launch command, exactly as it is run. Pure, but for asking once which MPI library this machine has."""
+        """Return the exact launch command. Pure, but for one question for the MPI library."""
 
     def rehearse(self, job: Job) -> Rehearsal:
-        """The commands of a job in the directory `TRIAL`, by the same code that runs them. Pure as `argv` is."""
+        """Return the commands of a job in the directory `TRIAL`, by the code that runs them."""
         return Rehearsal(self.argv(job), [], ["TRIAL is the trial's own directory."])
 
     @abstractmethod
     def recording(self) -> Recording:
-        """What a capture here records. Pure."""
+        """Return what a capture here records. Pure."""
 
     @abstractmethod
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        """Make the hosts ready; `tell` hears what is being waited for, and may raise to end the waiting.
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
+        """Make the hosts ready; `tell` receives progress and may raise to give up.
 
         Raises ClusterUnavailable.
         """
 
 
 def find(program: str, workdir: Path, path: str | None = None) -> str | None:
-    """Where a program lies: in PATH, or relative to the working directory when its name has a slash."""
+    """Return a program's path: from PATH, or relative to `workdir` if it has a slash."""
     return shutil.which(str(workdir / program) if "/" in program else program, path=path or search_path())
+
+
+def get(kind: str, settings: Mapping[str, Any] | None = None) -> Launcher:
+    """Return the launcher of a kind with a cluster's settings. Raises ClusterUnavailable."""
+    try:
+        name = cluster_kinds.get(kind).name
+    except KeyError:
+        kinds = ", ".join(kind_of_cluster.name for kind_of_cluster in cluster_kinds.registry())
+        raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {kinds}.") from None
+    return _launcher_of(name)(settings)
+
+
+def _launcher_of(kind: str) -> type[Launcher]:
+    module = import_module(f"workers.launchers.{kind}")
+    classes = [
+        candidate
+        for candidate in vars(module).values()
+        if isinstance(candidate, type) and issubclass(candidate, Launcher)
+    ]
+    return next(candidate for candidate in classes if "kind" in vars(candidate) and candidate.kind.name == kind)

@@ -1,4 +1,4 @@
-"""Nodes that Flux allots: `flux exec` reaches the nodes of a job, from outside and from each other."""
+"""Flux: `flux exec` reaches the nodes of a job, from outside and from each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from experiments.cluster_kinds.form import host_names
 from experiments.cluster_kinds.scheduler import Flux, FluxSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
-from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
 from workers.launchers.schedulers.queue import JobState, Phase, Queue
 
 PHASES: dict[str, Phase] = {
@@ -20,7 +20,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class FluxQueue(Queue[FluxSettings]):
-    """Flux' commands. Numbers of jobs are decimal: the usual form needs a letter that no address should have."""
+    """Flux' commands. Job numbers are decimal: the usual form has a letter outside ASCII."""
 
     good_end = "COMPLETED"
 
@@ -41,11 +41,11 @@ class FluxQueue(Queue[FluxSettings]):
 
     def submit(self, nodes: int, script: str) -> str:
         job = super().submit(nodes, script)
-        told = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
-        if told.isdigit():
-            return told
+        number = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
+        if number.isdigit():
+            return number
         self.cancel(job)
-        raise ClusterUnavailable(f"Flux does not tell the number of job {job}.")
+        raise ClusterUnavailable(f"Flux does not report the number of job {job}.")
 
     def job_in(self, output: str) -> str | None:
         job = output.strip()
@@ -55,23 +55,20 @@ class FluxQueue(Queue[FluxSettings]):
         return ["flux", "cancel", job]
 
     def limit_s(self, text: str) -> float | None:
-        """A duration of Flux: a number with s, m, h or d; without one `flux batch` takes minutes."""
+        """Parse a duration: a number with s, m, h or d; `flux batch` defaults to minutes."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip())
         return None if match is None else float(match[1]) * (_UNITS[match[2]] if match[2] else 60.0)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         return parse_jobs(self.run(["flux", "jobs", "-a", "--no-header", f"--format={FORMAT}", *jobs]).output)
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`n[1-4]`."""
-        names = tuple(host_names(state.nodes))
-        if not names:
-            raise ClusterUnavailable(f"Flux does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Expand `n[1-4]`."""
+        return tuple(host_names(nodes))
 
 
 class FluxLauncher(SchedulerLauncher):
-    """The shells of a job have ranks, in the order of its nodes."""
+    """Launcher that addresses nodes by their rank in the job."""
 
     kind = Flux()
     queue_type = FluxQueue
@@ -84,16 +81,16 @@ class FluxLauncher(SchedulerLauncher):
         step = ["flux", "exec", f"--jobid={allocation.job}", f"--rank={rank}"]
         return self.queue.wrap([*step, *start_argv(self.settings.python)])
 
-    def agent(self, allocation: Allocation) -> str:
+    def remote_shell(self, allocation: Allocation) -> str:
         ranks = " ".join(f"{node}) echo {rank} ;;" for rank, node in enumerate(allocation.nodes))
         of_node = f'"$(case $node in {ranks} esac)"'
         step = ["flux", "exec", "--noinput", f"--jobid={allocation.job}", f"--rank={of_node}"]
-        head, _, last = agent_script([]).rpartition("exec ")
+        head, _, last = remote_shell_script([]).rpartition("exec ")
         return f"{head}exec {' '.join(step)} {last.strip()}\n"
 
 
 def parse_jobs(text: str) -> dict[str, JobState]:
-    """`id|state|status|nodes` per line; the status of a job that ended says how."""
+    """Parse `id|state|status|nodes` per line; the status of an ended job shows how it ended."""
     states = {}
     for row in (line.strip().split("|") for line in text.splitlines()):
         if len(row) == 4 and row[1] in PHASES:

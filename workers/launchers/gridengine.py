@@ -1,4 +1,4 @@
-"""Nodes that Grid Engine allots: slots of a parallel environment that takes hosts whole."""
+"""Grid Engine: slots of a parallel environment that takes hosts whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from experiments.cluster_kinds.scheduler import Gridengine, GridengineSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, in_order
 
@@ -24,22 +23,8 @@ class GridengineQueue(Queue[GridengineSettings]):
         limit = None if settings.time_limit is None else f"h_rt={settings.time_limit}"
         chosen = (("-q", settings.queue), ("-P", settings.project), ("-l", limit))
         return [
-            *(
-                "qsub",
-                "-terse",
-                "-N",
-                "rankwire",
-                "-S",
-                "/bin/sh",
-                "-r",
-                "n",
-                "-o",
-                "/dev/null",
-                "-e",
-                "/dev/null",
-                "-wd",
-                "/",
-            ),
+            *("qsub", "-terse", "-N", "rankwire", "-S", "/bin/sh", "-r", "n"),
+            *("-o", "/dev/null", "-e", "/dev/null", "-wd", "/"),
             *("-pe", settings.parallel_environment, str(nodes * settings.slots_per_host)),
             *(word for option, value in chosen if value is not None for word in (option, value)),
             *settings.options,
@@ -53,15 +38,15 @@ class GridengineQueue(Queue[GridengineSettings]):
         return ["qdel", job]
 
     def refusal(self, answer: Answer, program: str) -> str:
-        """`Unable to run job: REASON.`, then `Exiting.`"""
-        match = re.search(r"Unable to run job: (?:job rejected: )?(.*)", answer.complaints)
+        """Parse `Unable to run job: REASON.`, followed by `Exiting.`"""
+        match = re.search(r"Unable to run job: (?:job rejected: )?(.*)", answer.stderr)
         if match is not None:
             return match[1].strip().rstrip(".")
-        said = "\n".join(line for line in answer.complaints.splitlines() if line.strip() != "Exiting.")
+        said = "\n".join(line for line in answer.stderr.splitlines() if line.strip() != "Exiting.")
         return super().refusal(Answer(answer.status, answer.output, said), program)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
-        """What is not listed has ended: Grid Engine forgets it at once, but for its accounting, which comes late or never."""
+        """Return the states; unlisted jobs have ended, and accounting comes late or never."""
         answer = self.run(["qstat", "-xml", "-g", "t"])
         listed = parse_qstat(answer.output) if answer.status == 0 else None
         if listed is None:
@@ -75,15 +60,12 @@ class GridengineQueue(Queue[GridengineSettings]):
         number, _, reason = (part.strip(" :") for part in match[1].partition(" "))
         return JobState(job, self.good_end) if number == "0" else JobState(job, "ended", reason or f"failed {number}")
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        names = tuple(state.nodes.split())
-        if not names:
-            raise ClusterUnavailable(f"Grid Engine does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        return tuple(nodes.split())
 
 
 class GridengineLauncher(LoginLauncher):
-    """ssh to the nodes: how many steps a job may have at once (`qrsh -inherit`) depends on its slots."""
+    """Launcher over ssh: how many steps a job may have (`qrsh -inherit`) depends on its slots."""
 
     kind = Gridengine()
     queue_type = GridengineQueue
@@ -93,21 +75,21 @@ class GridengineLauncher(LoginLauncher):
 
 
 def parse_qstat(text: str) -> dict[str, JobState] | None:
-    """Every job that waits or runs, its nodes with the master first; None where it is no answer."""
+    """Return every waiting or running job, its master node first; None if unreadable."""
     try:
         root = ElementTree.fromstring(text)  # noqa: S314 - the answer of the cluster's own scheduler
     except ElementTree.ParseError:
         return None
     rows: dict[str, list[tuple[str, str, str]]] = {}
     for entry in root.iter("job_list"):
-        told = {name: (entry.findtext(name) or "") for name in ("JB_job_number", "state", "queue_name", "master")}
-        host = told["queue_name"].partition("@")[2]
-        rows.setdefault(told["JB_job_number"], []).append((told["state"], host, told["master"]))
+        fields = {name: (entry.findtext(name) or "") for name in ("JB_job_number", "state", "queue_name", "master")}
+        host = fields["queue_name"].partition("@")[2]
+        rows.setdefault(fields["JB_job_number"], []).append((fields["state"], host, fields["master"]))
     return {job: _state(job, parts) for job, parts in rows.items()}
 
 
 def _state(job: str, parts: list[tuple[str, str, str]]) -> JobState:
-    """The letters of qstat(1): qw waits, t is on its way, r runs, d is being deleted, E could not start, h is held."""
+    """Map the letters of qstat(1): qw waits, t is transferred, r runs, d is deleted, E failed to start, h is held."""
     state = parts[0][0]
     by_rank = sorted(parts, key=lambda part: part[2] != "MASTER")
     phase: Phase = "waiting"

@@ -1,40 +1,40 @@
-"""One launch, and what launches it. Pure."""
+"""One launch: program, ranks, hosts, directories. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.launchers.limits import Confinement
+from experiments.specification.launch_plan import LaunchPlan
+from workers.launchers.limits import Limits
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
 PYTHON = (
     "/usr/bin/python3"  # the system's own: it starts in a third of the time of a managed one, and exists on every node
 )
-# First port and number of ports of the MPI library's TCP transport: fixed, so that its traffic can be told from the
-# rest, and below the range (from 32768 on) from which the kernel takes the ports of everybody else's connections, or a
-# capture on loopback would hold those too.
+# First port and number of ports of the MPI library's TCP transport: fixed, so that ports identify its traffic, and below the
+# kernel's ephemeral ports (from 32768 on), which a capture on loopback would include otherwise.
 BTL_PORTS = (20000, 1000)
 PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What starts the ranks: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its launch command."""
+    """Launch command: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its command."""
 
     library: str = "openmpi"
     program: str = "mpirun"
 
     @property
     def refusal(self) -> str:
-        """The beginning of the sentence for hosts that do not have it."""
+        """Beginning of the sentence for hosts without the command."""
         return f"The launch command {self.program} of the MPI library that the program was built for is not installed"
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What counts time inside MPI in every rank: the library to load, and how much it keeps (summary or trace)."""
+    """Library that counts time inside MPI in every rank, and its level (summary or trace)."""
 
     level: str
     library: Path
@@ -44,10 +44,9 @@ class Profile:
 class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
-    `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
-    `launch` None: not chosen yet, so what is usual. `fetched`: patterns of files in subdirectories that are wanted of real hosts.
-    `profile`: what counts time inside MPI; None for nothing.
+    `interface`: between the hosts, if the session determined it; `open_mpi`: major version of the hosts' Open MPI, likewise.
+    `threads`: of each rank. `limits`: on the worker's machine. `launch` None: not chosen yet. `fetched`: patterns of files in
+    subdirectories to fetch from real hosts. `profile`: None for none.
     """
 
     program: tuple[str, ...]
@@ -62,12 +61,36 @@ class Job:
     interface: str | None = None
     open_mpi: int | None = None
     threads: int = 1
-    confinement: Confinement = field(default_factory=Confinement)
+    limits: Limits = field(default_factory=Limits)
     launch: Launch | None = None
     fetched: tuple[str, ...] = ()
     profile: Profile | None = None
 
     def wrapped_program(self) -> list[str]:
-        """The argv of one rank with the wrapper that reports what the rank used."""
+        """Return the argv of one rank, in the wrapper that reports its usage."""
         counting = [f"{PROFILE_OPTION}{self.profile.level}:{self.profile.library}"] if self.profile else []
         return [*self.wrapper, *counting, str(self.report_dir), *self.program]
+
+
+def job_of(
+    plan: LaunchPlan,
+    *,
+    hosts: Sequence[str],
+    directory: Path,
+    limits: Limits | None = None,
+    profile: Profile | None = None,
+) -> Job:
+    """Return the launch of a plan in a trial's directory, on the first ``hosts``."""
+    return Job(
+        program=plan.program,
+        ranks=plan.ranks,
+        ranks_per_host=plan.ranks // plan.hosts,
+        hosts=tuple(hosts[: plan.hosts]),
+        workdir=directory / "work",
+        report_dir=directory / "ranks",
+        environment=plan.environment,
+        threads=plan.threads,
+        fetched=(*plan.workload.outputs, *plan.workload.keeps),
+        limits=limits or Limits(),
+        profile=profile,
+    )

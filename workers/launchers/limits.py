@@ -1,4 +1,4 @@
-"""What programs of a trial may see and take on this machine; `workers.agent.sandbox` makes it so."""
+"""Limits of a trial's programs on this machine; `workers.agent.sandbox` applies them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from analysis.numbers import plural, size
 from workers.agent.machine import memory_bytes
 
 NO_USER = 65530
-"""Of no account: systemd leaves 65520 to 65533 free, and Debian gives them to nobody."""
+"""User number without an account: neither systemd nor Debian assigns 65520 to 65533."""
 OPEN_FILES = 1 << 16
 SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
 MEMORY_SHARE = 0.9
 FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
-FULL = 0.9  # the kernel counts also processes of the keeper that have the same user
+FULL = 0.9  # the kernel counts also processes of the agent that have the same user
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
-"""What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
+"""Directories of installed programs; all other names that begin with a dot may hold keys and passwords."""
 MIB = 1 << 20
 MOST_TEXT_BYTES = 1 << 20
-"""Of an input file that is read where a trial runs."""
+"""Size limit of an input file on a trial's host."""
 BLOCK_BYTES = 512  # of stat(2)
 CONTAINER = "apptainer exec "
 NO_CONTAINER = (
@@ -38,16 +38,16 @@ NO_CONTAINER = (
 
 
 def refused_container(program: Sequence[str]) -> str | None:
-    """Why a program, as an argv that may hold shell text, cannot run confined, as a sentence; None where nothing is against it."""
+    """Return why a program, as an argv, cannot run in a sandbox; None if it can."""
     return NO_CONTAINER if CONTAINER in " ".join(program) else None
 
 
 @dataclass(frozen=True)
-class Confinement:
-    """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see,
-    besides the worker's temporary files.
+class Limits:
+    """Visible files and resources of a trial.
 
-    `memory_bytes` None: most of the machine's. `disk_bytes`: of all that a trial writes in its directory.
+    `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes`
+    None: most of the machine's. `disk_bytes`: of all files in the trial's directory.
     """
 
     user: int = NO_USER
@@ -58,11 +58,11 @@ class Confinement:
 
     @property
     def most_memory_bytes(self) -> int:
-        """Of all programs together, and of each."""
+        """Memory of all programs together, and of each."""
         return self.memory_bytes or whole_mib(memory_bytes() * MEMORY_SHARE)
 
     def plan(self, *, readable: Iterable[Path], writable: Iterable[Path]) -> dict[str, Any]:
-        """`workers.agent.sandbox.Plan` as a message."""
+        """Return `workers.agent.sandbox.SandboxPlan` as a message."""
         return {
             "user": self.user,
             "hidden": [tempfile.gettempdir(), *map(str, self.hidden)],
@@ -78,30 +78,30 @@ class Confinement:
         }
 
     def refusal(self, program: Path) -> str:
-        """Why programs of a trial cannot be this file of the machine, as a sentence; empty where they can."""
+        """Return why programs of a trial cannot be this file, as a sentence; else empty."""
         if {program, *program.parents} & {path.resolve() for path in self.hidden}:
-            return f"The program {program} lies where programs of trials see nothing: install it elsewhere."
+            return f"The program {program} is in a directory that trials cannot see: install it elsewhere."
         if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
         return ""
 
     def read_text(self, path: str) -> str:
-        """A file of this machine as programs of trials would read it. Raises OSError where they could not."""
+        """Return a file that programs of trials may read. Raises OSError."""
         return read_text(path, allowed=self._may_read)
 
     def _may_read(self, descriptor: int) -> bool:
-        """By what was really opened, whatever links led there."""
+        """Judge the file that was really opened, whatever links led to it."""
         file = Path(f"/proc/self/fd/{descriptor}").readlink()
         if {file, *file.parents} & {path.resolve() for path in (*self.hidden, Path(tempfile.gettempdir()))}:
             return False
         return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
 
     def file_too_long(self) -> str:
-        """What SIGXFSZ means, as a sentence."""
+        """Return the meaning of SIGXFSZ as a sentence."""
         return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
 
     def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
-        """Which limit a trial has reached, as a sentence; empty for none. `use` is the keeper's answer."""
+        """Return the limit that a trial has reached, as a sentence; `use` is the agent's answer."""
         refused = use["refused"]
         if use["processes"] >= FULL * self.processes or refused.get("processes"):
             return (
@@ -118,7 +118,7 @@ class Confinement:
 
 
 def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:
-    """The text of a plain file, bounded. Raises OSError for anything else, and where its descriptor is not `allowed`."""
+    """Return a plain text file, bounded. Raises OSError for others and if not `allowed`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -129,7 +129,7 @@ def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> 
 
 
 def as_text(content: bytes) -> str:
-    """Raises OSError for what is no text of a bearable length."""
+    """Decode a text of limited length. Raises OSError."""
     if len(content) > MOST_TEXT_BYTES:
         raise OSError(errno.EFBIG, f"it is longer than {size(MOST_TEXT_BYTES)}")
     try:
@@ -139,12 +139,12 @@ def as_text(content: bytes) -> str:
 
 
 def whole_mib(size_bytes: float) -> int:
-    """So much at most, as a size that reads well."""
+    """Round down to whole MiB."""
     return int(size_bytes) // MIB * MIB
 
 
 def private_files(home: Path) -> list[Path]:
-    """What of the worker's home no program of a trial needs to see, where it runs as the same user."""
+    """Return the hidden files of the worker's home that programs of trials need not see."""
     try:
         return [path for path in home.iterdir() if path.name.startswith(".") and path.name not in KEPT_OF_HOME]
     except OSError:
@@ -152,7 +152,7 @@ def private_files(home: Path) -> list[Path]:
 
 
 def disk_use_bytes(directory: Path) -> int:
-    """What the files in a directory take. It is asked for while programs make and remove them: what is gone counts nothing."""
+    """Return the disk space of a directory; files that vanish meanwhile count nothing."""
     total = 0
     for _, _, files, descriptor in os.fwalk(directory, onerror=None):
         for name in files:
@@ -162,8 +162,10 @@ def disk_use_bytes(directory: Path) -> int:
 
 
 def open_path(path: str) -> str:
-    """PATH without the directories that programs of trials cannot enter, as a user of their own: what is found there would be
-    described, and something else run."""
+    """Return PATH without directories that programs of trials, as another user, cannot enter.
+
+    Otherwise one program would be described and another one run.
+    """
     if os.geteuid() != 0:
         return path
     return ":".join(part for part in path.split(":") if _open_to_others(Path(part)))
@@ -171,12 +173,12 @@ def open_path(path: str) -> str:
 
 def _open_to_others(directory: Path) -> bool:
     try:
-        return all(each.stat().st_mode & stat.S_IXOTH for each in (directory, *directory.parents))
+        return all(path.stat().st_mode & stat.S_IXOTH for path in (directory, *directory.parents))
     except OSError:
         return False
 
 
 def outermost(paths: Iterable[Path]) -> list[Path]:
-    """Without what lies in another of them."""
+    """Return the paths that are not below another of them."""
     resolved = {path.resolve() for path in paths}
     return sorted(path for path in resolved if not resolved & set(path.parents))

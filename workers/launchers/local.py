@@ -1,4 +1,4 @@
-"""This machine alone: ranks talk over TCP on a loopback interface, which is no other program's where trials are confined."""
+"""This machine alone: ranks use TCP on a loopback interface, in a sandbox one of their own."""
 
 from __future__ import annotations
 
@@ -6,45 +6,46 @@ import os
 from typing import Any, Final
 
 from experiments.cluster_kinds.local import Local, LocalSettings
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper
+from workers.hosts.processes import LocalAgent
 from workers.hosts.programs import missing_programs
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, ignore_progress
 from workers.launchers.job import BTL_PORTS, PYTHON, Job, Launch
 from workers.testbed.probe import PROGRAMS, namespace_problems, unshare_argv
 
 HOST = "localhost"
 INTERFACE = "lo"
 UNCONFINED: Final = (
-    "Without namespaces a trial could read and change all that the worker can; only if every person who may start commands may do "
+    "Without namespaces a trial could read and change all that the worker can; only if all users with permission to start commands may do "
     "that, set `confined: false` in the cluster's settings."
 )
 
 
 class LocalSession(MachineSession):
-    """The loopback interface carries also the launcher's traffic, or everybody's: record MPI's ports only."""
-
-    capture_interface = INTERFACE
-    interface = INTERFACE
-
-    def __init__(
-        self, launcher: LocalLauncher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]
-    ) -> None:
-        super().__init__(launcher, keeper, hosts, facts)
-        self.confined = launcher.confined
+    """The loopback interface also carries other traffic: only MPI's ports are recorded."""
 
     capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
 
+    def __init__(
+        self, launcher: LocalLauncher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]
+    ) -> None:
+        super().__init__(launcher, agent, hosts, facts)
+        self.confined = launcher.confined
+
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
+        return Capture.start(self.agent, INTERFACE, self.capture_filter, snap_length)
+
 
 class LocalLauncher(Launcher):
-    """The launch command without remote hosts."""
+    """Launch command without remote hosts."""
 
     kind = Local()
 
     @property
     def confined(self) -> bool:
-        """Whether trials are kept from the rest of the machine; an operator may give that up."""
+        """Whether trials run in a sandbox; an operator may switch it off."""
         return isinstance(self.settings, LocalSettings) and self.settings.confined
 
     def probe(self) -> list[str]:
@@ -80,7 +81,7 @@ class LocalLauncher(Launcher):
     def recording(self) -> Recording:
         return Recording(f"the loopback interface ({INTERFACE})", LocalSession.capture_filter)
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = self.probe()
         if host_count != 1:
             problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")
@@ -97,11 +98,11 @@ class LocalLauncher(Launcher):
             "capture_interface": INTERFACE,
             "link": {"bandwidth_bps": None, "mtu": None},
         }
-        keeper = LocalKeeper(unshare_argv() if self.confined else ())
+        agent = LocalAgent(unshare_argv() if self.confined else ())
         if self.confined:
             try:
-                keeper.ask("loopback")
+                agent.ask("loopback")
             except BaseException:
-                keeper.close()
+                agent.close()
                 raise
-        return LocalSession(self, keeper, (HOST,), facts)
+        return LocalSession(self, agent, (HOST,), facts)

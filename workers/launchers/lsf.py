@@ -1,4 +1,4 @@
-"""Nodes that LSF allots."""
+"""LSF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from experiments.cluster_kinds.scheduler import Lsf, LsfSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, clock_s, in_order
 
@@ -48,20 +47,17 @@ class LsfQueue(Queue[LsfSettings]):
         return ["bkill", job]
 
     def limit_s(self, text: str) -> float | None:
-        """`[hours:]minutes`, perhaps `/host model`, whose speed counts; then nothing is known."""
+        """Parse `[hours:]minutes`; None with `/host model`, whose speed counts."""
         return clock_s(text, last=60.0)
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         answer = self.run(["bjobs", "-a", "-noheader", "-o", FIELDS, *jobs])
-        gone = GONE.findall(f"{answer.output}\n{answer.complaints}")
+        gone = GONE.findall(f"{answer.output}\n{answer.stderr}")
         return {**{job: JobState(job, "not found") for job in gone}, **parse_bjobs(answer.output)}
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`32*n1:32*n2`, or `n1:n2`."""
-        names = in_order(part.rpartition("*")[2] for part in state.nodes.split(":"))
-        if not names:
-            raise ClusterUnavailable(f"LSF does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Read `32*n1:32*n2` or `n1:n2`."""
+        return in_order(part.rpartition("*")[2] for part in nodes.split(":"))
 
 
 class LsfLauncher(LoginLauncher):
@@ -75,7 +71,7 @@ class LsfLauncher(LoginLauncher):
 
 
 def parse_bjobs(text: str) -> dict[str, JobState]:
-    """`id|stat|hosts|why it waits|why it ended` per line; "-" is nothing."""
+    """Parse `id|stat|hosts|pending reason|exit reason` per line; "-" means none."""
     states = {}
     for row in (line.strip().split("|") for line in text.splitlines()):
         if len(row) == 5 and row[1] in PHASES:

@@ -1,34 +1,36 @@
-"""The launch commands of MPI libraries, one function each and a registry. Which one launches: `workers.launchers.mpi_choice`."""
+"""Launch commands of MPI libraries; `workers.launchers.mpi_choice` chooses the library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
 from workers.launchers.job import Job
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a launch command must know of the cluster. `agent` starts a program on another host: `agent HOST COMMAND...`,
-    None where there is no other; `interface` None: the library chooses."""
+    """Cluster properties of a launch command.
 
-    agent: str | None
+    `remote_shell` starts a program on another host (`HOST COMMAND...`), None without another host; `interface` None: the
+    library's choice.
+    """
+
+    remote_shell: str | None
     interface: str | None
     program: str
     shared_cores: bool = False
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
-    """mpirun of Open MPI; its own support of Slurm is switched off, our agent reaches the nodes."""
+    """Return mpirun of Open MPI; our remote shell reaches the nodes, not its support of Slurm."""
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(place.program, "--allow-run-as-root"),
         *openmpi.placement(job),
         *(openmpi.shared_cores() if place.shared_cores else openmpi.unbound(job)),
-        *(openmpi.daemons(place.agent, version, slurm=False) if place.agent is not None else ()),
+        *(openmpi.daemons(place.remote_shell, version, slurm=False) if place.remote_shell is not None else ()),
         *openmpi.transport(job, place.interface, version),
         *openmpi.exports(job),
         *job.wrapped_program(),
@@ -36,13 +38,13 @@ def open_mpi(job: Job, place: Place) -> list[str]:
 
 
 def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) -> list[str]:
-    """mpiexec of MPICH and of the libraries made of it (Intel MPI, MVAPICH2): the process manager Hydra.
+    """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra.
 
-    `variables` are the cluster's own; those of the job come after them.
+    `variables` are the cluster's own; those of the job follow them.
     """
-    told = {**(variables or {}), **job.environment}
-    exports = [word for name in sorted(told) for word in ("-genv", name, told[name])]
-    launcher = ("fork",) if place.agent is None else ("ssh", "-launcher-exec", place.agent)
+    variables_of_ranks = {**(variables or {}), **job.environment}
+    exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
+    launcher = ("fork",) if place.remote_shell is None else ("ssh", "-launcher-exec", place.remote_shell)
     return [
         *(place.program, "-launcher", *launcher),
         *(("-iface", place.interface) if place.interface is not None else ()),
@@ -53,10 +55,10 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
 
 
 def over_tcp(job: Job, interface: str) -> dict[str, str]:
-    """What lets the libraries of MPICH's family send by TCP alone, on one interface and known ports, as Open MPI is told: by UCX,
-    libfabric or ch3, whichever a library was built with. Virtual hosts share memory that no hosts of a cluster would.
+    """Return variables that restrict MPICH's family to TCP on one interface and known ports.
 
-    Ranks share cores here: they are not bound, and yield while they wait.
+    For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory that hosts of a cluster would not. Ranks
+    share cores here: they are not bound, and yield while they wait.
     """
     first, count = job.btl_ports
     last = first + count - 1
@@ -84,15 +86,4 @@ LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
     "mvapich2": hydra,
 }
 KNOWN_PORTS = ("openmpi",)
-"""Libraries whose traffic on real hosts can be told by its ports, because we set them."""
-
-
-def argv(library: str, job: Job, place: Place) -> list[str]:
-    """The launch command of a library. Raises ClusterUnavailable for one we do not know."""
-    try:
-        command = LIBRARIES[library]
-    except KeyError:
-        raise ClusterUnavailable(
-            f"There is no MPI library “{library}” among those Rankwire can launch: {', '.join(LIBRARIES)}."
-        ) from None
-    return command(job, place)
+"""Libraries whose ports we set on real hosts."""

@@ -1,9 +1,10 @@
-"""Which launch command starts a program: that of the MPI library that it was built for, unless the settings of a cluster say another."""
+"""Choice of the launch command: that of the program's MPI library, unless settings name another."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +13,16 @@ from typing import Final, Protocol
 from workers.agent import machine, mpi_files
 from workers.hosts.programs import find_program, search_path
 from workers.launchers.job import Job, Launch
-from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
 
 AUTO: Final = "auto"
+OPEN_MPI: Final = "Open MPI"
+MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
+_OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
+"""Parts of Open MPI alone: its old versions have the same libmpi.so.12 as MPICH."""
+_MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so($|\.12(\.|$))")
+"""Intel MPI may be installed without links, under the name alone."""
+_NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
+_HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
 _LIBRARIES: Final = {OPEN_MPI: "openmpi", MPICH: "mpich"}
 _PROGRAMS: Final = {
     "openmpi": ("mpirun", "mpirun.openmpi", "orterun", "prterun"),
@@ -25,42 +33,63 @@ _SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
 """Found under the plain names too."""
 
 
+def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
+    """Return the family and the name of the MPI library among a program's files, or None.
+
+    Scripts load it later and static programs contain it: their library is unknown.
+    """
+    open_mpi = any(map(_OWN_PARTS.match, libraries))
+    for name in libraries:
+        if _NEW_OPEN_MPI.match(name) or (open_mpi and re.match(r"libmpi\.so(\.|$)", name)):
+            return OPEN_MPI, name
+    return next(((MPICH, name) for name in libraries if _MPICH.match(name)), None)
+
+
+def launcher_of(version: str | None) -> str | None:
+    """Return the family of a launch command by its version text; None if unknown."""
+    if version is None:
+        return None
+    return OPEN_MPI if "Open MPI" in version else MPICH if _HYDRA.search(version) else None
+
+
 class Host(Protocol):
-    """The host that launches."""
+    """Host that runs the launch command."""
 
     def find(self, program: str) -> str | None:
-        """Where a program lies; None where it is not."""
+        """Return the path of a program, or None."""
 
     def version(self, program: str) -> str | None:
-        """What a launch command says of itself; None where it is not there."""
+        """Return the version text of a launch command, or None."""
 
 
-def chosen(host: Host, loaded: Sequence[str], *, asked: str = AUTO, program: str | None = None) -> Launch:
-    """Return what launches a program that loads these files of MPI libraries (`workers.agent.mpi_files`; [] where none is seen).
+def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, program: str | None = None) -> Launch:
+    """Return the launch of a program that loads these MPI files (`workers.agent.mpi_files`).
 
-    ``asked`` and ``program``: the library and the launch command that the settings name; they hold against all that is seen.
+    ``library_setting`` and ``program``: of the settings, which take precedence over the files.
     """
-    if asked != AUTO:
-        return Launch(asked, program or own_program(asked))
+    if library_setting != AUTO:
+        return Launch(library_setting, program or own_program(library_setting))
     if program is not None:
         return Launch(_family(host, program) or "openmpi", program)
     built = library_of([Path(name).name for name in loaded])
     if built is None:
         return usual(host)
     library = _LIBRARIES[built[0]]
-    beside = (str(place / name) for place in _beside(loaded) for name in _own(library))
-    candidates = [*beside, *_own(library)]
-    fits = (each for each in candidates if host.find(each) and _family(host, each) == library)
-    return Launch(library, next(fits, _own(library)[0]))
+    near_library = (
+        str(directory / name) for directory in _near_directories(loaded) for name in _launch_programs(library)
+    )
+    candidates = [*near_library, *_launch_programs(library)]
+    fits = (candidate for candidate in candidates if host.find(candidate) and _family(host, candidate) == library)
+    return Launch(library, next(fits, _launch_programs(library)[0]))
 
 
 def own_program(library: str) -> str:
-    """Return the name that a library gives to its launch command."""
-    return _own(library)[0]
+    """Return the usual name of a library's launch command."""
+    return _launch_programs(library)[0]
 
 
 def usual(host: Host) -> Launch:
-    """Return what launches where nothing is known of a program: mpirun, whose ever it is, else Hydra where that alone is there."""
+    """Return the launch of an unknown program: mpirun of any library, else Hydra."""
     family = _family(host, "mpirun")
     if family is None and host.find("mpiexec.hydra"):
         return Launch("mpich", "mpiexec.hydra")
@@ -68,12 +97,12 @@ def usual(host: Host) -> Launch:
 
 
 def usual_here() -> Launch:
-    """Return the same for this machine."""
+    """Return the usual launch on this machine."""
     return usual(_ThisMachine())
 
 
 def chosen_here(job: Job, path: str | None = None) -> Job:
-    """Return the job with what launches it on this machine. ``path``: the PATH of its programs, where it is not the worker's."""
+    """Return the job with its launch on this machine; ``path``: PATH of its programs."""
     variables = {"PATH": path or search_path(), **job.environment}
     loaded = mpi_files.loaded_by(job.program, variables, str(job.workdir))
     return dataclasses.replace(job, launch=chosen(_ThisMachine(), loaded))
@@ -81,13 +110,13 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
 
 class _ThisMachine:
     def find(self, program: str) -> str | None:
-        """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every cell."""
-        place = find_program(program)
-        if place is None:
+        """Return a program that only the administrator can change: the worker runs it unconfined."""
+        path = find_program(program)
+        if path is None:
             return None
-        status = Path(place).stat()
+        status = Path(path).stat()
         ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        return place if ours else None
+        return path if ours else None
 
     def version(self, program: str) -> str | None:
         if self.find(program) is None:
@@ -95,8 +124,8 @@ class _ThisMachine:
         return machine.mpi_version(program, {"PATH": search_path()})
 
 
-def _own(library: str) -> tuple[str, ...]:
-    """Intel MPI and MVAPICH2 have Hydra too."""
+def _launch_programs(library: str) -> tuple[str, ...]:
+    """Return the names of a library's launch command; Intel MPI and MVAPICH2 have Hydra."""
     return _PROGRAMS.get(library, _PROGRAMS["mpich"])
 
 
@@ -104,8 +133,8 @@ def _family(host: Host, program: str) -> str | None:
     return _LIBRARIES.get(launcher_of(host.version(program)) or "")
 
 
-def _beside(loaded: Sequence[str]) -> list[Path]:
-    """Where the programs of a library lie that was installed in a place of its own: lib and lib/release go with bin."""
+def _near_directories(loaded: Sequence[str]) -> list[Path]:
+    """Return the bin directories next to the libraries' lib and lib/release directories."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
-    return [place for place in dict.fromkeys(places) if place not in _SYSTEM_PROGRAMS]
+    return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS]

@@ -1,27 +1,25 @@
-"""The arguments of Open MPI's mpirun that all clusters share. Decision 7 says why each is needed.
+"""Arguments of Open MPI's mpirun on all clusters; decision 7 gives the reasons.
 
-Since version 5 PRRTE, a project of its own, starts the ranks: what concerns its daemons has another option and partly
-other names. `version` is the major version; everything but `installed` is pure.
+Since version 5 PRRTE, a separate project, starts the ranks: parameters of its daemons have another option and partly other names.
+`version` is the major version; everything but `installed` is pure.
 """
 
 from __future__ import annotations
 
-import functools
 import re
-import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from workers.hosts.programs import find_program
+from workers.agent import machine
+from workers.hosts.programs import search_path
 from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
-OLDEST = 4  # what a library is taken for that does not tell
-QUESTION_LIMIT_S = 10.0
+OLDEST = 4  # assumed for a library without a version
 
 
 class Runtime(NamedTuple):
-    """How the part of Open MPI that starts ranks wants to be told: option, component for agents, interface."""
+    """Part of Open MPI that starts ranks: option, component for remote shells, interface."""
 
     option: str
     component: str
@@ -33,54 +31,44 @@ PRRTE = Runtime("--prtemca", "ssh", "prte_if_include")
 
 
 def runtime(version: int) -> Runtime:
-    """The runtime that belongs to a version of the library."""
+    """Return the runtime of a version of the library."""
     return ORTE if version < 5 else PRRTE
 
 
 def major(text: str) -> int | None:
-    """The major version out of what `mpirun --version` says; None where it is not Open MPI's."""
+    """Return the major version of `mpirun --version`; None for another library."""
     match = re.search(r"\(Open MPI\) (\d+)\.", text)
     return None if match is None else int(match[1])
 
 
 def installed(name: str = "mpirun") -> int:
-    """The major version of an mpirun of this machine, asked once per process."""
-    program = find_program(name)
-    return OLDEST if program is None else _asked(program)
-
-
-@functools.lru_cache(maxsize=4)
-def _asked(program: str) -> int:
-    try:
-        told = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return OLDEST
-    return major(told) or OLDEST
+    """Return the major version of an mpirun of this machine."""
+    return major(machine.mpi_version(name, {"PATH": search_path()}) or "") or OLDEST
 
 
 def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
-    """`--mca NAME VALUE` for each."""
+    """Return `--mca NAME VALUE` for each."""
     return [word for name, value in settings.items() for word in (option, name, value)]
 
 
-def daemons(agent: str, version: int, *, slurm: bool = True) -> list[str]:
-    """mpirun itself starts its daemons on all other hosts: `agent HOST COMMAND...`; `slurm` False: not as Slurm says."""
-    own = runtime(version)
+def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]:
+    """Return how mpirun starts its daemons on other hosts; `slurm` False: not by Slurm."""
+    names = runtime(version)
     settings = {
-        "plm": own.component,
-        f"plm_{own.component}_agent": agent,
-        f"plm_{own.component}_no_tree_spawn": "1",
+        "plm": names.component,
+        f"plm_{names.component}_agent": remote_shell,
+        f"plm_{names.component}_no_tree_spawn": "1",
     }
-    return parameters(settings if slurm else {**settings, "ras": "^slurm"}, own.option)
+    return parameters(settings if slurm else {**settings, "ras": "^slurm"}, names.option)
 
 
 def transport(job: Job, interface: str | None, version: int) -> list[str]:
-    """MPI messages over TCP on one interface (None: the library chooses) and known ports, whatever faster way the
-    library might find; its daemons on the same interface and on ports of their own."""
+    """Restrict MPI messages to TCP on one interface (None: any) and known ports.
+
+    The library's daemons use the same interface and ports of their own.
+    """
     first, count = job.btl_ports
-    own = runtime(version)
+    names = runtime(version)
     messages = {
         "pml": "ob1",
         "btl": "tcp,self",
@@ -88,29 +76,32 @@ def transport(job: Job, interface: str | None, version: int) -> list[str]:
         "btl_tcp_port_min_v4": str(first),
         "btl_tcp_port_range_v4": str(count),
     }
-    control = {own.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
     return [
         *parameters({name: value for name, value in messages.items() if value is not None}),
-        *parameters({name: value for name, value in control.items() if value is not None}, own.option),
+        *parameters({name: value for name, value in control.items() if value is not None}, names.option),
     ]
 
 
 def shared_cores() -> list[str]:
-    """More ranks than cores: unbound, and yielding while they wait. Bound and polling, a ping-pong takes 4000 us, not 14."""
+    """Return options for more ranks than cores: unbound, and yielding while they wait.
+
+    Bound and polling, a ping-pong takes 4000 us, not 14.
+    """
     return ["--bind-to", "none", *parameters({"mpi_yield_when_idle": "1"})]
 
 
 def unbound(job: Job) -> list[str]:
-    """A rank with several threads is not bound, or all of them would share the one core that the library gives it."""
+    """Return options for ranks with threads, which the library would bind to one core."""
     return ["--bind-to", "none"] if job.threads > 1 else []
 
 
 def placement(job: Job) -> list[str]:
-    """Number of ranks and the slots of each host, filled in order."""
+    """Return the number of ranks and the slots of each host, filled in order."""
     slots = ",".join(f"{host}:{job.ranks_per_host}" for host in job.hosts)
     return ["-np", str(job.ranks), "--host", slots, "--map-by", "slot"]
 
 
 def exports(job: Job) -> list[str]:
-    """`-x NAME=VALUE` for each variable of the job, by name."""
+    """Return `-x NAME=VALUE` for each variable of the job, by name."""
     return [word for name in sorted(job.environment) for word in ("-x", f"{name}={job.environment[name]}")]

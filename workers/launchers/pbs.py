@@ -1,4 +1,4 @@
-"""Nodes that OpenPBS or PBS Professional allots: logins join the job with `pbs_attach`, so that it ends them too."""
+"""OpenPBS and PBS Professional: logins join the job with `pbs_attach`, so that its end ends them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from experiments.cluster_kinds.scheduler import Pbs, PbsSettings
-from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, in_order
@@ -54,16 +53,13 @@ class PbsQueue(Queue[PbsSettings]):
             answer = self.run(["qstat", "-x", "-f", "-F", "json", job])
             if (state := parse_qstat(job, answer.output)) is not None:
                 states[job] = state
-            elif GONE.search(answer.complaints):
+            elif GONE.search(answer.stderr):
                 states[job] = JobState(job, "finished")
         return states
 
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """`n1/0*32+n2/0*32`."""
-        names = in_order(part.partition("/")[0] for part in state.nodes.split("+"))
-        if not names:
-            raise ClusterUnavailable(f"PBS does not name the nodes of job {state.job}.")
-        return names
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Read `n1/0*32+n2/0*32`."""
+        return in_order(part.partition("/")[0] for part in nodes.split("+"))
 
 
 class PbsLauncher(LoginLauncher):
@@ -80,17 +76,17 @@ class PbsLauncher(LoginLauncher):
 
 
 def parse_qstat(job: str, text: str) -> JobState | None:
-    """The job in what `qstat -F json` prints; None where it is not there."""
+    """Return the job in the output of `qstat -F json`, or None."""
     try:
         jobs: dict[str, Any] = json.loads(text).get("Jobs", {})
     except ValueError:
         return None
-    told = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
-    if told is None or told.get("job_state") not in PHASES:
+    fields = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
+    if fields is None or fields.get("job_state") not in PHASES:
         return None
-    words, phase = PHASES[told["job_state"]]
-    comment = str(told.get("comment", "")).strip()
-    if phase == "ended" and told.get("Exit_status"):  # negative and from 256 on: PBS ended it
-        words = f"ended with status {told['Exit_status']}"
+    words, phase = PHASES[fields["job_state"]]
+    comment = str(fields.get("comment", "")).strip()
+    if phase == "ended" and fields.get("Exit_status"):  # negative and from 256 on: PBS ended it
+        words = f"ended with status {fields['Exit_status']}"
     hopeless = phase == "waiting" and "Can Never Run" in comment
-    return JobState(job, words, comment, str(told.get("exec_host", "")), phase, hopeless)
+    return JobState(job, words, comment, str(fields.get("exec_host", "")), phase, hopeless)

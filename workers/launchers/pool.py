@@ -1,7 +1,7 @@
-"""Keep clusters open between trials: a later one often needs exactly the same hosts and link.
+"""Pool of open sessions: later trials often need the same hosts and link.
 
-Fabrics of the test-bed stay open beside each other, so that interleaved trials find theirs with its certificate. Where a scheduler
-allots the hosts, a job may be kept for longer than a session: for all trials of an experiment, on its first nodes.
+Fabrics of the test-bed stay open in parallel, so that interleaved trials find theirs with its certificate. A scheduler's job may
+outlive its sessions: for all trials of an experiment, on its first nodes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, Final
 import structlog
 
 from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost, TrialFailed
-from workers.launchers.base import Link, Session, Tell, say_nothing
-from workers.launchers.registry import get
+from workers.launchers.base import Link, Session, Tell, get, ignore_progress
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 
 TIME_FACTOR: Final = 1.5
@@ -31,8 +30,8 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The job that a trial may share: ``key`` of those that do, the hosts of the largest, and the time that this one may take."""
+class SharedJob:
+    """Job that a trial may share: its ``key``, the hosts of the largest trial, the time limit."""
 
     key: object
     host_count: int
@@ -41,7 +40,7 @@ class Wanted:
 
 @dataclass
 class _Held:
-    """A job that outlives sessions, and what was done in it."""
+    """Job that outlives sessions, and its history."""
 
     key: tuple[object, ...]
     launcher: SchedulerLauncher
@@ -50,7 +49,7 @@ class _Held:
     longest_s: float = 0.0
 
     def suits(self, key: tuple[object, ...], host_count: int, time_limit_s: float) -> bool:
-        """Whether another trial may begin in it: it is there, is large enough, and has the time that such trials take."""
+        """Return whether another trial may begin in it: it lives, is large enough and has time."""
         if key != self.key or host_count > len(self.allocation.nodes) or not self.allocation.alive():
             return False
         left_s = self.allocation.left_s()
@@ -60,7 +59,10 @@ class _Held:
 
 
 class SessionPool:
-    """Open sessions, of which one runs a trial, and at most one job. For one worker process; not thread-safe, as trials are exclusive."""
+    """Open sessions, of which one runs a trial, and at most one job.
+
+    For one worker process; not thread-safe, as trials are exclusive.
+    """
 
     def __init__(self) -> None:
         self._sessions: dict[tuple[object, ...], Session] = {}
@@ -80,16 +82,17 @@ class SessionPool:
         host_count: int,
         link: Link,
         settings: Mapping[str, Any] | None = None,
-        tell: Tell = say_nothing,
-        wanted: Wanted | None = None,
+        tell: Tell = ignore_progress,
+        shared_job: SharedJob | None = None,
     ) -> Iterator[Session]:
-        """Yield the open session that is alive and equal in kind, size and link; else a fresh one, in the job that is ``wanted``.
+        """Yield the open session of equal kind, size and link, or a new one.
 
-        After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
+        ``shared_job``: the job to open it in. After an exception in the body the session is closed, as its state is unknown.
+        Raises ClusterUnavailable.
         """
-        key = (kind, repr(settings), host_count, link, wanted and wanted.key)
-        if wanted is not None:
-            session = self._in_job(key, kind, settings, host_count, wanted, tell)
+        key = (kind, repr(settings), host_count, link, shared_job and shared_job.key)
+        if shared_job is not None:
+            session = self._in_job(key, kind, settings, host_count, shared_job, tell)
         else:
             session = self._as_before(
                 key, host_count, lambda: get(kind, settings).open(host_count=host_count, link=link, tell=tell)
@@ -98,13 +101,15 @@ class SessionPool:
         try:
             yield session
         except BaseException as error:
-            told = session.as_lost(error) if isinstance(error, TrialFailed) else error  # before our own end of the job
+            failure = (
+                session.as_lost(error) if isinstance(error, TrialFailed) else error
+            )  # before our own end of the job
             self._close_session(key)
-            if self._held is not None and isinstance(told, HostsLost):
-                self._end_job(told)
-            if told is error:
+            if self._held is not None and isinstance(failure, HostsLost):
+                self._end_job(failure)
+            if failure is error:
                 raise
-            raise told from error
+            raise failure from error
         if self._held is not None:
             self._held.finished += 1
             self._held.longest_s = max(self._held.longest_s, time.monotonic() - begun)
@@ -130,7 +135,7 @@ class SessionPool:
         return session
 
     def _make_room(self, host_count: int) -> None:
-        """Close the sessions that cannot be open beside another one, and those used longest ago if there are too many."""
+        """Close sessions that exclude others, and the least recently used beyond the limits."""
         for key in [key for key, session in self._sessions.items() if not session.is_isolated]:
             self._close_session(key)
         while self._sessions and (
@@ -145,16 +150,16 @@ class SessionPool:
         kind: str,
         settings: Mapping[str, Any] | None,
         host_count: int,
-        wanted: Wanted,
+        shared_job: SharedJob,
         tell: Tell,
     ) -> Session:
-        job_key = (kind, repr(settings), wanted.key)
-        if self._held is None or not self._held.suits(job_key, host_count, wanted.time_limit_s):
+        job_key = (kind, repr(settings), shared_job.key)
+        if self._held is None or not self._held.suits(job_key, host_count, shared_job.time_limit_s):
             self.close()
             launcher = get(kind, settings)
             if not isinstance(launcher, SchedulerLauncher):
-                raise ClusterUnavailable(f"Nobody allots the hosts of {launcher.kind.noun}.")
-            allocation = launcher.allocate(max(host_count, wanted.host_count), tell, lasting=True)
+                raise ClusterUnavailable(f"No scheduler allots the hosts of {launcher.kind.noun}.")
+            allocation = launcher.allocate(max(host_count, shared_job.host_count), tell, lasting=True)
             self._held = _Held(job_key, launcher, allocation)
         held = self._held
         session = self._sessions.get(key)
@@ -167,7 +172,7 @@ class SessionPool:
         return session
 
     def _open_on(self, held: _Held, host_count: int) -> Session:
-        """Raise HostsLost where the job was taken away since it was found alive: whatever srun or qrsh said of it."""
+        """Open a session in the job; raise HostsLost if the job was taken away since."""
         try:
             return held.launcher.open_on(held.allocation, host_count)
         except ClusterUnavailable as error:
@@ -178,9 +183,9 @@ class SessionPool:
             raise lost from error
 
     def _end_job(self, error: HostsLost) -> None:
-        """After hosts were lost. Raise AllocationEnded where the scheduler ended a job in which trials had ended well before.
+        """End a job that lost hosts; raise AllocationEnded if the scheduler ended it.
 
-        One that ended under its first trial counts as that trial's loss, which may be what no job has the time for.
+        A job that ended under its first trial counts as that trial's loss: it may be too long for any job.
         """
         held = self._held
         # One that holds its nodes for many trials does not end by itself: one that is ending, for as long as an epilog takes, was ended.

@@ -1,8 +1,8 @@
-"""Run one rank's program and write what it used: `python3 -I -S rank.py [--mpi-profile=LEVEL:LIBRARY] REPORT_DIR PROGRAM ARGUMENT...`
+"""Run one rank's program and write its usage: `python3 -I -S rank.py [--mpi-profile=LEVEL:LIBRARY] REPORT_DIR PROGRAM ARGUMENT...`
 
-Started once per rank by the MPI launcher, so it must start fast: standard library, few imports (json alone would double
-its start). CPU time and the rest come from wait4 (getrusage of exactly the program and what it waited for). The largest
-resident set is at least this interpreter's own, about 10 MB: Linux carries the parent's mark over execve.
+Started once per rank by the MPI launcher, so it must start fast: standard library, few imports (json alone would double its
+start). CPU time and the rest come from wait4 (getrusage of the program and the children it waited for). The largest resident
+set is at least this interpreter's own, about 10 MB: Linux carries the parent's mark over execve.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 # Open MPI, then MPICH and Intel MPI, then Slurm's srun
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-# What says to a program which world it is in, by Open MPI, by Hydra (MPICH, Intel MPI, MVAPICH2) and by any PMIx server
+# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2) and any PMIx server
 WORLD_VARIABLES = (
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
@@ -38,7 +38,10 @@ PROFILE = "--mpi-profile="
 
 
 def main(report_dir: str, argv: list[str], profile: str = "") -> int:
-    """Exit as the program exits, by the same signal if one ended it. ``profile``: LEVEL:LIBRARY that counts time inside MPI."""
+    """Run the program and exit as it does, by the same signal.
+
+    ``profile``: LEVEL:LIBRARY that counts time inside MPI.
+    """
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
@@ -70,18 +73,18 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
 
 
 def counting(profile: str, file: str) -> "dict[str, str]":
-    """Variables that load the library into the program, before what the program itself wants loaded."""
+    """Return variables that preload the library, before the program's own preloads."""
     level, _, library = profile.partition(":")
-    wanted = os.environ.get("LD_PRELOAD")
-    return {"LD_PRELOAD": f"{library}:{wanted}" if wanted else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
+    preloaded = os.environ.get("LD_PRELOAD")
+    return {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
-    """Until the program ends or its MPI libraries are seen: their files, and what its launcher told it of its world.
+    """Watch the program until its end or until its MPI libraries are loaded; return them.
 
-    The program may be a script that starts another, and loads the library when it likes. Looks become rare quickly; one
-    takes some tens of microseconds. Libraries are loaded one after another, so looks go on until nothing was added for
-    a while, and there is none after that.
+    With the launcher's variables. The program may be a script that starts another, and may load the library late. Looks become
+    rare quickly; one takes some tens of microseconds. Libraries are loaded one after another, so looks continue until none was
+    added for a while.
     """
     pause_s = FIRST_LOOK_S
     seen = None
@@ -99,7 +102,7 @@ def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
 
 
 def mpi_program(processes: "Iterable[int]") -> "tuple[list[str], dict[str, str]] | None":
-    """The first of the processes with an MPI library: its files, and what the process was told."""
+    """Return files and variables of the first process with an MPI library, or None."""
     for process in processes:
         try:
             libraries = mpi_libraries(process)
@@ -111,35 +114,18 @@ def mpi_program(processes: "Iterable[int]") -> "tuple[list[str], dict[str, str]]
 
 
 def family(pid: int) -> "list[int]":
-    """The program and the processes that it started. Kernels may be built without lists of children."""
+    """Return the program and the processes that it started."""
     members = [pid]
-    parents = None if os.path.exists(f"/proc/{pid}/task/{pid}/children") else parents_of_all()  # noqa: PTH110
     for member in members:
-        if parents is not None:
-            members += [child for child, parent in parents.items() if parent == member]
-        else:
-            with open(f"/proc/{member}/task/{member}/children") as stream:  # noqa: PTH123
-                members += map(int, stream.read().split())
+        with open(f"/proc/{member}/task/{member}/children") as stream:  # noqa: PTH123
+            members += map(int, stream.read().split())
         if len(members) > MOST_PROCESSES:
             break
     return members
 
 
-def parents_of_all() -> "dict[int, int]":
-    """The parent of every process."""
-    parents = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as stream:  # noqa: PTH123
-                    parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                pass  # ended in this moment
-    return parents
-
-
 def mpi_libraries(pid: int) -> "list[str]":
-    """Names of the files of MPI libraries that are in a process's memory."""
+    """Return the names of MPI library files in a process's memory."""
     names = set()
     with open(f"/proc/{pid}/maps", "rb") as stream:  # noqa: PTH123
         for line in stream:
@@ -150,7 +136,7 @@ def mpi_libraries(pid: int) -> "list[str]":
 
 
 def world_variables(pid: int) -> "dict[str, str]":
-    """What the process was started with, of the variables that tell its world."""
+    """Return the variables of a process that describe its world."""
     with open(f"/proc/{pid}/environ", "rb") as stream:  # noqa: PTH123
         pairs = (item.decode(errors="replace").partition("=") for item in stream.read().split(b"\0"))
     return {name: value for name, _, value in pairs if name in WORLD_VARIABLES}
@@ -165,7 +151,7 @@ def pass_on(pid: int, number: int) -> None:
 
 
 def die_with(launcher: int, pid: int) -> None:
-    """If the launcher is killed, end the program too: SIGTERM comes to us then and is passed on."""
+    """End the program if the launcher is killed: SIGTERM comes to us and is passed on."""
     import ctypes  # after the start: 3 ms that no rank should wait for
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
@@ -181,7 +167,7 @@ def write(
     times: tuple[int, int, float],
     world: "tuple[list[str], dict[str, str]] | None",
 ) -> None:
-    """One JSON object per rank, complete or not there at all."""
+    """Write one JSON object per rank, completely or not."""
     started_ns, ended_ns, started_at = times
     fields = {
         "rank": int(rank),
@@ -200,8 +186,8 @@ def write(
     if world is not None:
         libraries, variables = world
         fields["mpi_libraries"] = "[" + ", ".join(f'"{plain(name)}"' for name in libraries) + "]"
-        told = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
-        fields["mpi_world"] = "{" + told + "}"
+        pairs = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
+        fields["mpi_world"] = "{" + pairs + "}"
     text = ", ".join(f'"{name}": {value}' for name, value in fields.items())
     path = f"{report_dir}/rank-{int(rank)}.json"
     with open(path + ".part", "w") as stream:  # noqa: PTH123 - importing pathlib takes longer than all the rest
@@ -210,8 +196,8 @@ def write(
 
 
 def plain(text: str) -> str:
-    """Text that needs no escape in JSON."""
-    return "".join(each for each in text if " " <= each <= "~" and each not in '"\\')[:200]
+    """Return text that needs no escape in JSON."""
+    return "".join(character for character in text if " " <= character <= "~" and character not in '"\\')[:200]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Sessions on real hosts: a keeper on each, one scratch directory of the same name on all, and the first host launches.
+"""Sessions on real hosts: an agent and a scratch directory on each; the first host launches.
 
-No file system has to be shared: what a job needs is written to every host, and what it wrote is fetched from them.
+No shared file system is needed: inputs are written to every host, and results are fetched from them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,8 +19,7 @@ from typing import Any
 
 from experiments.cluster_kinds.settings import HostSettings
 from workers.agent import machine, mpi_files
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.remote import RemoteCapture
 from workers.errors import (
     CaptureUnavailable,
@@ -29,28 +29,28 @@ from workers.errors import (
     ProfileUnavailable,
     TrialFailed,
 )
-from workers.hosts.addresses import addresses_by_name, addresses_of
-from workers.hosts.environment import describe, unlike
+from workers.hosts.environment import describe, differing_facts
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteKeeper
+from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
-from workers.launchers.limits import MOST_TEXT_BYTES, Confinement, as_text
+from workers.launchers.limits import MOST_TEXT_BYTES, Limits, as_text
 
+_ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
 class HostsLauncher(Launcher):
-    """What the kinds with real hosts share: the launch command follows the MPI library of the settings."""
+    """Base of kinds with real hosts: the launch command follows the settings' MPI library."""
 
     settings: HostSettings
 
     @property
     def usual_launch(self) -> Launch:
-        """As the settings say; what they leave open only the first host can tell."""
+        """The launch by the settings; only the first host can resolve "auto"."""
         library = "openmpi" if self.settings.mpi == mpi_choice.AUTO else self.settings.mpi
         return Launch(library, self.settings.mpirun or mpi_choice.own_program(library))
 
@@ -59,18 +59,18 @@ class HostsLauncher(Launcher):
         return self.settings.python
 
     def argv(self, job: Job) -> list[str]:
-        """The command that the first host runs; `job` has the host's own directories."""
+        """Return the command of the first host; `job` has the host's own directories."""
         launch = job.launch or self.usual_launch
         place = mpi.Place(
-            agent=str(job.workdir.parent / "rsh"),
+            remote_shell=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
             program=launch.program,
             shared_cores=self.settings.shared_cores,
         )
-        return mpi.argv(launch.library, job, place)
+        return mpi.LIBRARIES[launch.library](job, place)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
-        """The same job in the hosts' directories, with what was found out there. Pure."""
+        """Return the job in the hosts' directories, with the facts of the session. Pure."""
         return dataclasses.replace(
             job,
             workdir=scratch / "work",
@@ -87,15 +87,15 @@ class HostsLauncher(Launcher):
         notes = [f"{scratch} is made on every host, under a random name."]
         interface = self.settings.interface or ("lo" if len(job.hosts) == 1 else "INTERFACE")
         if interface == "INTERFACE":
-            notes.append("INTERFACE is the one through which the first host reaches the second, asked there.")
+            notes.append("INTERFACE is the one through which the first host reaches the second.")
         if self.settings.mpi == mpi_choice.AUTO:
             notes.append(
-                "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments "
+                "The first host determines the program's MPI library and its launch command; these are the arguments "
                 f"for Open MPI {openmpi.OLDEST}."
             )
         elif self.settings.mpi == "openmpi":
             notes.append(
-                f"{self.usual_launch.program} of the first host tells its version: these are the arguments for Open MPI "
+                f"The version of {self.usual_launch.program} on the first host decides; these are the arguments for Open MPI "
                 f"{openmpi.OLDEST}."
             )
         return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
@@ -106,7 +106,7 @@ class HostsLauncher(Launcher):
         return Recording(f"{interface} of {hosts}", self.capture_filter(self.usual_launch.library))
 
     def capture_filter(self, library: str) -> str | None:
-        """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
+        """Return a filter of MPI's own ports if we set them; "" in the settings: no filter."""
         if self.settings.capture_filter is not None:
             return self.settings.capture_filter or None
         if library in mpi.KNOWN_PORTS:
@@ -115,34 +115,34 @@ class HostsLauncher(Launcher):
 
 
 class RemoteSession(Session):
-    """Hosts with a keeper on each, the first one in front. Connections may end while a trial runs."""
+    """Hosts with an agent on each; connections may end while a trial runs."""
 
     launcher: HostsLauncher
 
     def __init__(
         self,
         launcher: HostsLauncher,
-        keepers: Mapping[str, RemoteKeeper],
+        agents: Mapping[str, RemoteAgent],
         scratch: Path,
-        agent: str,
+        remote_shell: str,
         facts: dict[str, Any],
     ) -> None:
-        """Connect, agree on the interface, and write what every job needs. Raises ClusterUnavailable."""
-        super().__init__(launcher, tuple(keepers), facts)
+        """Connect, choose the interface, and write the tools of jobs. Raises ClusterUnavailable."""
+        super().__init__(launcher, tuple(agents), facts)
         self.settings = launcher.settings
         self.scratch = scratch
-        self.keepers = dict(keepers)
-        self.first = self.keepers[self.hosts[0]]
+        self.agents = dict(agents)
+        self.first = self.agents[self.hosts[0]]
         self._outputs: dict[Path, tuple[Path, int]] = {}
         self._versions: dict[str, str] = {}
-        for keeper in self.keepers.values():
-            self._stack.callback(keeper.close)
+        for agent in self.agents.values():
+            self._stack.callback(agent.close)
         try:
-            for keeper in self.keepers.values():
-                keeper.connect(scratch)
+            for agent in self.agents.values():
+                agent.connect(scratch)
             self.interface = self.settings.interface or self._find_interface()
             self._launch = self._choose_launch(())
-            self._write_tools(agent)
+            self._write_tools(remote_shell)
             self.offloads_left = self._switch_offloads() if self.settings.offloads == "off" else {}
         except BaseException:
             self.close()
@@ -150,21 +150,21 @@ class RemoteSession(Session):
         self.facts |= self._facts()
 
     def why_lost(self, error: TrialFailed) -> str:
-        """Return the message of a trial of which a connection ended."""
+        """Return the message of a trial whose connection ended."""
         return str(error)
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """A connection may end at any question, not only at the one whether the launch command has ended."""
+        """Convert the end of a connection, at any question, to HostsLost."""
         if isinstance(error, ClusterUnavailable) and not isinstance(error, HostsLost):
             return HostsLost(self.why_lost(error))
         return error
 
     def alive(self) -> bool:
-        return all(keeper.alive() for keeper in self.keepers.values())
+        return all(agent.alive() for agent in self.agents.values())
 
     @property
-    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
-        return self.keepers
+    def remote_agents(self) -> Mapping[str, RemoteAgent]:
+        return self.agents
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
@@ -172,18 +172,19 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        return {host: addresses_of(self.keepers[host]) for host in self.recorded_hosts if host}
+        return {host: _addresses_of(self.agents[host]) for host in self.recorded_hosts if host}
 
     @functools.cached_property
     def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
-        return addresses_by_name(self.keepers.values())
+        names = Counter(agent.name for agent in self.agents.values())
+        return {agent.name: _addresses_of(agent) for agent in self.agents.values() if names[agent.name] == 1}
 
     @property
     def usual_launch(self) -> Launch:
         return self._choose_launch(())
 
     def prepared(self, job: Job) -> Job:
-        """Files of programs are looked at on the first host; inputs, which come there with the launch, here."""
+        """Choose the launch by the program's files on the first host and its inputs here."""
         words = [*job.program, *mpi_files.script_words(job.program, job.workdir)]
         variables = {**self.environment_variables(), **job.environment}
         answer, _ = self.first.ask("mpi", program=words, variables=variables, directory=str(self.scratch / "work"))
@@ -199,7 +200,7 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def _architectures(self) -> frozenset[str]:
-        return frozenset(keeper.output(["uname", "-m"]).strip() for keeper in self.keepers.values())
+        return frozenset(agent.output(["uname", "-m"]).strip() for agent in self.agents.values())
 
     def architecture(self) -> str:
         if len(self._architectures) > 1:
@@ -213,7 +214,7 @@ class RemoteSession(Session):
         answer, _ = self.first.ask("find", program=program, **where)
         return None if answer["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
-    def read_text(self, path: str, confinement: Confinement) -> str:
+    def read_text(self, path: str, limits: Limits) -> str:
         try:
             return as_text(b"".join(self.first.read(path, most=MOST_TEXT_BYTES + 1)))
         except OSError as error:
@@ -221,12 +222,14 @@ class RemoteSession(Session):
                 f"The input file {path} cannot be read on host {self.hosts[0]}: {error.strerror}."
             ) from None
 
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
         try:
             return RemoteCapture.on_host(
-                self.keepers[options.host or self.hosts[0]],
-                options.on(self.interface, self.launcher.capture_filter(self._launch.library)),
+                self.agents[host or self.hosts[0]],
+                self.interface,
+                self.launcher.capture_filter(self._launch.library),
                 command=self.settings.capture_command,
+                snap_length=snap_length,
             )
         except ClusterUnavailable as error:
             raise CaptureUnavailable(str(error)) from error
@@ -257,8 +260,8 @@ class RemoteSession(Session):
         return RemoteJob(self, process, job, there)
 
     def sample(self) -> Sample:
-        """Counters of every host; also brings the output over that has been printed since."""
-        answers = [keeper.ask("sample")[0] for keeper in self.keepers.values()]
+        """Return counters of every host; also fetch the output printed since."""
+        answers = [agent.ask("sample")[0] for agent in self.agents.values()]
         self.follow_outputs()
         merged = {
             **answers[0],
@@ -270,23 +273,23 @@ class RemoteSession(Session):
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
-        """Of the first host; `other_hosts` has what is different on others, and is absent where all are alike."""
+        """Return the first host's facts, with differences of others in `other_hosts`."""
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            described = list(pool.map(lambda keeper: self._describe(keeper, argv, mpirun), self.keepers.values()))
+            described = list(pool.map(lambda agent: self._describe(agent, argv, mpirun), self.agents.values()))
         first, *others = described
-        different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
+        different = {host: differing_facts(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
         return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
 
-    def _describe(self, keeper: RemoteKeeper, program: Sequence[str], mpirun: str) -> dict[str, Any]:
-        variables = {**self.environment_variables(), "PATH": self._path(keeper)}
-        variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
-        return describe(keeper, None, self.interface, program, mpirun, variables)
+    def _describe(self, agent: RemoteAgent, program: Sequence[str], mpirun: str) -> dict[str, Any]:
+        variables = {**self.environment_variables(), "PATH": self._path(agent)}
+        variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection, so no fact of the host
+        return describe(agent, None, self.interface, program, mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
-        """The few variables of the host's login that programs see, and those of the cluster's settings."""
+        """Return a few variables of the host's login, and those of the settings."""
         home = self.first.home
         variables = {
             name: home[name] for name in (*PASSED_ON, "SSH_AUTH_SOCK", "SLURM_CONF", "FLUX_URI") if name in home
@@ -294,7 +297,7 @@ class RemoteSession(Session):
         return {**variables, "PATH": self._path(), "LANG": "C.UTF-8", **self.settings.environment}
 
     def follow_outputs(self) -> None:
-        """Append what the job has printed since the last time to the files here."""
+        """Append the job's output since the last call to the local files."""
         for here, (there, offset) in self._outputs.items():
             with here.open("ab") as target, contextlib.suppress(OSError):
                 for part in self.first.read(str(there), offset):
@@ -303,62 +306,67 @@ class RemoteSession(Session):
             self._outputs[here] = (there, offset)
 
     def collect(self, job: Job, there: Job) -> None:
-        """After the launch command has ended: end what is left on any host, fetch reports and written files."""
-        for keeper in self.keepers.values():
-            left = keeper.ask("sweep")[0]["left"]
-            if left:
-                raise ClusterUnavailable(f"{left} programs of the trial do not end on host {keeper.host}.")
+        """End leftovers on all hosts and fetch reports and written files."""
+        for agent in self.agents.values():
+            leftover_count = agent.ask("sweep")[0]["left"]
+            if leftover_count:
+                raise ClusterUnavailable(f"{leftover_count} programs of the trial do not end on host {agent.host}.")
         self.follow_outputs()
-        for keeper in self.keepers.values():
-            fetch(keeper, there.report_dir, job.report_dir)
+        for agent in self.agents.values():
+            fetch(agent, there.report_dir, job.report_dir)
         fetch(self.first, there.workdir, job.workdir, deep=job.fetched)
 
     # How a job is moved to the hosts
 
     def _there(self, job: Job) -> Job:
-        """The same job in the hosts' directories."""
+        """Return the job in the hosts' directories."""
         launch = job.launch or self._launch
-        return self.launcher.on_hosts(job, self.scratch, self.interface, openmpi.major(self._said(launch.program)))
+        return self.launcher.on_hosts(
+            job, self.scratch, self.interface, openmpi.major(self._version_text(launch.program))
+        )
 
-    def _write_tools(self, agent: str) -> None:
+    def _write_tools(self, remote_shell: str) -> None:
         try:
-            for keeper in self.keepers.values():
-                keeper.ask("watch", interface=self.interface)
-                keeper.write(self.scratch / "rank.py", WRAPPER.read_bytes())
-                keeper.write(self.scratch / "rsh", agent.encode(), 0o700)
+            for agent in self.agents.values():
+                agent.ask("watch", interface=self.interface)
+                agent.write(self.scratch / "rank.py", WRAPPER.read_bytes())
+                agent.write(self.scratch / "rsh", remote_shell.encode(), 0o700)
         except OSError as error:
-            raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
+            raise ClusterUnavailable(f"Host {agent.host} cannot be prepared: {error.strerror}.") from error
 
     def _switch_offloads(self) -> dict[str, str]:
-        """Switch off what joins frames until the keepers end; why it cannot be, by host. Their recordings are estimated then."""
+        """Switch offloads off until the agents end; return the refusals by host.
+
+        Packets of those hosts are estimated.
+        """
         refused = {}
-        for host, keeper in self.keepers.items():
-            command, path = list(self.settings.offload_command), keeper.search_path()
-            answer, _ = keeper.ask("offloads", command=command, interface=self.interface, path=path)
+        for host, agent in self.agents.items():
+            command, path = list(self.settings.offload_command), agent.search_path()
+            answer, _ = agent.ask("offloads", command=command, interface=self.interface, path=path)
             if answer["refusal"]:
                 refused[host] = answer["refusal"]
         return refused
 
     def _send_inputs(self, job: Job, there: Job) -> None:
-        """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
+        """Write a job's files into empty directories of every host. Raises LaunchFailed."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
         counting = job.profile.library.read_bytes() if job.profile else b""
-        for keeper in self.keepers.values():
+        for agent in self.agents.values():
             try:
                 if there.profile is not None:
-                    keeper.write(there.profile.library, counting, 0o700)
+                    agent.write(there.profile.library, counting, 0o700)
                 for directory in (there.workdir, there.report_dir):
-                    keeper.ask("clear", path=str(directory))
+                    agent.ask("clear", path=str(directory))
                 for path in inputs:
                     mode = path.stat().st_mode & 0o777
-                    keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
+                    agent.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
             except OSError as error:
-                raise LaunchFailed(f"The trial cannot be prepared on host {keeper.host}: {error.strerror}.") from error
+                raise LaunchFailed(f"The trial cannot be prepared on host {agent.host}: {error.strerror}.") from error
 
     # The network
 
     def _find_interface(self) -> str:
-        """The interface through which the first host reaches the second."""
+        """Return the interface through which the first host reaches the second."""
         if len(self.hosts) == 1:
             return "lo"
         address = self.first.output(["getent", "ahostsv4", self.hosts[1]]).split()[:1]
@@ -369,27 +377,27 @@ class RemoteSession(Session):
             )
         return match[1]
 
-    # What launches: the session is the `workers.launchers.mpi_choice.Host`
+    # Choice of the launch command: the session is the `workers.launchers.mpi_choice.Host`
 
     def _choose_launch(self, loaded: Sequence[str]) -> Launch:
-        return mpi_choice.chosen(self, loaded, asked=self.settings.mpi, program=self.settings.mpirun)
+        return mpi_choice.chosen(self, loaded, library_setting=self.settings.mpi, program=self.settings.mpirun)
 
     def find(self, program: str) -> str | None:
-        found: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
-        return found
+        path: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
+        return path
 
     def version(self, program: str) -> str | None:
-        return machine.read_version(self._said(program))
+        return machine.read_version(self._version_text(program))
 
-    def _said(self, program: str) -> str:
-        """What a launch command says of its version, asked once with all that it may need to start."""
+    def _version_text(self, program: str) -> str:
+        """Return a launch command's version text, asked once with its environment."""
         if program not in self._versions:
             variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
             self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
         return self._versions[program]
 
-    def _path(self, keeper: RemoteKeeper | None = None) -> str:
-        return self.settings.environment.get("PATH", (keeper or self.first).search_path())
+    def _path(self, agent: RemoteAgent | None = None) -> str:
+        return self.settings.environment.get("PATH", (agent or self.first).search_path())
 
     def _facts(self) -> dict[str, Any]:
         machine = self.first.machine((), self._launch.program, self.environment_variables())
@@ -405,8 +413,13 @@ class RemoteSession(Session):
         }
 
 
+def _addresses_of(agent: RemoteAgent) -> frozenset[str]:
+    """Return all IP addresses of the host, those of the loopback interface included."""
+    return frozenset(_ADDRESS.findall(agent.output(["ip", "-o", "address", "show"])))
+
+
 class RemoteJob(Process):
-    """A launch command on the first host of a session."""
+    """Launch command on the first host of a session."""
 
     def __init__(self, session: RemoteSession, process: Process, job: Job, there: Job) -> None:
         super().__init__(session.first, process.pid, process.started_ns)
@@ -415,7 +428,7 @@ class RemoteJob(Process):
         self._collected = False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """As any process. Raises HostsLost when a host is gone in the middle."""
+        """Wait for the end and collect the results. Raises HostsLost if a host is lost."""
         try:
             status = super().wait(timeout_s)
             if status is not None and not self._collected:

@@ -1,4 +1,4 @@
-"""Real hosts, reached with ssh: the worker needs nothing on them but a login, Python 3.9 and an MPI library."""
+"""Real hosts over ssh: they need a login, Python 3.9 and an MPI library."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from analysis.numbers import amount
 from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_agent import RemoteKeeper, in_shell, start_argv
-from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
+from workers.hosts.remote_agent import RemoteAgent, in_shell, start_argv
+from workers.launchers.base import Launcher, Link, Reached, Session, Tell, ignore_progress
 from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
 
@@ -29,26 +29,26 @@ class SshLauncher(HostsLauncher):
 
     kind = Ssh()
     settings: SshSettings
-    python_is_told = True
+    reports_python = True
 
     def probe(self) -> list[str]:
-        """Programs here; whether the hosts answer, a trial finds out."""
+        """Return missing programs of this machine; trials contact the hosts."""
         return missing_programs({"ssh": "openssh-client"})
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return self.settings.hosts[:host_count]
 
     def connection(self, host: str) -> list[str]:
-        """The command of the keeper's connection. Pure."""
+        """Return the command of the agent's connection. Pure."""
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
 
     def reach(self) -> list[Reached]:
-        """All hosts side by side, with the version of Python on each."""
+        """Contact all hosts in parallel and read their versions of Python."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             return list(pool.map(self._reach, self.settings.hosts))
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """All hosts that answered, so that each of them is looked at."""
+        """Use all hosts that answered."""
         hosts = [host for host in self.settings.hosts if host in reached][:MOST_TESTED]
         return type(self)({**self.settings.model_dump(exclude_unset=True), "hosts": hosts}), len(hosts)
 
@@ -67,40 +67,42 @@ class SshLauncher(HostsLauncher):
                 host, REACH_LIMIT_S, problem=f"Host {host} did not answer within {amount(REACH_LIMIT_S, 's')}."
             )
         took_s = time.monotonic() - begun
-        _, there, told = answer.stdout.partition(REACHED)
+        _, there, version_line = answer.stdout.partition(REACHED)
         return (
-            Reached(host, took_s, told.strip()) if there else why_unreached(host, took_s, answer.stderr, self.settings)
+            Reached(host, took_s, version_line.strip())
+            if there
+            else why_unreached(host, took_s, answer.stderr, self.settings)
         )
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = [*self.probe(), *self.refusals(link)]
         if host_count > len(self.settings.hosts):
             problems.append(f"This cluster has {len(self.settings.hosts)} hosts, not {host_count}.")
         if problems:
             raise ClusterUnavailable(" ".join(problems))
-        keepers: dict[str, SshKeeper] = {}
+        agents: dict[str, SshAgent] = {}
         try:
             for host in self.host_names(host_count):
                 tell(f"connecting to {host}")
-                keepers[host] = SshKeeper(host, self.connection(host))
+                agents[host] = SshAgent(host, self.connection(host))
         except BaseException:
-            for keeper in keepers.values():
-                keeper.close()
+            for agent in agents.values():
+                agent.close()
             raise
         scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
-        agent = quoted_script([*self.settings.between_hosts])
-        return RemoteSession(self, keepers, scratch, agent, {"back_end": "real hosts over ssh"})
+        remote_shell = quoted_script([*self.settings.between_hosts])
+        return RemoteSession(self, agents, scratch, remote_shell, {"back_end": "real hosts over ssh"})
 
 
-class SshKeeper(RemoteKeeper):
-    """Says what ssh meant."""
+class SshAgent(RemoteAgent):
+    """Agent whose end is explained by ssh's messages."""
 
     def exit_report(self) -> str:
-        return explain(self.host, self.last_words())
+        return explain(self.host, self.stderr_text())
 
 
 def quoted_script(*lines: list[str]) -> str:
-    """A shell script that runs argv lists; the last one replaces the shell and gets the script's own arguments."""
+    """Return a shell script of argv lists; the last one gets the script's arguments."""
     commands = [shlex.join(line) for line in lines]
     commands[-1] = f'exec {commands[-1]} "$@"'
     return "\n".join(["#!/bin/sh", *commands, ""])

@@ -1,4 +1,4 @@
-"""What ssh says when it fails, in sentences with what to do. Pure."""
+"""Explanations of ssh's errors, with suggested fixes. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from experiments.cluster_kinds.settings import Login
 from workers.launchers.base import Reached
 
 SSH_FAILED: Final = 255
-"""The status of ssh itself, where no program of the host ended."""
-# What ssh says -> what it means, in the order of looking.
+"""Exit status of ssh itself, if no program of the host ended."""
+# Message of ssh -> its meaning, in the order of search.
 _REFUSALS: Final = (
     (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
     (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
@@ -24,7 +24,7 @@ _REFUSALS: Final = (
 _REMEDIES: Final = (
     (
         r"Host key verification failed",
-        "Log in once by hand as the worker's user and compare the fingerprint with that of the host; a changed key may be an attack.",
+        "Log in once as the worker's user and compare the fingerprint with that of the host; a changed key may be an attack.",
         "{by_hand}",
     ),
     (
@@ -45,14 +45,14 @@ _REMEDIES: Final = (
     (r"Connection refused", "Is sshd running there, and is “Port” right?", "{by_hand}"),
     (
         r"No route to host|timed out|unreachable",
-        "Is it switched on, and does a firewall or a jump host stand between?",
+        "Check that it is on, and that no firewall or jump host is in between.",
         "{by_hand}",
     ),
 )
 
 
 def explain(host: str, words: str) -> str:
-    """Why ssh gave a host up, in a sentence."""
+    """Return why ssh failed, as a sentence."""
     for pattern, meaning in _REFUSALS:
         if (match := re.search(pattern, words, re.MULTILINE)) is not None:
             return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
@@ -61,7 +61,7 @@ def explain(host: str, words: str) -> str:
 
 
 def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached:
-    """A host that ssh gave up, with what mends it."""
+    """Return a host that ssh could not reach, with a suggested fix."""
     target = f"{login.user}@{host}" if login.user else host
     port = f"-p {login.port} " if login.port else ""
     key = f"-i {shlex.quote(login.key)} " if login.key else ""
@@ -74,6 +74,6 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
         host,
         took_s,
         problem=explain(host, words),
-        remedy="Try it by hand as the worker's user.",
+        remedy="Try this command as the worker's user.",
         commands=(places["by_hand"],),
     )

@@ -9,20 +9,18 @@ from typing import Any, Final
 
 from analysis.numbers import plural
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
-from workers.capture.dumpcap import Capture
-from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper
+from workers.hosts.processes import LocalAgent
 from workers.launchers import mpi, mpi_choice, openmpi
-from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, ignore_progress
 from workers.launchers.job import Job, Launch
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
-from workers.testbed.probe import emulators, probe, unshare_argv
-from workers.testbed.relay_library import made_relay
+from workers.testbed.probe import emulators, made_relay, probe, unshare_argv
 
 FAR_SITE = "site-2"
 _MEMORY: Final = SlotMemory()
@@ -30,18 +28,17 @@ _MEMORY: Final = SlotMemory()
 
 
 class TestbedSession(MachineSession):
-    """The fabric while it lives."""
+    """Session of a fabric."""
 
     is_isolated = True
     first_host = "n1"
-    capture_interface = commands.BRIDGE
     interface = commands.HOST_INTERFACE
-    needed = (fabric.REMOTE_SHELL, fabric.DOOR)
+    needed = (fabric.REMOTE_SHELL, fabric.RSH_SOCKET)
 
     def __init__(
-        self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan
+        self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan
     ) -> None:
-        super().__init__(launcher, keeper, hosts, facts)
+        super().__init__(launcher, agent, hosts, facts)
         self.plan = plan
         self._certificate: Certificate | None = None
         self._memory = _MEMORY
@@ -49,7 +46,7 @@ class TestbedSession(MachineSession):
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
-        """The near bridge sees its site and what crosses; hosts of the far site that speak to each other need another one."""
+        """The near bridge, and one for frames between several hosts of the far site."""
         return (None, FAR_SITE) if self._far_hosts > 1 else (None,)
 
     @property
@@ -66,32 +63,25 @@ class TestbedSession(MachineSession):
     def _far_hosts(self) -> int:
         return sum(self.plan.second_site(number) for number in range(1, len(self.hosts) + 1))
 
-    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
-        far = options.host == FAR_SITE
-        place = options.on(commands.FAR_BRIDGE if far else commands.BRIDGE)
-        if place.capture_filter is None:
-            must_hold = commands.SITE_BYTES if far else ()
-            return RingCapture.on_bridge(self.keeper, place, self._memory, must_hold=must_hold)
-        if far:
-            within = f"({commands.WITHIN_FAR_SITE}) and ({place.capture_filter})"
-            place = dataclasses.replace(place, capture_filter=within)
-        return Capture.start(self.keeper, place)
+    def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> RingCapture:
+        bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
+        return RingCapture.on_bridge(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
     def certify(self) -> Certificate | None:
-        """What the link was measured to be; once, since the fabric does not change while it lives."""
+        """Return the measured link; measured once, since the fabric does not change."""
         if self._certificate is None:
-            self._certificate = certify(self.keeper, self.plan)
+            self._certificate = certify(self.agent, self.plan)
         return self._certificate
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
-        """Emulators that died; when thorough, also whether the kernel still shapes as it was told."""
-        answer, _ = self.keeper.ask("network", settings=thorough)
+        """Return dead emulators; when thorough, also changed kernel settings."""
+        answer, _ = self.agent.ask("network", settings=thorough)
         problems = [f"The network emulator {name} ended while the fabric was in use." for name in answer["dead"]]
-        return problems + [f"The shaping of {place} is not as it was built." for place in answer["changed"]]
+        return problems + [f"The shaping of {location} is not as it was built." for location in answer["changed"]]
 
 
 class TestbedLauncher(Launcher):
-    """The launch command in n1's namespace; a remote shell that enters the other hosts'."""
+    """Launch command in n1's namespace, with a remote shell into the other hosts."""
 
     kind = Testbed()
 
@@ -127,28 +117,28 @@ class TestbedLauncher(Launcher):
     def recording(self) -> Recording:
         return Recording(f"the bridge between the hosts ({commands.BRIDGE})")
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = self.probe()
         if not 1 <= host_count <= MOST_HOSTS:
             problems.append(f"A test-bed has 1 to {MOST_HOSTS} hosts, not {host_count}.")
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         plan = plan_of(host_count, link)
-        relay = str(made_relay()) if plan.spaced else ""
-        keeper = LocalKeeper(unshare_argv())
+        relay = str(made_relay()) if plan.relayed else ""
+        agent = LocalAgent(unshare_argv())
         try:
-            answer, _ = keeper.ask("build", plan=plan.to_message(), relay=relay)
+            answer, _ = agent.ask("build", plan=plan.to_message(), relay=relay)
         except OSError as error:
-            keeper.close()
+            agent.close()
             raise ClusterUnavailable(f"The virtual network cannot be built: {error.strerror}.") from error
         except BaseException:
-            keeper.close()
+            agent.close()
             raise
-        return TestbedSession(self, keeper, plan.hosts, facts(plan, answer["facts"]), plan)
+        return TestbedSession(self, agent, plan.hosts, facts(plan, answer["facts"]), plan)
 
 
 def plan_of(host_count: int, link: Link) -> Plan:
-    """The network that the link asks for, with the back end that can make it here. Raises ClusterUnavailable."""
+    """Return the network of a link, with a back end that works here. Raises ClusterUnavailable."""
     plan = Plan(
         hosts=host_names(host_count),
         mtu=link.mtu or DEFAULT_MTU,
@@ -171,7 +161,7 @@ def plan_of(host_count: int, link: Link) -> Plan:
 
 
 def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
-    """What a page must say beside every elapsed time of a virtual cluster."""
+    """Return the facts that a page shows beside elapsed times of a virtual cluster."""
     cores = len(os.sched_getaffinity(0))
     count = len(plan.hosts)
     return {
@@ -188,11 +178,11 @@ def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
 
 
 def back_end(plan: Plan) -> str:
-    """What makes the network, in the words of a reader who may want to look each up."""
+    """Return the names of what makes the network, for looking up."""
     limited = any(plan.port_rate_bps(number) for number in range(1, len(plan.hosts) + 1)) or plan.bandwidth_bps
     parts = [
         "bridge + veth" if not plan.relayed or plan.topology == "two sites" else "bridge",
         "tbf" if limited else "",
     ]
-    named = {"relay": "relay (TAP)", "wirefilter": "vde2 wirefilter (TAP)", "nftables": "nftables numgen", "none": ""}
+    named = {"relay": "relay (TAP)", "nftables": "nftables numgen", "none": ""}
     return " + ".join(part for part in (*parts, named.get(plan.emulator, plan.emulator)) if part)

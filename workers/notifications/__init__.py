@@ -1,1 +1,1 @@
-"""Telling people what happened: from events to the outbox, and from there by mail and webhook."""
+"""Notifications: from events to the outbox, and from there to mail and webhooks."""

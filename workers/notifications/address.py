@@ -1,4 +1,4 @@
-"""Which addresses a webhook may reach: public ones, and those of networks that the administrator allows. Pure but for the resolver."""
+"""Permitted addresses of webhooks: public ones, and networks that the administrator allows."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST: Final = 500
 
 
 class Refused(ValueError):
-    """An address that is not to be reached, in a sentence for the reader."""
+    """A refused address; the message is a sentence for the user."""
 
 
 def checked(url: str) -> tuple[str, str, int, str]:
-    """Return (scheme, host, port, path with query) of an address that a webhook may have. Raise Refused.
+    """Return (scheme, host, port, path with query) of a valid address. Raise Refused.
 
-    Where it leads is judged when it is reached: see `reachable`.
+    `reachable` judges the target later, when it is contacted.
     """
     if len(url) > LONGEST or any(character <= " " or character > "~" for character in url):
         raise Refused(f"An address has at most {LONGEST} characters, no blanks, and only letters of ASCII.")
@@ -34,31 +34,30 @@ def checked(url: str) -> tuple[str, str, int, str]:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused("This is no address: write it as https://example.org/path.")
     if parts.username is not None or parts.password is not None:
-        raise Refused("An address holds no name and password: the signature tells who sends.")
+        raise Refused("Remove the name and password from the address: the signature identifies the sender.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path
 
 
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
-    """Resolve ``host`` once and return one of its addresses, all of which may be reached: connect to that, and resolve no more.
+    """Resolve ``host`` once and return an address; connect to that without resolving again.
 
-    ``allowed`` are networks that may be reached besides public ones. Raise Refused where one of the addresses may not be reached,
-    OSError where there is none.
+    ``allowed`` are networks besides public ones. Raise Refused if one of the addresses is not permitted, OSError without any.
     """
     allowed = list(allowed)
-    found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    for each in found:
-        if not is_allowed(ip_address(str(each).partition("%")[0]), allowed):
-            told = host if each == host else f"{host} is {each}, which"
+    addresses = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for address in addresses:
+        if not is_allowed(ip_address(str(address).partition("%")[0]), allowed):
+            subject = host if address == host else f"{host} is {address}, which"
             raise Refused(
-                f"{told} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+                f"{subject} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
             )
-    return str(found[0])
+    return str(addresses[0])
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
-    """Return whether ``address`` may be reached: it and the address that it carries are public, or in one of the networks."""
-    return all(_is_public(each) or any(each in network for network in allowed) for each in _meant(address))
+    """Return whether ``address`` and the address it carries are public or in ``allowed``."""
+    return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
 
 
 def _is_public(address: _Address) -> bool:
@@ -66,7 +65,7 @@ def _is_public(address: _Address) -> bool:
 
 
 def _meant(address: _Address) -> list[_Address]:
-    """The addresses that packets to this one may end at: those of IPv4 lie in some of IPv6."""
+    """Return the addresses that packets may end at: some of IPv6 carry one of IPv4."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:

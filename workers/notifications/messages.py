@@ -1,4 +1,4 @@
-"""What is sent of an event: the mail to a person, the JSON to a webhook."""
+"""Content of notifications: the mail to a user, the JSON to a webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def link(path: str) -> str:
 
 
 def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
-    """Return the mail: its first line is what was found, or what happened, then where to look; the time in ``zone``."""
+    """Return the mail: the result or the event first, then the link; the time in ``zone``."""
     choices = link(f"{reverse('account')}#notices")
     lines = [
         events.sentence(event),
@@ -30,7 +30,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
         f"Project: {event.experiment.project.name}" if event.experiment is not None else "",
         f"When: {event.at.astimezone(zone):%Y-%m-%d %H:%M %Z}",
         "",
-        "You get this because you asked for it on your account. Change that or end it here:",
+        "You receive this notification because of your account's settings. Change them here:",
         choices,
     ]
     # Names are of people's making; a line feed would end the header.
@@ -39,7 +39,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
 
 
 def test_mail(address: str) -> EmailMessage:
-    """Return a mail that says that mails arrive."""
+    """Return a test mail."""
     choices = link(f"{reverse('account')}#notices")
     body = f"Mails of Rankwire reach you here.\n{choices}\n\nYou asked for this test on your account."
     return EmailMessage("Rankwire: test", body, to=[address], headers=_headers(choices))
@@ -51,25 +51,25 @@ def _headers(choices: str) -> dict[str, str]:
 
 def body(event: Event | None, delivery: int) -> bytes:
     """Return the JSON of a webhook; None is a test."""
-    told: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
+    message: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
     if event is None:
-        told |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
+        message |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
     else:
-        told |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
-        told |= {"title": events.title(event), "url": link(events.path(event))}
+        message |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
+        message |= {"title": events.title(event), "url": link(events.path(event))}
     if event is not None and event.experiment is not None:
         slug = event.experiment.slug
-        told["project"] = event.experiment.project.slug
-        told["experiment"] = {
+        message["project"] = event.experiment.project.slug
+        message["experiment"] = {
             "slug": slug,
             "name": event.experiment.name,
             "url": link(event.experiment.get_absolute_url()),
             "rest": link(reverse("api:experiment-detail", args=[slug])),
         }
     if event is not None and event.trial is not None:
-        told["trial"] = {
+        message["trial"] = {
             "id": event.trial_id,
             "url": link(event.trial.get_absolute_url()),
             "rest": link(reverse("api:trial-detail", args=[event.trial_id])),
         }
-    return json.dumps(told).encode()
+    return json.dumps(message).encode()

@@ -1,7 +1,7 @@
-"""From events to messages, and from messages to people. Every step can be cut off anywhere and is taken up again.
+"""Outbox: from events to messages, and from messages to users. Every step can be interrupted.
 
-An event is a row of the transaction that it tells of; its messages are made in one transaction together with the mark that they are
-made. What goes out over the network stands between two short transactions: the message is claimed for some minutes, sent, and marked.
+An event is a row of the transaction that it describes; its messages are made in one transaction together with the mark that they
+exist. Sending happens between two short transactions: a message is claimed for some minutes, sent, and marked.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from workers.notifications.address import Refused
 from workers.notifications.steps import steps_of
 from workers.notifications.webhook import Undelivered, post
 
-NO_MAIL: Final = "This installation sends no mail: its administrator has not set RANKWIRE_SMTP_URL."
+NO_MAIL: Final = "This installation sends no mail: RANKWIRE_SMTP_URL is not set."
 NO_ADDRESS: Final = "This account has no e-mail address."
 _AT_ONCE: Final = 200
-"""Messages of one task; the next sweep goes on."""
+"""Messages of one task; the next sweep continues."""
 T = TypeVar("T")
 log = structlog.get_logger()
 
 
 def is_waiting() -> bool:
-    """Return whether there is something to tell or to send now."""
+    """Return whether there are events to process or messages to send."""
     return Event.objects.untold().exists() or Delivery.objects.due().exists()
 
 
 def work() -> None:
-    """Make the messages of what happened, and send what is due."""
+    """Create the messages of new events, and send what is due."""
     while (event := Event.objects.untold().first()) is not None:
         if not tell(event.pk):
             break  # another one is at it
@@ -50,7 +50,7 @@ def work() -> None:
 
 
 def tell(key: int) -> bool:
-    """Put the messages of an event into the outbox, once; return False where somebody else does or did."""
+    """Create the messages of an event, once; False if another process does or did."""
     event = with_subjects(Event.objects.all()).get(pk=key)
     # Seconds of computing, outside of the transaction: a second worker at the same event does it for nothing, and no more.
     ended = event.kind == Event.Kind.ENDED
@@ -61,13 +61,13 @@ def tell(key: int) -> bool:
             return False
         Event.objects.bulk_create(steps, ignore_conflicts=True)
         Delivery.objects.bulk_create(_messages(event), ignore_conflicts=True)
-        told = {"data": {**event.data, "answer": answer}} if ended else {}
-        Event.objects.filter(pk=key).update(told_at=Now(), **told)
+        summary = {"data": {**event.data, "answer": answer}} if ended else {}
+        Event.objects.filter(pk=key).update(told_at=Now(), **summary)
     return True
 
 
 def _guarded(event: Event, make: Callable[[Event], T], otherwise: T) -> T:
-    """An experiment that cannot be answered must not keep all others from being told."""
+    """Return ``otherwise`` if an experiment cannot be answered: other events must go on."""
     try:
         return make(event)
     except Exception:
@@ -82,25 +82,25 @@ def _answer(event: Event) -> str:
 
 
 def _messages(event: Event) -> list[Delivery]:
-    wanted = {event.kind: True}
-    choices = NoticeChoices.objects.filter(**wanted, user__is_active=True).select_related("user")
+    is_wanted = {event.kind: True}
+    choices = NoticeChoices.objects.filter(**is_wanted, user__is_active=True).select_related("user")
     mails = [
-        Delivery(event=event, user=each.user)
-        for each in (choices if settings.SENDS_MAIL else ())
-        if each.wants(event) and may_know(each.user, event)
+        Delivery(event=event, user=choice.user)
+        for choice in (choices if settings.SENDS_MAIL else ())
+        if choice.wants(event) and may_know(choice.user, event)
     ]
-    hooks = Webhook.objects.filter(**wanted, project=event.experiment.project_id) if event.experiment else ()
+    hooks = Webhook.objects.filter(**is_wanted, project=event.experiment.project_id) if event.experiment else ()
     return [*mails, *(Delivery(event=event, webhook=hook) for hook in hooks)]
 
 
 def may_know(user: Any, event: Event) -> bool:
-    """Return whether ``user`` may see what the event is of."""
+    """Return whether ``user`` may see the event's experiment."""
     experiment = event.experiment
     return experiment is not None and visible_experiments(user, Experiment.objects.filter(pk=experiment.pk)).exists()
 
 
 def send(delivery: Delivery) -> None:
-    """Make one attempt at a claimed message and say how it went. Who may no longer know of the event is told nothing."""
+    """Attempt to send a claimed message and store the result; check permissions again."""
     event = None
     if delivery.event_id is not None:
         event = with_subjects(Event.objects.all()).get(pk=delivery.event_id)
@@ -116,7 +116,7 @@ def send(delivery: Delivery) -> None:
 
 
 def test(**to: Any) -> Delivery:
-    """Send a test at once to a ``user`` or a ``webhook``; return how it went."""
+    """Send a test message to a ``user`` or a ``webhook``; return the result."""
     delivery = Delivery.begin_test(**to)
     send(delivery)
     return delivery
@@ -131,22 +131,22 @@ def _to_person(delivery: Delivery, event: Event | None) -> str:
     if not user.is_active:
         raise Refused("The account was closed.")
     if event is not None and not may_know(user, event):
-        raise Refused("This person may no longer see the experiment.")
+        raise Refused("The user may no longer see the experiment.")
     if event is not None and not NoticeChoices.of_user(user).wants(event):
-        raise Refused("This person no longer wants it.")
+        raise Refused("The user switched this notification off.")
     zone = Preferences.of_user(user).zone or get_default_timezone()
     message = messages.test_mail(user.email) if event is None else messages.mail(event, user.email, zone)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:
-        raise Undelivered(f"The mail server did not take it: {error}") from None
-    return f"Taken by the mail server for {user.email}."
+        raise Undelivered(f"The mail server refused the message: {error}") from None
+    return f"The mail server accepted the message for {user.email}."
 
 
 def _to_webhook(delivery: Delivery, event: Event | None) -> str:
     webhook: Any = delivery.webhook
     if event is not None and not webhook.wants(event):
-        raise Refused("The experiment left the project, or the webhook is no longer told of this.")
+        raise Refused("The experiment left the project, or the webhook's settings exclude this event.")
     headers = {"Rankwire-Delivery": str(delivery.pk), "User-Agent": "Rankwire"}
     body = messages.body(event, delivery.pk)
     return post(webhook.url, body, secret=webhook.secret, headers=headers, allowed=settings.WEBHOOK_NETWORKS)

@@ -1,4 +1,4 @@
-"""Which histories an experiment that ended has made step: told once, among the trials of its project, whose members may see them all."""
+"""Step changes that an experiment which ended caused in histories of its project, reported once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_HISTORIES: Final = 50
 
 
 def steps_of(ended: Event) -> list[Event]:
-    """Return an unsaved event for every history that steps by the trials of the experiment that ended, and did not before."""
+    """Return an unsaved event for every history that the ended experiment changed."""
     experiment = ended.experiment
     if experiment is None or experiment.cluster is None:
         return []
@@ -37,20 +37,20 @@ def steps_of(ended: Event) -> list[Event]:
         experiment__project=experiment.project_id, cluster=experiment.cluster_id, trials__gt=0
     )
     counts = parts.filter(hash__in=hashes).order_by().values_list("hash").annotate(count=Sum("trials"))
-    found = []
+    events = []
     for digest, _ in counts.filter(count__gte=FEWEST).order_by("-count", "hash")[:MOST_HISTORIES]:
         history = newest_trials(parts.filter(hash=digest), experiment.cluster_id)
         is_new = [row[2] == experiment.pk and (earlier is None or row[3] > earlier) for row in history]
         step = _step([row[:2] for row in history], is_new)
         if step is not None:
-            found.append(_event(experiment, digest, *step))
-    return found
+            events.append(_event(experiment, digest, *step))
+    return events
 
 
 def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tuple[int, float, int, datetime]]:
-    """Return (key, value, experiment, end) of the newest trials of a history that have a value, oldest first. One query.
+    """Return (key, value, experiment, end) of a history's newest trials, oldest first.
 
-    The newest lie in the parts with the newest ends, of which no more are read than trials are wanted.
+    One query: no more parts with the newest ends are read than trials are needed.
     """
     newest = parts.order_by("-newest_at").values("configuration")[:MOST_TRIALS]
     of_metric = {"measurements__metric": METRIC, "measurements__scope": "all"}
@@ -63,22 +63,22 @@ def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tup
 
 
 def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:
-    """Return (first trial of the new level, median before, median after) of the last step, where the new trials brought it."""
+    """Return (first trial, median before, median after) of the last step, if new trials caused it."""
     expected = set(
         ExpectedChange.objects.filter(trial__in=[pk for pk, _ in history], metric=METRIC).values_list(
             "trial", flat=True
         )
     )
-    told = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
+    reported = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
     changes = _changes(history, expected)
     if not changes or changes[-1].expected or not any(is_new[changes[-1].index :]):
         return None
     last = changes[-1]
     before = _changes([row for row, new in zip(history, is_new, strict=True) if not new], expected)
-    places = {pk: place for place, (pk, _) in enumerate(history)}
+    places = {pk: position for position, (pk, _) in enumerate(history)}
     # The place of a step moves by a trial or two as more follow: it is the same one.
-    old = [places[int(change.label)] for change in before] + [places[pk] for pk in told]
-    if any(abs(place - last.index) < SHORTEST for place in old):
+    old = [places[int(change.label)] for change in before] + [places[pk] for pk in reported]
+    if any(abs(position - last.index) < SHORTEST for position in old):
         return None
     return int(last.label), last.before.median, last.after.median
 
@@ -94,8 +94,8 @@ def _told(trials: Sequence[int]) -> list[str]:
 
 def _event(experiment: Experiment, digest: str, trial: int, before: float, after: float) -> Event:
     configuration = experiment.configurations.get(hash=digest)
-    asked = asked_of(experiment, study_of(experiment, with_traffic=False))
-    where = place(asked.factors, configuration.parameters) or configuration.experiment.workload
+    question = asked_of(experiment, study_of(experiment, with_traffic=False))
+    where = place(question.factors, configuration.parameters) or configuration.experiment.workload
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
     levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
     changed = numbers.change(after / before if before else None)

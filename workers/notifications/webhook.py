@@ -1,4 +1,4 @@
-"""One signed message to the address of a webhook: connected to the address that was judged, no redirect followed, over in seconds."""
+"""One signed message to a webhook: to the checked address, without redirects, within seconds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any, Final
 from workers.notifications.address import checked, reachable
 
 _SILENT_S: Final = 5.0
-"""Without a byte."""
+"""Time limit without a byte."""
 _WHOLE_S: Final = 10.0
-"""Of an attempt, after the name was resolved: who sends a byte now and then holds nobody."""
+"""Time limit of an attempt after the name was resolved, however slowly bytes come."""
 
 
 class Undelivered(Exception):
@@ -26,13 +26,13 @@ class Undelivered(Exception):
 
 
 def signature(secret: str, moment_s: int, body: bytes) -> str:
-    """Return the header `Rankwire-Signature`: HMAC-SHA256 over the time stamp, a dot and the body."""
+    """Return the header `Rankwire-Signature`: HMAC-SHA256 over time stamp, dot and body."""
     digest = hmac.new(secret.encode(), f"{moment_s}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={moment_s},v1={digest}"
 
 
 def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed: Iterable[Any]) -> str:
-    """Send ``body`` (JSON) and return what came back in a few words. Raise Refused before anything is sent, Undelivered where it failed."""
+    """Send ``body`` (JSON) and return the answer's summary. Raise Refused or Undelivered."""
     scheme, host, port, path = checked(url)
     try:
         address = reachable(host, port, allowed)
@@ -65,7 +65,7 @@ def _reason(error: Exception) -> str:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """A connection to ``address``, which a name had when it was judged; the certificate is still asked for the name."""
+    """Connection to the checked ``address``; the certificate must match the name."""
 
     def __init__(self, scheme: str, host: str, port: int, address: str) -> None:
         super().__init__(host, port, timeout=_SILENT_S)
@@ -78,7 +78,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
 
     def cut(self) -> None:
-        """End it from another thread, whatever it waits for."""
+        """End the connection from another thread."""
         self.was_cut = True
         with contextlib.suppress(OSError, AttributeError):
             self.sock.shutdown(socket.SHUT_RDWR)

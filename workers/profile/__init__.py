@@ -1,1 +1,1 @@
-"""What is loaded into a rank to see its time inside MPI: made of one table, built once per architecture."""
+"""Profile library: what a rank loads to count its time inside MPI; built once per architecture."""

@@ -1,4 +1,4 @@
-"""The shim as a library for the hosts' architecture. Where it cannot be made, trials run as ever and say why they have no profile."""
+"""Profile library for the hosts' architecture; without it trials run and state the reason."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from workers.profile import source
 
 
 def library_path(machine: str = platform.machine()) -> Path:
-    """Return where the library for an architecture lies, or will. Raise ProfileUnavailable for an unknown one."""
+    """Return the library's path for an architecture. Raise ProfileUnavailable if unknown."""
     if machine not in TARGETS:
-        raise ProfileUnavailable(
-            f"there is no profile for hosts of the architecture {machine or 'that they do not tell'}"
-        )
+        raise ProfileUnavailable(f"there is no profile for hosts of the architecture {machine or 'unknown'}")
     return _shim().path(machine)
 
 
 def library(machine: str = platform.machine()) -> Path:
-    """Return the library, built if it is not there. Raise ProfileUnavailable with the reason."""
+    """Return the library, built if missing. Raise ProfileUnavailable with the reason."""
     library_path(machine)
     try:
         return _shim().built(machine)

@@ -1,4 +1,4 @@
-"""The C text of the shim: what is written by hand in shim.c, with a function for every row of the table. Pure."""
+"""C source of the profile library: shim.c, and a function for every row of the table. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKES: Final = {
     "Sendrecv": (8, 10, 11),
     "Sendrecv_replace": (5, 7, 8),
 }
-"""Where the source, the communicator and the status of what a call received stand."""
+"""Argument positions of source, communicator and status of a receiving call."""
 _OF_STATUSES: Final = {
     "Wait": (
         "status_room room; int place = awaited_at(request_at(C, a0)); if (place >= 0 && is_ignored(a1)) a1 = (word)&room; ",
@@ -27,11 +27,11 @@ _OF_STATUSES: Final = {
     ),
     "Waitall": ("struct gathered all; gather(&all, a0, a1, &a2); ", "settle_all(&all, a2, !answer); "),
 }
-"""What is done around the calls that end receives, and tell whom they took."""
+"""Statements around calls that end receives and whose statuses show the senders."""
 _GIVE_UP: Final = ("Waitany", "Waitsome", "Test", "Testany", "Testall", "Testsome", "Request_free", "Cancel")
-"""They end requests of which is not looked up which."""
+"""Calls that end requests without identifying them."""
 _DATA_PLACE: Final = 0
-"""The send buffer, which says MPI_IN_PLACE, comes first in every collective."""
+"""Position of the send buffer, which may be MPI_IN_PLACE, in every collective."""
 
 
 def texts() -> dict[str, str]:
@@ -54,12 +54,12 @@ def _c_wrapper(number: int, function: Function) -> str:
         f"int MPI_{function.name}({_declared(count)}) {{ struct call call; anything real = REAL(\"PMPI_{function.name}\"); "
         f"if (UNLIKELY(!real)) return MISSING; {_before(function, 'C')}{_before_statuses(function)}enter(&call, {number}); "
         f"int answer = ((int (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_told(function, 'C')} }} {_after_statuses(function)}return answer; }}"
+        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_trace(function, 'C')} }} {_after_statuses(function)}return answer; }}"
     )  # fmt: skip
 
 
 def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
-    """Also the modules of Open MPI are not in all installations: then nobody calls this."""
+    """Return the Fortran wrapper; Open MPI's modules may be missing, then it is never called."""
     name = function.name.lower()
     count = function.arguments + 1 + function.hidden
     return (
@@ -67,7 +67,7 @@ def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
         f"if (UNLIKELY(!real)) real = (anything)dlsym(RTLD_NEXT, \"mpi_{name}{suffix}\"); if (UNLIKELY(!real)) return; "
         f"if (!open_mpi) {{ ((void (*)({_types(count)}))real)({_passed(count)}); return; }} {_before(function, 'F')}"
         f"enter(&call, {number}); ((void (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted) {{ {_counted(function, 'F')} {_told(function, 'F')} }} }}"
+        f"if (call.counted) {{ {_counted(function, 'F')} {_trace(function, 'F')} }} }}"
     )  # fmt: skip
 
 
@@ -84,14 +84,14 @@ def _types(count: int) -> str:
 
 
 def _before(function: Function, language: str) -> str:
-    """What has to be known before the call, which clears it."""
+    """Return the statement for state that the call clears."""
     if function.bytes.startswith("forget"):
         return f"forget(request_at({language}, a0)); "
     return f"release({language}, a0); " if function.bytes.startswith("release") else ""
 
 
 def _before_statuses(function: Function) -> str:
-    """What makes sure that a status tells whom a receive of anyone took."""
+    """Return the statement for a status that shows the sender of a wildcard receive."""
     if function.name in _GIVE_UP:
         return "give_up(); "
     if function.name in _TAKES:
@@ -104,8 +104,8 @@ def _after_statuses(function: Function) -> str:
     return _OF_STATUSES.get(function.name, ("", ""))[1]
 
 
-def _told(function: Function, language: str) -> str:
-    """What a trace says besides: whom a call received from, or in which communicator all met."""
+def _trace(function: Function, language: str) -> str:
+    """Return the trace statement: the sender of a receive, or the communicator."""
     if function.name in _TAKES:
         source, comm, status = _TAKES[function.name]
         return f"took(&call, {language}, a{source}, a{comm}, {f'a{status}' if language == 'C' else '0'});"
@@ -122,7 +122,7 @@ def _is_collective(function: Function) -> bool:
 
 
 def _counted(function: Function, language: str) -> str:
-    """The statement that counts what a call carried; empty for those that carry nothing."""
+    """Return the statement that counts a call's bytes; empty without any."""
     main, _, instead = function.bytes.partition(" else ")
     word, *places = main.split() or [""]
     if word in ("", "forget", "release"):

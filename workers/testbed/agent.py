@@ -1,8 +1,8 @@
-"""`python -m workers.testbed.agent SOCKET OWNER`: the keeper of a worker on this machine. Both are inherited descriptors.
+"""Agent of a worker on this machine: `python -m workers.testbed.agent SOCKET OWNER`.
 
-SOCKET carries the requests; OWNER is a pidfd of the worker. When either says that the worker is gone the keeper kills
-everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal fires when the *thread* that forked ends, and a
-forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
+Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that
+the worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread*
+that forked ends, and a forked child of the worker would keep the socket open; the pidfd means exactly the worker's process.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 from workers.agent import process_table, rpc, sandbox, spawn, supervisor
 from workers.agent.counters import Counters
 from workers.testbed import fabric
-from workers.testbed.rsh_server import Door
+from workers.testbed.rsh_server import RshServer
 
 STREAMS = 3
 
 
-class LocalKeeper(supervisor.Keeper):
-    """Builds the test-bed's network around itself when told to, and confines jobs to a cell."""
+class LocalSupervisor(supervisor.Supervisor):
+    """Supervisor that builds the test-bed's network around itself and runs jobs in sandboxes."""
 
     def __init__(self, requests: rpc.Packets, owner: int) -> None:
         super().__init__(requests, owner)
@@ -32,16 +32,16 @@ class LocalKeeper(supervisor.Keeper):
         self.answers["network"] = self.network
         self.answers["loopback"] = self.loopback
         self.answers["use"] = self.use
-        self.cell: sandbox.Cell | None = None
-        self.cells: dict[int, sandbox.Cell] = {}
+        self.sandbox: sandbox.Sandbox | None = None
+        self.sandboxes: dict[int, sandbox.Sandbox] = {}
         self.refused: dict[str, int] = {}
         self.job: spawn.Order | None = None
-        self.door: Door | None = None
+        self.rsh_server: RshServer | None = None
         self.plan = fabric.Plan(())
         self.built = fabric.Built()
         self.dead_emulators: list[str] = []
 
-    def build(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
+    def build(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         self.plan = fabric.Plan(**message["plan"])
         try:
             self.built = fabric.build(self.plan, message["relay"])
@@ -50,34 +50,34 @@ class LocalKeeper(supervisor.Keeper):
         self.counters = Counters(self.built.networks, self.built.ports, self.built.missing_bytes)
         for pid in self.built.emulators:  # tools: the sweep after a job spares them
             self.children[pid] = supervisor.Child(pid, job=False, started_ns=time.monotonic_ns())
-        self.door = Door(fabric.DOOR, self.selector, self.start_elsewhere)
+        self.rsh_server = RshServer(fabric.RSH_SOCKET, self.selector, self.start_elsewhere)
         return {"facts": self.built.facts}, ()
 
-    def loopback(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Where there is no other network: let hosts speak with themselves."""
+    def loopback(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Switch on the loopback interface."""
         fabric.switch_on_loopback()
         return {}, ()
 
-    def network(self, message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """Dead emulators; with `settings`, also the places where the kernel's settings are not as they were built."""
+    def network(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return dead emulators; with `settings`, also places with changed kernel settings."""
         changed: list[str] = []
         if message["settings"]:
             try:
                 now = fabric.settings(self.plan)
             except fabric.FabricError as error:
                 raise supervisor.Refusal(str(error)) from error
-            changed = [place for place, told in self.built.settings.items() if now.get(place) != told]
+            changed = [location for location, built in self.built.settings.items() if now.get(location) != built]
         return {"dead": self.dead_emulators, "changed": changed}, ()
 
     def spawn(self, message: rpc.Message, descriptors: list[int]) -> supervisor.Answer:
-        """As anywhere; a job with a `cell` runs in one of its own, whose writable directories come after its streams."""
-        if "cell" not in message:
+        """Start a program; a job with a `sandbox` gets a new one for its writable directories."""
+        if "sandbox" not in message:
             return super().spawn(message, descriptors)
-        self.cell = made = sandbox.Cell(sandbox.Plan(**message["cell"]), descriptors[STREAMS:])
-        self.cells[made.pid] = made
+        self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])
+        self.sandboxes[made.pid] = made
         self.children[made.pid] = supervisor.Child(made.pid, job=False, started_ns=time.monotonic_ns())
         order = spawn.Order.from_message(message, descriptors[:STREAMS])
-        order.cell = made
+        order.sandbox = made
         order.environment |= made.variables()
         self.job = order
         try:
@@ -87,18 +87,18 @@ class LocalKeeper(supervisor.Keeper):
             raise
 
     def start_elsewhere(self, host: str, command: str, streams: list[int]) -> int:
-        """A command of the running job on another host, for the door. Raises OSError."""
-        if self.cell is None or self.job is None or host not in self.plan.hosts:
+        """Start a command of the running job on another host. Raises OSError."""
+        if self.sandbox is None or self.job is None or host not in self.plan.hosts:
             raise OSError(errno.EHOSTUNREACH, "there is no such host")
         argv = ["/bin/sh", "-c", command]
         return spawn.start(dataclasses.replace(self.job, argv=argv, host=host, descriptors=streams))
 
     def adopted_ended(self, pid: int, status: int) -> None:
-        if self.door is not None:
-            self.door.ended(pid, status)
+        if self.rsh_server is not None:
+            self.rsh_server.ended(pid, status)
 
-    def use(self, _message: rpc.Message, _beside: Any) -> supervisor.Answer:
-        """What the job takes together now, and how often the control group of its cell refused more."""
+    def use(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the job's resources, and refusals of the sandbox's control group."""
         self._note_refusals()
         tools = frozenset(child.pid for child in self.children.values() if not child.job)
         members = process_table.descendants(os.getpid(), tools)
@@ -109,20 +109,20 @@ class LocalKeeper(supervisor.Keeper):
         }, ()
 
     def _note_refusals(self) -> None:
-        if self.cell is not None and self.cell.group is not None and self.cell.pid in self.cells:
-            self.refused = self.cell.group.events()
+        if self.sandbox is not None and self.sandbox.group is not None and self.sandbox.pid in self.sandboxes:
+            self.refused = self.sandbox.group.events()
 
     def overdue(self, child: supervisor.Child) -> None:
-        """The end of its first process ends all of a cell, however fast it forks."""
-        if child.job and self.cell is not None:
-            self.cell.end()
+        """End the sandbox: its first process ends everything, however fast it forks."""
+        if child.job and self.sandbox is not None:
+            self.sandbox.end()
 
     def tell(self, child: supervisor.Child) -> None:
-        """The worker did not start the emulators and the cells, and does not wait for them; it asks."""
-        if child.job and self.cell is not None:
+        """Report programs only: the worker did not start emulators and sandboxes."""
+        if child.job and self.sandbox is not None:
             self._note_refusals()
-            self.cell.end()
-        if (ended := self.cells.pop(child.pid, None)) is not None:
+            self.sandbox.end()
+        if (ended := self.sandboxes.pop(child.pid, None)) is not None:
             ended.end()
             if ended.group is not None:
                 ended.group.remove()
@@ -136,10 +136,10 @@ class LocalKeeper(supervisor.Keeper):
 
 
 def main(socket_number: int, owner: int) -> None:
-    """Keep, until there is nobody to keep for."""
+    """Serve until the worker is gone."""
     for descriptor in (socket_number, owner):
         os.set_inheritable(descriptor, False)
-    supervisor.keep(LocalKeeper(rpc.Packets(socket.socket(fileno=socket_number)), owner))
+    supervisor.supervise(LocalSupervisor(rpc.Packets(socket.socket(fileno=socket_number)), owner))
 
 
 if __name__ == "__main__":

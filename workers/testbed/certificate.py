@@ -1,7 +1,7 @@
-"""The certificate: what the link between the hosts is, measured before a trial and laid beside what was asked for.
+"""Certificate: the measured link between the hosts, compared with the requested one.
 
-Two small probers run in the hosts' namespaces for about four seconds. What is outside of its tolerance is measured
-again, so that a moment of work elsewhere on the machine does not condemn a link; counts of lost probes add up.
+Two small probers run in the hosts' namespaces for about four seconds. Values outside of their tolerance are measured again, so
+that a short load of the machine does not condemn a link; counts of lost probes add up.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.errors import ClusterUnavailable
-from workers.hosts.processes import LocalKeeper, Process, null_input
+from workers.hosts.processes import LocalAgent, Process
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
-from workers.testbed.schedule import Asked, Phase
-from workers.testbed.verdict import Row, Way
+from workers.testbed.schedule import ProbePhase, RequestedPath
+from workers.testbed.verdict import CertificateRow, Way
 
 PROBER: Final = Path(__file__).with_name("prober.py")
 PYTHON: Final = "/usr/bin/python3"
 ATTEMPTS: Final = 3
-HEAD_START_S: Final = 0.25  # until both probers stand
+HEAD_START_S: Final = 0.25  # until both probers are ready
 PATIENCE_S: Final = 10.0
 OUTPUT_LIMIT_BYTES: Final = 64 << 20
 MAX_PATHS: Final = 3
@@ -32,33 +32,33 @@ MAX_PATHS: Final = 3
 
 @dataclass(frozen=True)
 class Certificate:
-    """`kept`: everything asked for was achieved; `reasons` tell what was not. JSON-able by `to_dict`."""
+    """Measured link. `kept`: all requested values were achieved; `reasons` name the others."""
 
     kept: bool
     reasons: tuple[str, ...]
     earlier: tuple[str, ...]
-    """What earlier attempts found outside of its tolerance and a later one did not."""
-    rows: tuple[Row, ...]
+    """Deviations of earlier attempts that a later one did not confirm."""
+    rows: tuple[CertificateRow, ...]
     round_trips: tuple[dict[str, Any], ...]
     attempts: int
     duration_s: float
 
     def to_dict(self) -> dict[str, Any]:
-        """For storing; rows have asked and achieved in SI base units."""
+        """Return the certificate for storing; rows are in SI base units."""
         return {**dataclasses.asdict(self), "duration_s": round(self.duration_s, 3)}
 
 
-def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
-    """Measure the paths of a built plan; None when there is only one host. Raises ClusterUnavailable."""
+def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
+    """Measure the paths of a built plan; None with one host. Raises ClusterUnavailable."""
     if len(plan.hosts) < 2:
         return None
     began = time.monotonic()
-    measured: list[Row] = []
+    measured: list[CertificateRow] = []
     trips: list[dict[str, Any]] = []
     earlier: list[str] = []
     most_attempts = 1
     for source, target in paths(plan):
-        rows, trip, attempts = _certify_path(keeper, plan, source, target, earlier)
+        rows, trip, attempts = _certify_path(agent, plan, source, target, earlier)
         measured += rows
         trips.append({"source": plan.hosts[source - 1], "target": plan.hosts[target - 1], **trip})
         most_attempts = max(most_attempts, attempts)
@@ -68,7 +68,7 @@ def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
 
 
 def paths(plan: Plan) -> list[tuple[int, int]]:
-    """Pairs of host numbers that stand for all: across the sites, or the first host with one of each different port."""
+    """Return representative pairs of host numbers: across sites, or one per kind of port."""
     count = len(plan.hosts)
     if plan.topology == "two sites":
         return [(1, (count + 1) // 2 + 1)]
@@ -79,22 +79,22 @@ def paths(plan: Plan) -> list[tuple[int, int]]:
 
 
 def _certify_path(
-    keeper: LocalKeeper, plan: Plan, source: int, target: int, earlier: list[str]
-) -> tuple[list[Row], dict[str, Any], int]:
+    agent: LocalAgent, plan: Plan, source: int, target: int, earlier: list[str]
+) -> tuple[list[CertificateRow], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
-    asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
+    requested = (RequestedPath.of(plan, source, target), RequestedPath.of(plan, target, source))
     counted = [(0, 0, 0), (0, 0, 0)]
     attempts = 0
     while attempts < ATTEMPTS:
         attempts += 1
-        ways, trip = _measure(keeper, plan, names, asked)
+        ways, trip = _measure(agent, plan, names, requested)
         for side, way in enumerate(ways):
             lost, probed, runs = counted[side]
             counted[side] = (lost + way.lost, probed + way.probed, runs + way.loss_runs)
             way.lost, way.probed, way.loss_runs = counted[side]
         rows = [
-            *verdict.rows(names[0], names[1], asked[0], ways[0]),
-            *verdict.rows(names[1], names[0], asked[1], ways[1]),
+            *verdict.rows(names[0], names[1], requested[0], ways[0]),
+            *verdict.rows(names[1], names[0], requested[1], ways[1]),
         ]
         outside = [verdict.sentence(row) for row in rows if row.kept is False]
         if not outside:
@@ -105,25 +105,33 @@ def _certify_path(
 
 
 def _measure(
-    keeper: LocalKeeper, plan: Plan, names: tuple[str, str], asked: tuple[Asked, Asked]
+    agent: LocalAgent, plan: Plan, names: tuple[str, str], requested: tuple[RequestedPath, RequestedPath]
 ) -> tuple[tuple[Way, Way], dict[str, Any]]:
-    planned = schedule.phases(asked)
+    planned = schedule.phases(requested)
     start_ns = time.monotonic_ns() + int(HEAD_START_S * 1e9)
     addresses = (plan.addresses[names[0]], plan.addresses[names[1]])
     plans = schedule.prober_plans(planned, addresses, start_ns)
     limit_s = HEAD_START_S + planned[-1].end_s + PATIENCE_S
-    probers = [_Prober(keeper, host, json.dumps(each)) for host, each in zip(names, plans, strict=True)]
+    probers = [
+        _Prober(agent, host, json.dumps(plan_of_prober)) for host, plan_of_prober in zip(names, plans, strict=True)
+    ]
     answers = [prober.answer(limit_s) for prober in probers]
     ways = (Way(), Way())
     trips: list[float] = []
     for number, phase in enumerate(planned):
         results = [answer[number] for answer in answers]
-        _read(phase, results, asked[phase.sender], ways, trips)
+        _read(phase, results, requested[phase.sender], ways, trips)
     return ways, verdict.summary(trips)
 
 
-def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple[Way, Way], trips: list[float]) -> None:
-    """Put what one phase showed where it belongs. What host k sent, host 1 - k has received."""
+def _read(
+    phase: ProbePhase,
+    results: list[dict[str, Any]],
+    requested: RequestedPath,
+    ways: tuple[Way, Way],
+    trips: list[float],
+) -> None:
+    """Evaluate one phase: what host k sent, host 1 - k has received."""
     way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]
     if phase.name == "tcp":
         elapsed_ns = received.get("last_ns", 0) - received.get("first_ns", 0)
@@ -139,9 +147,9 @@ def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple
         way.mtu = max((arrival[4] for arrival in arrivals), default=None)
         way.longer_refused = sent["too_long"] > 0
     elif phase.name == "train":
-        way.burst_bps = verdict.rate_of_trains(arrivals, schedule.train(asked)[0], asked.frame_bytes)
+        way.burst_bps = verdict.rate_of_trains(arrivals, schedule.train(requested)[0], requested.frame_bytes)
     elif phase.name == "udp":
-        way.udp_bps = verdict.rate_of_stream(arrivals, asked.frame_bytes)
+        way.udp_bps = verdict.rate_of_stream(arrivals, requested.frame_bytes)
     else:
         way.lost, way.loss_runs = verdict.losses(arrivals, sent["sent"])
         way.probed = sent["sent"]
@@ -151,25 +159,22 @@ def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple
 
 
 class _Prober:
-    """One end, running."""
+    """One running end of a path."""
 
-    def __init__(self, keeper: LocalKeeper, host: str, plan: str) -> None:
+    def __init__(self, agent: LocalAgent, host: str, plan: str) -> None:
         self.host = host
         self.output = os.memfd_create("prober")
-        nothing = null_input()
-        try:
-            self.process: Process = keeper.spawn(
+        with Path(os.devnull).open("rb") as nothing:
+            self.process: Process = agent.spawn(
                 [PYTHON, "-I", "-S", str(PROBER), plan],
                 environment={"PATH": os.defpath, "LC_ALL": "C"},
                 directory=Path("/"),
-                descriptors=(nothing, self.output, self.output),
+                descriptors=(nothing.fileno(), self.output, self.output),
                 host=host,
             )
-        finally:
-            os.close(nothing)
 
     def answer(self, limit_s: float) -> list[dict[str, Any]]:
-        """The results of its phases. Raises ClusterUnavailable."""
+        """Return the results of its phases. Raises ClusterUnavailable."""
         try:
             status = self.process.wait(limit_s)
             if status is None:

@@ -1,4 +1,4 @@
-"""The exact commands that build the test-bed's network, as pure functions of the plan; tests pin them."""
+"""Exact commands that build the test-bed's network, as pure functions of the plan."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ Wire = tuple[str, str, dict[str, Any], dict[str, Any]]  # left and right end, wh
 BRIDGE = "br0"
 FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
-# The byte of a MAC address that tells the site, in the destination and the source: what crosses is seen at br0.
+# The byte of a MAC address with the site, in destination and source: frames that cross are seen at br0.
 SITE_BYTES = ((4, 1), (10, 1))
-WITHIN_FAR_SITE = " and ".join(f"ether[{offset}] = {value}" for offset, value in SITE_BYTES)
 HUB = "hub"
 HOST_INTERFACE = "eth0"
 
-# A host on a wire that nobody configured for IPv6 would still send router solicitations into the capture. Without
+# A host without IPv6 configuration would still send router solicitations into the capture. Without
 # tcp_no_metrics_save a fabric that lives on would hand one trial's slow-start threshold to the next.
 HUB_SYSCTLS = {
     "net.ipv6.conf.all.disable_ipv6": "1",
@@ -30,21 +29,21 @@ HOST_SYSCTLS = {**HUB_SYSCTLS, "net.ipv4.tcp_no_metrics_save": "1"}
 # a gigabit that TCP reached: 0.51 at 5 us, 0.64 at 10 us, 0.88 at 20 us, 0.95 at 40 us.
 TIMER_LATENESS_S = 50e-6
 QUEUE_BYTES = 32 << 20  # a host's own queue holds TCP back, it does not drop; the socket buffers end before it
-# The relay spaces frames itself: what stands in front of it keeps the mean rate, though a busy kernel comes late to it.
-# Where a queue's length is asked for, the bucket must not make it longer.
+# The relay spaces frames itself: the shaper in front of it keeps the mean rate, though a busy kernel runs it late.
+# If a queue's length is requested, the bucket must not make it longer.
 RELAYED_BURST_S = 5e-3
 TAP_QUEUE_FRAMES = 10_000  # between the kernel and the emulator: bridges the time until the emulator gets a core
 ETHERNET_BYTES = 14
 
 
 def hosts_file(plan: Plan) -> str:
-    """/etc/hosts of the test-bed."""
+    """Return /etc/hosts of the test-bed."""
     lines = ["127.0.0.1 localhost", *(f"{plan.addresses[host]} {host}" for host in plan.hosts)]
     return "\n".join(lines) + "\n"
 
 
 def host_sysctls(plan: Plan) -> dict[str, str]:
-    """What is set inside every host."""
+    """Return the sysctls of every host."""
     settings = dict(HOST_SYSCTLS)
     if plan.congestion_control is not None:
         settings["net.ipv4.tcp_congestion_control"] = plan.congestion_control
@@ -57,7 +56,7 @@ def host_sysctls(plan: Plan) -> dict[str, str]:
 
 
 def bridges(plan: Plan) -> list[str]:
-    """`ip -batch` lines: one learning switch for each site; they send nothing of their own."""
+    """Return `ip -batch` lines: one learning switch per site, silent by itself."""
     lines = ["link set dev lo up"]
     for name in bridge_names(plan):
         lines += [
@@ -68,17 +67,17 @@ def bridges(plan: Plan) -> list[str]:
 
 
 def bridge_names(plan: Plan) -> tuple[str, ...]:
-    """The bridges of the plan; the first is the one that is recorded."""
+    """Return the bridges of the plan; the first one is recorded."""
     return (BRIDGE, FAR_BRIDGE) if plan.topology == "two sites" else (BRIDGE,)
 
 
 def bridge_of(plan: Plan, number: int) -> str:
-    """The bridge that host `number` (from 1) is plugged into."""
+    """Return the bridge of host `number` (from 1)."""
     return FAR_BRIDGE if plan.second_site(number) else BRIDGE
 
 
 def emulated_wires(plan: Plan) -> list[tuple[str, str]]:
-    """TAP devices that a process joins: the wide-area link, or each host's wire (its end, the bridge's end)."""
+    """Return pairs of TAP devices that the relay joins: the wide-area link or the hosts' wires."""
     if not plan.relayed:
         return []
     if plan.topology == "two sites":
@@ -87,7 +86,7 @@ def emulated_wires(plan: Plan) -> list[tuple[str, str]]:
 
 
 def relayed_wires(plan: Plan) -> list[Wire]:
-    """The wires of the relay with what it does from left to right and back, its rates included."""
+    """Return the relay's wires with impairments and rates in both directions."""
     impaired = emulation.impairment(plan)
     if plan.topology == "two sites":
         way = {**impaired, "rate_bps": plan.bandwidth_bps}
@@ -100,14 +99,16 @@ def relayed_wires(plan: Plan) -> list[Wire]:
 
 
 def shared_out(wires: list[Wire], cores: int) -> list[list[Wire]]:
-    """The wires of each relay process: as few processes as half of the cores, since a frame between two hosts passes two wires
-    and the second process would be late on its own."""
+    """Divide the wires among relay processes, at most half as many as cores.
+
+    A frame between two hosts passes two wires, and a second process would be late on its own.
+    """
     processes = max(1, min(len(wires), cores // 2))
     return [wires[first::processes] for first in range(processes)]
 
 
 def taps(plan: Plan) -> list[str]:
-    """`ip -batch` lines: the devices of the emulated wires. They stay when their process dies: a cut wire, not a lost one."""
+    """Return `ip -batch` lines of the TAP devices, which outlive the relay: a cut wire."""
     lines = []
     for wire in emulated_wires(plan):
         for name in wire:
@@ -119,9 +120,9 @@ def taps(plan: Plan) -> list[str]:
 
 
 def host_wire(plan: Plan, number: int) -> list[str]:
-    """`ip -batch` lines run in the hub: give host `number` its interface, the other end stays here."""
+    """Return `ip -batch` lines of the hub: the interface of host `number`."""
     host = plan.hosts[number - 1]
-    # The last byte but one is the site: the second site's recording tells by it what stays there.
+    # The last byte but one is the site, by which the second site's recording selects local frames.
     mac = f"02:00:00:00:{int(plan.second_site(number)):02x}:{number:02x}"
     if plan.relayed and plan.topology != "two sites":
         return [f"link set dev w{number} address {mac} netns {host} name {HOST_INTERFACE}"]
@@ -132,7 +133,7 @@ def host_wire(plan: Plan, number: int) -> list[str]:
 
 
 def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
-    """`ip -batch` lines run inside host `number`."""
+    """Return `ip -batch` lines of host `number`."""
     host = plan.hosts[number - 1]
     return [
         "link set dev lo up",
@@ -144,7 +145,7 @@ def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
 
 
 def ports(plan: Plan, merging_limited: bool) -> list[str]:
-    """`ip -batch` lines run in the hub: plug every host in, and join the sites."""
+    """Return `ip -batch` lines of the hub: connect the hosts and join the sites."""
     lines = []
     if plan.topology == "two sites":
         if not plan.relayed:
@@ -158,7 +159,7 @@ def ports(plan: Plan, merging_limited: bool) -> list[str]:
 
 
 def hub_interfaces(plan: Plan) -> list[str]:
-    """Every interface in the hub that carries frames between hosts."""
+    """Return every interface of the hub that carries frames between hosts."""
     return [*plan.hosts, *(WIDE_AREA if plan.topology == "two sites" else ())]
 
 
@@ -167,42 +168,42 @@ def _receive_limit(interface: str, limited: bool) -> list[str]:
 
 
 def host_shaping(plan: Plan, number: int) -> list[str]:
-    """`tc -batch` lines run inside host `number`: what it sends."""
+    """Return `tc -batch` lines of host `number`: what it sends."""
     impaired = plan.topology != "two sites"
     return _shaping(
-        plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=impaired, spaced=impaired and plan.spaced
+        plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=impaired, spaced=impaired and plan.relayed
     )
 
 
 def hub_shaping(plan: Plan) -> list[str]:
-    """`tc -batch` lines run in the hub: the wide-area link, and what the hosts of a star receive."""
+    """Return `tc -batch` lines of the hub: the wide-area link, and what hosts of a star receive."""
     lines = []
     if plan.topology == "two sites":
         for end in WIDE_AREA:
-            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True, spaced=plan.spaced)
+            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True, spaced=plan.relayed)
     if plan.topology == "star":
         for number, host in enumerate(plan.hosts, start=1):
-            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False, spaced=plan.spaced)
+            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False, spaced=plan.relayed)
     return lines
 
 
 def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bool, spaced: bool) -> list[str]:
-    """A rate counted in Ethernet frames as captures count them; with netem it stands behind the delay, as its child.
+    """Return a rate, counted in Ethernet frames as captures do; with netem behind the delay.
 
-    `spaced`: a relay stands behind it that keeps the frames apart.
+    `spaced`: the relay behind it keeps the frames apart.
     """
-    lines, place = [], "root"
+    lines, parent = [], "root"
     if impaired and plan.impaired and plan.emulator == "netem":
         lines.append(f"qdisc add dev {interface} root handle 1: netem {emulation.netem(plan)}")
-        place = "parent 1:1 handle 2:"
+        parent = "parent 1:1 handle 2:"
     if rate_bps is not None:
         rate = f"rate {round(rate_bps)}bit burst {_burst_bytes(plan, rate_bps, spaced=spaced)}b"
-        lines.append(f"qdisc add dev {interface} {place} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
+        lines.append(f"qdisc add dev {interface} {parent} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
     return lines
 
 
 def _burst_bytes(plan: Plan, rate_bps: float, *, spaced: bool) -> int:
-    """Return what may leave at once after a pause: one frame and what the timer's lateness takes."""
+    """Return the bytes that may leave after a pause: one frame and the timer's lateness."""
     frame_bytes = plan.mtu + ETHERNET_BYTES
     if spaced and plan.queue_bytes is None:
         return max(int(rate_bps / 8 * RELAYED_BURST_S), 2 * frame_bytes)
@@ -210,25 +211,25 @@ def _burst_bytes(plan: Plan, rate_bps: float, *, spaced: bool) -> int:
 
 
 def losing_interfaces(plan: Plan) -> list[str]:
-    """Where nftables drops frames: as they arrive from the wire."""
+    """Return the interfaces on which nftables drops arriving frames."""
     if plan.emulator != "nftables":
         return []
     return list(WIDE_AREA if plan.topology == "two sites" else plan.hosts)
 
 
 def offloads_off(interface: str, merging_limited: bool) -> list[str]:
-    """One frame on the wire is one frame in the capture.
+    """Return the command that makes one frame on the wire one frame in the capture.
 
-    Receive offload (GRO) stays switched on where its size limit can be 1 byte: it then merges nothing, but the veth
-    driver polls each interface in order on one CPU (NAPI). Without it frames of one connection pass through the
-    queues of several CPUs and overtake each other: 100-300 false retransmissions in two seconds at 1 Gb/s, measured
-    with a link that dropped nothing; with it none.
+    Receive offload (GRO) stays on if its size limit can be 1 byte: it then merges nothing, but the veth driver polls each
+    interface in order on one CPU (NAPI). Without it frames of one connection pass through the queues of several CPUs and
+    overtake each other: 100-300 false retransmissions in two seconds at 1 Gb/s, measured with a link that dropped nothing; with
+    it none.
     """
     receive = "on" if merging_limited else "off"
     return ["ethtool", "-K", interface, "tso", "off", "gso", "off", "gro", receive]
 
 
 def supports_receive_limit() -> bool:
-    """gro_max_size holds for IPv4 from Linux 5.19 on."""
+    """Return whether gro_max_size holds for IPv4: from Linux 5.19 on."""
     major, minor = platform.release().split(".")[:2]
     return (int(major), int("".join(c for c in minor if c.isdigit()) or 0)) >= (5, 19)

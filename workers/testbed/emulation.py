@@ -1,8 +1,8 @@
-"""Delay, jitter and loss: which back end makes them here, and its exact commands. Pure; tests pin them.
+"""Emulation of delay, jitter and loss: choice of the back end and its commands. Pure.
 
-The same numbers mean the same everywhere. Jitter: with the uniform distribution the delay lies within +- jitter, with the
-normal one jitter is the standard deviation. Frames never overtake each other. Loss in bursts is the simple Gilbert
-model: `loss` of all frames, `loss_burst` frames in a row on average (E. N. Gilbert, Bell System Technical Journal 39, 1960).
+Values mean the same everywhere. Jitter: with the uniform distribution the delay is within +- jitter, with the normal one jitter
+is the standard deviation. Frames never overtake each other. Loss in bursts is the simple Gilbert model: `loss` of all frames,
+`loss_burst` successive frames on average (E. N. Gilbert, Bell System Technical Journal 39, 1960).
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from workers.testbed.plan import Emulator, Plan
 RELAY = Path(__file__).with_name("relay.py")
 # Frames on their way; far more than any rate times delay asked for here, so that the emulator itself never drops.
 NETEM_FRAMES = 1_000_000
-WIREFILTER_BYTES = 256 << 20
 # netem keeps the order of frames only when it has a rate; this one adds less than a microsecond to a frame.
 ORDERING_RATE = "100gbit"
 LOSS_UNIT = 1_000_000
 
 
-def choose(plan: Plan, wanted: str, problems: Mapping[str, str]) -> tuple[Emulator, str]:
-    """The back end for a plan and "", or "none" and why there is none.
+def choose(plan: Plan, emulator: str, problems: Mapping[str, str]) -> tuple[Emulator, str]:
+    """Return the back end of a plan and "", or "none" and the reason.
 
-    `wanted` is a name or "auto"; `problems` tells for each back end what keeps it from working here, "" for nothing.
+    `emulator` is a name or "auto"; `problems`: the obstacle of each back end here, "" for none.
     """
     if not plan.impaired:
         return "none", ""
-    order: tuple[Emulator, ...] = ("netem", "nftables", "relay") if wanted == "auto" else (wanted,)  # type: ignore[assignment]
+    order: tuple[Emulator, ...] = ("netem", "nftables", "relay") if emulator == "auto" else (emulator,)  # type: ignore[assignment]
     reasons = []
     for name in order:
         reason = problems.get(name, f"there is no emulator {name}.") or unfit(plan, name)
@@ -42,17 +41,14 @@ def choose(plan: Plan, wanted: str, problems: Mapping[str, str]) -> tuple[Emulat
 
 
 def unfit(plan: Plan, name: str) -> str:
-    """Why a back end cannot make exactly this link; empty when it can."""
+    """Return why a back end cannot make exactly this link; else empty."""
     if name == "nftables" and (plan.delay_s or plan.jitter_s or plan.loss_burst > 1):
         return "nftables only loses packets at random: it cannot delay them, nor lose them in bursts."
-    if name == "wirefilter" and (plan.jitter_s or not (plan.delay_s * 1e3).is_integer()):
-        # Measured: asked for 3.5 ms it delays by 3 ms, and 4+-0.8 ms becomes 3 or 4 ms.
-        return "wirefilter works in whole milliseconds only: it cannot make this delay or jitter."
     return ""
 
 
 def netem(plan: Plan) -> str:
-    """The words after `netem` of a tc command."""
+    """Return the words after `netem` of a tc command."""
     words = [f"limit {NETEM_FRAMES}"]
     if plan.delay_s or plan.jitter_s:
         words.append(f"delay {_us(plan.delay_s)}us")
@@ -70,13 +66,16 @@ def netem(plan: Plan) -> str:
 
 
 def gilbert(loss: float, burst: float) -> tuple[float, float]:
-    """Probabilities, per frame, to begin and to end losing: the share lost is then `loss`, a run has `burst` frames."""
+    """Return the probabilities per frame to begin and to end losing.
+
+    The lost share is then `loss`, a run has `burst` frames on average.
+    """
     leave = 1 / burst
     return leave * loss / (1 - loss), leave
 
 
 def nft_loss(interfaces: list[str], loss: float) -> str:
-    """An nft ruleset that loses frames as they come out of a wire, before the bridge sees them."""
+    """Return an nft ruleset that drops frames as they arrive from a wire."""
     threshold = round(loss * LOSS_UNIT)
     chains = [
         f"  chain {interface} {{ type filter hook ingress device {interface} priority 0; "
@@ -87,13 +86,12 @@ def nft_loss(interfaces: list[str], loss: float) -> str:
 
 
 def relay_argv(library: str, wires: Sequence[tuple[str, str, dict[str, Any], dict[str, Any]]]) -> list[str]:
-    """The project's own emulator, one process for all wires between TAP devices; what a wire does in each direction is
-    as `impairment` gives it."""
+    """Return the command of one relay process for several wires, as of `impairment`."""
     return [sys.executable, "-I", "-S", str(RELAY), library, json.dumps(wires, sort_keys=True)]
 
 
 def impairment(plan: Plan) -> dict[str, Any]:
-    """What the relay does to the frames of an impaired direction, but for its rate."""
+    """Return the relay's treatment of an impaired direction, without its rate."""
     return {
         "delay_s": plan.delay_s,
         "jitter_s": plan.jitter_s,
@@ -101,17 +99,6 @@ def impairment(plan: Plan) -> dict[str, Any]:
         "loss": plan.loss,
         "loss_burst": plan.loss_burst,
     }
-
-
-def wirefilter_argv(plan: Plan, left: Path, right: Path, *, both_ways: bool) -> list[str]:
-    """vde2's emulator between two plugs, files that hold `tap://NAME`: its own separator is the colon."""
-    way = "" if both_ways else "LR"
-    argv = ["wirefilter", "-v", f"{left}:{right}", "-d", f"{way}{plan.delay_s * 1e3:.0f}", "-c", str(WIREFILTER_BYTES)]
-    if plan.loss:
-        argv += ["-l", f"{way}{100 * plan.loss:.7g}"]
-    if plan.loss and plan.loss_burst > 1:
-        argv += ["-L", f"{way}{plan.loss_burst:g}"]
-    return argv
 
 
 def _us(seconds: float) -> str:

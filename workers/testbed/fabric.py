@@ -1,8 +1,8 @@
-"""Building the network of the test-bed; runs inside the keeper, in the namespaces that `unshare` gave it.
+"""Network of the test-bed, built inside the agent in the namespaces of `unshare`.
 
-One bridge stands in the keeper's own network namespace (the "hub"); each host is a network and a UTS namespace, joined
-by a veth pair: `eth0` in the host, a port named like the host on the bridge. The whole lives in the keeper's mount
-namespace and ends with it.
+One bridge is in the agent's own network namespace (the "hub"); each host is a network and a UTS namespace, joined by a veth
+pair: `eth0` in the host, a port named like the host on the bridge. All of it belongs to the agent's mount namespace and ends
+with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -28,26 +27,27 @@ NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
 STATE = Path("/run/rankwire")
 REMOTE_SHELL = STATE / "rsh"  # mpirun calls `rsh HOST COMMAND...` and expects a shell at the other side, as with ssh
-DOOR = STATE / "door"
+RSH_SOCKET = STATE / "rsh.socket"
 COMMAND_LIMIT_S = 20.0
 ATTACH_LIMIT_S = 10.0
 SIOCSIFFLAGS = 0x8914  # linux/sockios.h
 IFF_UP = 1
-EMULATOR_PRIORITY = (
-    5  # real time, where allowed: an emulator that waits for a busy rank adds a delay that nobody asked for
-)
+EMULATOR_PRIORITY = 5  # real time, if permitted: an emulator that waits for a busy rank adds an unrequested delay
 
 __all__ = ["Built", "FabricError", "Plan", "build"]
 
 
 class FabricError(Exception):
-    """A command of the set-up failed; the message has the command and what it said."""
+    """A command failed; the message has the command and its output."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """The finished network: namespace inode -> host, host -> bridge port, pid -> name of the emulators' processes,
-    what the kernel was told (to see later that nobody changed it), and facts for the trial's page."""
+    """Finished network.
+
+    Namespace inode to host, host to bridge port, pid to name of the emulators' processes, the kernel's settings (to detect
+    changes), and facts for the trial's page.
+    """
 
     networks: dict[int, str] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
@@ -58,9 +58,9 @@ class Built:
 
 
 def build(plan: Plan, relay: str) -> Built:
-    """Mount, name, connect, shape; `relay` is its library, where the plan needs it.
+    """Build the network of a plan; `relay` is the relay's library, if the plan needs it.
 
-    Raises FabricError or OSError; the caller ends the keeper then.
+    Raises FabricError or OSError; the caller ends the agent then.
     """
     _prepare_files(plan)
     _sysctls(commands.HUB_SYSCTLS)
@@ -95,13 +95,13 @@ def build(plan: Plan, relay: str) -> Built:
 
 
 def switch_on_loopback() -> None:
-    """The interface of a fresh network namespace that leads back to itself (netdevice(7)). Raises OSError."""
+    """Switch on the loopback interface of a new network namespace. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
 
 
 def settings(plan: Plan) -> dict[str, str]:
-    """What shapes and loses frames in the kernel now, by place; equal to an earlier answer while nobody changed it."""
+    """Return the kernel's present shaping and loss settings, by location."""
     outputs = {"hub": _run(["tc", "qdisc", "show"])}
     if plan.emulator == "nftables":
         outputs["loss"] = _run(["nft", "--stateless", "list", "ruleset"])
@@ -112,37 +112,21 @@ def settings(plan: Plan) -> dict[str, str]:
 
 
 def _start_emulators(plan: Plan, relay: str) -> dict[int, str]:
-    """The processes that join the emulated wires; returns when they hold both ends of each."""
-    wires = commands.emulated_wires(plan)
-    if not wires:
+    """Start the relay's processes; return when they hold both ends of each wire."""
+    if not plan.relayed:
         return {}
-    if plan.emulator == "relay":
-        groups = commands.shared_out(commands.relayed_wires(plan), len(os.sched_getaffinity(0)))
-        started = {
-            _start_emulator(emulation.relay_argv(relay, group)): [wire[:2] for wire in group] for group in groups
-        }
-    else:
-        started = {_start_emulator(_wirefilter(plan, *wire)): [wire] for wire in wires}
+    groups = commands.shared_out(commands.relayed_wires(plan), len(os.sched_getaffinity(0)))
+    started = {_start_emulator(emulation.relay_argv(relay, group)): [wire[:2] for wire in group] for group in groups}
     for pid, joined in started.items():
         _await_attached(pid, {end for wire in joined for end in wire})
     return dict.fromkeys(started, plan.emulator)
 
 
-def _wirefilter(plan: Plan, left: str, right: str) -> list[str]:
-    plugs = [STATE / left, STATE / right]
-    for plug in plugs:
-        plug.write_text(f"tap://{plug.name}\n")
-    return emulation.wirefilter_argv(plan, *plugs, both_ways=plan.topology == "two sites")
-
-
 def _start_emulator(argv: list[str]) -> int:
-    """wirefilter ends when its standard input does; it gets a pipe that stays open as long as the keeper."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     log = os.open(STATE / "emulators.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
-    os.set_inheritable(writer, False)
-    argv = [shutil.which(argv[0]) or argv[0], *argv[1:]]
-    pid = spawn.start(spawn.Order(argv, {"PATH": os.defpath}, "/", descriptors=[reader, log, log]))
-    os.close(reader)
+    pid = spawn.start(spawn.Order(argv, {"PATH": os.defpath}, "/", descriptors=[nothing, log, log]))
+    os.close(nothing)
     os.close(log)
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(EMULATOR_PRIORITY))
@@ -150,13 +134,13 @@ def _start_emulator(argv: list[str]) -> int:
 
 
 def _await_attached(pid: int, devices: set[str]) -> None:
-    """A TAP device's descriptor tells its name in /proc/PID/fdinfo."""
+    """Wait for the TAP devices in /proc/PID/fdinfo. Raises FabricError."""
     deadline = time.monotonic() + ATTACH_LIMIT_S
     while _attached(pid) < devices:
         ended, _ = os.waitpid(pid, os.WNOHANG)
         if ended or time.monotonic() > deadline:
             said = (STATE / "emulators.log").read_text(errors="replace").strip()
-            raise FabricError(f"the network emulator does not start: {said or 'it says nothing'}")
+            raise FabricError(f"the network emulator does not start: {said or 'no output'}")
         time.sleep(0.005)
 
 
@@ -173,7 +157,7 @@ def _merging(limited: bool) -> str:
 
 
 def _prepare_files(plan: Plan) -> None:
-    """A private /run (namespace names, temporary files) and an /etc/hosts that knows the virtual hosts."""
+    """Mount a private /run, and an /etc/hosts with the virtual hosts."""
     linux.mount("tmpfs", Path("/run"), "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=16m")
     # Whatever the umask: programs of a trial run as another user.
     for directory in (NETWORKS, HOST_NAMES, STATE):
@@ -183,20 +167,20 @@ def _prepare_files(plan: Plan) -> None:
     hosts.write_text(commands.hosts_file(plan))
     hosts.chmod(0o644)
     linux.bind(hosts, Path("/etc/hosts"))
-    REMOTE_SHELL.write_text(rsh_server.CLIENT.format(door=DOOR))
+    REMOTE_SHELL.write_text(rsh_server.CLIENT.format(socket=RSH_SOCKET))
     REMOTE_SHELL.chmod(0o755)
     _name(NETWORKS / commands.HUB, "net")
 
 
 def _name(path: Path, kind: str) -> None:
-    """Give the namespace we are in a name, which also keeps it alive."""
+    """Give the current namespace a name, which also keeps it alive."""
     path.touch()
     linux.bind(Path(f"/proc/self/ns/{kind}"), path)
 
 
 @contextlib.contextmanager
 def _new_host(host: str) -> Iterator[None]:
-    """Make a host and be in it for the body; then return to the hub."""
+    """Make a host and enter it for the body; then return to the hub."""
     home = os.open("/proc/self/ns/uts", os.O_RDONLY | os.O_CLOEXEC)
     try:
         linux.unshare(linux.CLONE_NEWNET | linux.CLONE_NEWUTS)
@@ -212,7 +196,7 @@ def _new_host(host: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _inside(host: str) -> Iterator[None]:
-    """Be in a host's network for the body; then return to the hub."""
+    """Enter a host's network for the body; then return to the hub."""
     linux.setns(NETWORKS / host, linux.CLONE_NEWNET)
     try:
         yield
@@ -221,7 +205,7 @@ def _inside(host: str) -> Iterator[None]:
 
 
 def _sysctls(settings: dict[str, str]) -> None:
-    """Set what exists: a kernel without IPv6 needs no IPv6 switched off."""
+    """Set the sysctls that exist: a kernel may lack IPv6."""
     for name, value in settings.items():
         path = Path("/proc/sys", *name.split("."))
         if not path.exists():

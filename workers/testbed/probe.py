@@ -1,4 +1,4 @@
-"""Can the test-bed run on this machine? Plain sentences for whoever must change something."""
+"""Requirements of the test-bed on this machine, with suggested fixes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 from analysis.numbers import amount
+from workers.compiled import Library, NotCompiled
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
-from workers.testbed.relay_library import relay_library
 
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
 PROGRAMS = {
@@ -30,6 +30,7 @@ GATES = (
 CAP_SYS_ADMIN = 21  # linux/capability.h
 CAP_NET_ADMIN = 12
 TUN = "/dev/net/tun"
+RELAY_SOURCE = Path(__file__).with_name("relay.c")
 PROBES = 3
 PROBE_LIMIT_S = 10.0
 NO_NETEM = "This kernel has no netem (module sch_netem)."
@@ -39,15 +40,15 @@ _granted: set[tuple[str, ...]] = set()
 
 
 def probe() -> list[str]:
-    """Everything that keeps the test-bed from running here; [] when nothing does."""
+    """Return all obstacles of the test-bed here, in sentences."""
     return missing_programs(PROGRAMS) or namespace_problems()
 
 
 def unshare_argv() -> list[str]:
-    """The command in front of the keeper that gives it namespaces of its own.
+    """Return the command that gives the agent its namespaces.
 
-    With root's capabilities no user namespace is made: in one, root may not even enter directories that belong to
-    other users. --kill-child: the end of `unshare` is the end of PID 1 of the namespace, and so of everything in it.
+    With root's capabilities no user namespace is made: in one, root may not even enter directories of other users.
+    --kill-child: the end of `unshare` is the end of PID 1 of the namespace, and so of everything in it.
     """
     user = [] if has_capabilities() else ["--user", "--map-root-user"]
     return [
@@ -58,7 +59,7 @@ def unshare_argv() -> list[str]:
 
 
 def has_capabilities() -> bool:
-    """Whether this process may make namespaces and networks without a user namespace."""
+    """Return whether this process can make namespaces and networks without a user namespace."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             held = int(line.split()[1], 16)
@@ -67,17 +68,12 @@ def has_capabilities() -> bool:
 
 
 def emulators() -> dict[str, str]:
-    """What keeps each back end for delay, jitter and loss from working here; "" for nothing. What works is asked once."""
-    missing = {
-        name: "" if find_program(program) else f"{name} needs the program {program}: install the package {package}."
-        for name, program, package in (("nftables", "nft", "nftables"), ("wirefilter", "wirefilter", "vde-wirefilter"))
-    }
+    """Return the obstacle of each back end for delay, jitter and loss; "" for none."""
+    nft = "" if find_program("nft") else "nftables needs the program nft: install the package nftables."
     return {
         "netem": NO_NETEM if _refusal("tc", "qdisc", "add", "dev", "lo", "root", "netem") else "",
-        "nftables": missing["nftables"]
-        or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
+        "nftables": nft or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
         "relay": _tun_problem() or _relay_problem(),
-        "wirefilter": missing["wirefilter"] or _tun_problem(),
     }
 
 
@@ -89,16 +85,32 @@ def _tun_problem() -> str:
     return ""
 
 
+def _relay_library() -> Library:
+    texts = {RELAY_SOURCE.name: RELAY_SOURCE.read_text()}
+    return Library("relay", RELAY_SOURCE.parent, RELAY_SOURCE.name, texts, ("-lm",))
+
+
+def made_relay() -> Path:
+    """Return the relay's library; the first call builds it in some seconds.
+
+    Raises ClusterUnavailable.
+    """
+    try:
+        return _relay_library().built()
+    except NotCompiled as error:
+        raise ClusterUnavailable(f"The relay cannot be made: {error}.") from error
+
+
 def _relay_problem() -> str:
-    obstacle = relay_library().obstacle()
+    obstacle = _relay_library().obstacle()
     return f"The relay cannot be made: {obstacle}." if obstacle else ""
 
 
 def _refusal(program: str, *arguments: str, text: str = "") -> str:
-    """What the kernel says to a command in namespaces like the test-bed's; empty when it grants it.
+    """Return the kernel's refusal of a command in the test-bed's namespaces; else empty.
 
-    A grant is remembered. A refusal may have been of the moment. A probe that was killed, or got no processor in its time,
-    says nothing about the kernel and is sent again; raises ClusterUnavailable when that happens to all of them.
+    Only a grant is remembered. A probe that was killed or timed out shows nothing and is repeated; raises ClusterUnavailable if
+    all were.
     """
     question = (program, *arguments, text)
     if question in _granted:
@@ -125,7 +137,7 @@ def _refusal(program: str, *arguments: str, text: str = "") -> str:
 
 
 def namespace_problems() -> list[str]:
-    """Why this user may not make namespaces, with the sysctl to set where one is the reason."""
+    """Return why this user may not make namespaces, with the sysctl to set."""
     refusal = _refusal("true")
     if not refusal:
         return []

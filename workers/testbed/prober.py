@@ -1,8 +1,8 @@
-"""One end of a measured path: `python3 -I -S prober.py PLAN`, run inside a host; prints a JSON list with one result per phase.
+"""One end of a measured path: `python3 -I -S prober.py PLAN`, run in a host; prints JSON results.
 
-PLAN is a JSON object: `start_ns` (CLOCK_MONOTONIC, which all virtual hosts share: no control connection has to cross the
-link under test, and delays are measured one way) and `phases`, each with the seconds at which it begins and ends.
-Both ends run the same program with mirrored plans. Standard library only, one file.
+PLAN is a JSON object: `start_ns` (CLOCK_MONOTONIC, which all virtual hosts share: no control connection crosses the measured
+link, and delays are one-way) and `phases`, each with the seconds at which it begins and ends. Both ends run the same program
+with mirrored plans. Standard library only, one file.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ Phase = dict[str, Any]
 
 
 def wall_ahead_ns() -> int:
-    """How far the wall clock is ahead of CLOCK_MONOTONIC.
+    """Return the wall clock minus CLOCK_MONOTONIC.
 
-    Whoever loses its core between two clocks would find each arrival that much too early or too late, so the reading counts that
-    took the least time.
+    The shortest of several readings counts: a process that is descheduled between two clocks would shift every arrival.
     """
     readings = []
     for _ in range(CLOCK_READINGS):
@@ -51,7 +50,7 @@ WALL_AHEAD_NS = wall_ahead_ns()
 
 
 def udp_socket(phase: Phase) -> socket.socket:
-    """A socket that never fragments and loses nothing itself: what is missing then, the link has lost."""
+    """Return a socket that never fragments and drops nothing itself."""
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
     for option, plain in ((SO_RCVBUFFORCE, socket.SO_RCVBUF), (SO_SNDBUFFORCE, socket.SO_SNDBUF)):
@@ -68,7 +67,7 @@ def udp_socket(phase: Phase) -> socket.socket:
 
 
 class UdpPhase:
-    """Send datagrams at their times, collect what arrives, echo where asked."""
+    """Phase that sends datagrams at their times, collects arrivals and echoes."""
 
     def __init__(self, phase: Phase, start_ns: int) -> None:
         self.phase = phase
@@ -83,7 +82,7 @@ class UdpPhase:
         self.buffer = bytearray(65536)
 
     def run(self) -> dict[str, Any]:
-        """From begin to end; returns counts and arrivals."""
+        """Run the phase; return counts and arrivals."""
         wait_until(self.begin_ns)
         interval_ns = int(self.phase.get("interval_s", 0.0) * 1e9)
         burst = self.phase.get("burst", 1)
@@ -112,7 +111,7 @@ class UdpPhase:
         return {"sent": self.sent, "too_long": self.too_long, "arrivals": self.arrivals}
 
     def send(self, payloads: dict[int, bytes]) -> bool:
-        """The next datagram; False when the socket takes none now."""
+        """Send the next datagram; False if the socket is full."""
         size = self.sizes[self.sent % len(self.sizes)]
         try:
             self.end.send(HEADER.pack(self.sent, time.monotonic_ns(), 0) + payloads[size])
@@ -124,16 +123,16 @@ class UdpPhase:
         return True
 
     def drain(self, *, everything: bool = False) -> None:
-        """Read what has arrived."""
+        """Read arrivals."""
         data = self.buffer
         for _ in range(1 << 30 if everything else DRAIN_AT_ONCE):
             try:
-                length, beside, _flags, _address = self.end.recvmsg_into([data], 64)
+                length, ancillary, _flags, _address = self.end.recvmsg_into([data], 64)
             except BlockingIOError:
                 return
             except OSError:
                 continue
-            arrived_ns = stamp_ns(beside)
+            arrived_ns = stamp_ns(ancillary)
             sequence, sent_ns, echoed_ns = HEADER.unpack_from(data)
             if self.phase.get("echo"):
                 try:
@@ -147,9 +146,9 @@ class UdpPhase:
                 self.arrivals.append((sequence, sent_ns, 0, arrived_ns, length + UDP_HEADERS))
 
 
-def stamp_ns(beside: list[tuple[int, int, bytes]]) -> int:
-    """The kernel's time stamp of a datagram, moved from the wall clock to CLOCK_MONOTONIC."""
-    for _level, kind, data in beside:
+def stamp_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
+    """Return the kernel's time stamp of a datagram on CLOCK_MONOTONIC."""
+    for _level, kind, data in ancillary:
         if kind == SO_TIMESTAMPNS:
             seconds, nanoseconds = TIMESPEC.unpack_from(data)
             return int(seconds * 1_000_000_000 + nanoseconds - WALL_AHEAD_NS)
@@ -157,7 +156,7 @@ def stamp_ns(beside: list[tuple[int, int, bytes]]) -> int:
 
 
 def tcp_phase(phase: Phase, start_ns: int) -> dict[str, Any]:
-    """Send for the whole phase, or count what arrives after `skip_s`: the first part is slow start."""
+    """Send for the whole phase, or count arrivals after `skip_s`, which is slow start."""
     begin_ns, end_ns = (start_ns + int(phase[name] * 1e9) for name in ("begin_s", "end_s"))
     if phase["sends"]:
         wait_until(begin_ns)
@@ -215,13 +214,13 @@ def wait_until(moment_ns: int) -> None:
 
 def main(text: str) -> None:
     """Run the phases in order."""
-    # Before everything else on the machine, where allowed: the link is to be measured, not who else is busy.
+    # Real time, if permitted: the link is to be measured, not the load of the machine.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     plan = json.loads(text)
     start_ns = plan["start_ns"]
     late = time.monotonic_ns() > start_ns
-    # All sockets stand before the start: a datagram to a closed port would be lost, and not by the link.
+    # All sockets are open before the start: a datagram to a closed port would be lost, and not by the link.
     udp = {index: UdpPhase(p, start_ns) for index, p in enumerate(plan["phases"]) if p["kind"] == "udp"}
     results = [
         udp[index].run() if index in udp else tcp_phase(phase, start_ns) for index, phase in enumerate(plan["phases"])

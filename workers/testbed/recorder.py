@@ -1,13 +1,12 @@
-"""Record packets with a kernel ring: `python3 -I -S recorder.py PLAN`, run beside the bridges of the test-bed.
+"""Recorder with a kernel ring: `python3 -I -S recorder.py PLAN`, run at the test-bed's bridges.
 
-The kernel writes the head of every frame into a slot of memory that we share with it (packet_mmap, TPACKET_V2); twenty
-times a second the full slots are handed on to standard output as they are. `workers.capture.ring` makes a pcapng of them.
-Nobody is woken per packet and nothing is done per packet outside the kernel: with four busy ranks on two cores dumpcap
-slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
+The kernel writes the head of every frame into a slot of shared memory (packet_mmap, TPACKET_V2); twenty times a second the full
+slots are copied to standard output. `workers.capture.ring` makes a pcapng of them. No process wakes up per packet: with four
+busy ranks on two cores dumpcap slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
 
-PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (end there), `must_hold` (pairs of an offset
-and the value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard
-library only, one file.
+PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (limit), `must_hold` (pairs of an offset and the
+value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard library only,
+one file.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ _STATUS_BYTES = range(4) if sys.byteorder == "little" else range(3, -1, -1)  # t
 
 
 def slot_bytes(snap_length: int) -> int:
-    """The length of a slot: the kernel's header and so many bytes of the frame."""
+    """Return the length of a slot: the kernel's header and the stored bytes of a frame."""
     return -(-(DATA_OFFSET + snap_length) // ALIGNMENT) * ALIGNMENT
 
 
 def filter_program(snap_length: int, must_hold: list[list[int]]) -> bytes:
-    """Classic BPF: nothing of a frame where a byte differs, else its first bytes."""
+    """Return classic BPF that drops frames with other bytes and cuts the rest."""
     program = []
     for number, (offset, value) in enumerate(must_hold):
         to_the_end = 2 * (len(must_hold) - number) - 1
@@ -62,11 +61,11 @@ def filter_program(snap_length: int, must_hold: list[list[int]]) -> bytes:
     program.append((RETURN, 0, 0, snap_length))
     if must_hold:
         program.append((RETURN, 0, 0, 0))
-    return b"".join(INSTRUCTION.pack(*each) for each in program)
+    return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
 
 
 class Ring:
-    """The socket and the memory that it shares with us. Raises OSError."""
+    """Socket and the memory that it shares with us. Raises OSError."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self.slot = slot_bytes(plan["snap_length"])
@@ -87,12 +86,12 @@ class Ring:
         self.socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, membership)
 
     def _attach(self, program: bytes) -> None:
-        kept = ctypes.create_string_buffer(program)
+        buffer = ctypes.create_string_buffer(program)
         length = len(program) // INSTRUCTION.size
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length, ctypes.addressof(kept)))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length, ctypes.addressof(buffer)))
 
     def drain(self, output: int) -> int:
-        """Hand on the full slots in their order and give them back to the kernel; returns the bytes written."""
+        """Copy the full slots in order and free them; return the bytes written."""
         written = 0
         while True:
             start = self.block * self.block_bytes + self.first * self.slot
@@ -103,8 +102,8 @@ class Ring:
                 return written
             stop = start + count * self.slot
             write(output, memoryview(self.memory)[start:stop])
-            for each in (*_STATUS_BYTES[1:], _STATUS_BYTES[0]):  # free for the kernel once all four are 0
-                self.memory[start + each : stop : self.slot] = bytes(count)
+            for status_byte in (*_STATUS_BYTES[1:], _STATUS_BYTES[0]):  # free for the kernel once all four are 0
+                self.memory[start + status_byte : stop : self.slot] = bytes(count)
             written += stop - start
             self.recorded += count
             self.first += count
@@ -112,19 +111,19 @@ class Ring:
                 self.block, self.first = (self.block + 1) % self.blocks, 0
 
     def statistics(self) -> tuple[int, int]:
-        """Frames that passed the filter, and those of them that found no free slot, since the last question."""
+        """Return frames that passed the filter, and those without a free slot, since the last call."""
         seen, dropped = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
         return seen, dropped
 
 
 def write(output: int, data: memoryview) -> None:
-    """All of it: a pipe or a file may take less at a time."""
+    """Write all data: a pipe or a file may take less at a time."""
     while data:
         data = data[os.write(output, data) :]
 
 
 def record(ring: Ring, most_bytes: int) -> dict[str, Any]:
-    """Until SIGINT, or until so many bytes are written; returns the report."""
+    """Record until SIGINT or the limit; return the report."""
     written = 0
     while written < most_bytes and signal.sigtimedwait({signal.SIGINT}, PERIOD_S) is None:
         written += ring.drain(1)

@@ -1,8 +1,8 @@
 """Wires between pairs of TAP devices: `python3 -I -S relay.py LIBRARY WIRES`, until killed.
 
 WIRES is a JSON list of [LEFT, RIGHT, TO_RIGHT, TO_LEFT]; TO_RIGHT and TO_LEFT are objects with any of delay_s, jitter_s,
-distribution, loss, loss_burst, rate_bps. For kernels without netem. LIBRARY is made of relay.c, which does the work. Standard
-library only, one file: it runs inside the test-bed's namespaces with whatever Python started it.
+distribution, loss, loss_burst, rate_bps. For kernels without netem. LIBRARY is compiled from relay.c, which does the work.
+Standard library only, one file: it runs inside the test-bed's namespaces with any Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def load(path: str) -> ctypes.CDLL:
-    """The library with the types of its functions. Raises OSError."""
+    """Return the library with the types of its functions. Raises OSError."""
     library = ctypes.CDLL(path)
     library.relay_way.argtypes = [*[ctypes.c_double] * 2, ctypes.c_int, *[ctypes.c_double] * 3, ctypes.c_uint64]
     library.relay_way.restype = ctypes.c_void_p
@@ -24,15 +24,15 @@ def load(path: str) -> ctypes.CDLL:
     return library
 
 
-def way(library: ctypes.CDLL, asked: dict[str, Any]) -> int:
-    """A direction of a wire, for the library's functions."""
+def way(library: ctypes.CDLL, requested: dict[str, Any]) -> int:
+    """Return a direction of a wire, for the library's functions."""
     pointer = library.relay_way(
-        asked.get("delay_s", 0.0),
-        asked.get("jitter_s", 0.0),
-        asked.get("distribution", "uniform") == "normal",
-        asked.get("loss", 0.0),
-        asked.get("loss_burst", 1.0),
-        asked.get("rate_bps") or 0.0,
+        requested.get("delay_s", 0.0),
+        requested.get("jitter_s", 0.0),
+        requested.get("distribution", "uniform") == "normal",
+        requested.get("loss", 0.0),
+        requested.get("loss_burst", 1.0),
+        requested.get("rate_bps") or 0.0,
         random.getrandbits(64),
     )
     if not pointer:
@@ -45,7 +45,7 @@ def main(path: str, text: str) -> None:
     library = load(path)
     wires = json.loads(text)
     names = [name.encode() for left, right, _, _ in wires for name in (left, right)]
-    ways = [way(library, asked) for _, _, to_right, to_left in wires for asked in (to_right, to_left)]
+    ways = [way(library, requested) for _, _, to_right, to_left in wires for requested in (to_right, to_left)]
     problem = library.relay_run(
         len(names), (ctypes.c_char_p * len(names))(*names), (ctypes.c_void_p * len(ways))(*ways)
     )

@@ -1,7 +1,7 @@
-"""How programs of a cell reach the other hosts of the test-bed: they ask the keeper, as they would ask an sshd.
+"""Remote shell of the test-bed: programs of a sandbox reach other hosts through the agent.
 
-`CLIENT` is what mpirun calls in the place of ssh. It hands its standard streams over and waits. The keeper starts the command in
-the same cell on that host, so that no program needs the right to enter a namespace, and nobody gets out of the cell by asking.
+mpirun calls `CLIENT` in place of ssh. It passes its standard streams to the agent and waits. The agent starts the command in
+the same sandbox on that host, so that no program needs the right to enter a namespace, and none can leave the sandbox.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ PYTHON = "/usr/bin/python3"
 MOST_WAITING = 512
 """Connections at once: two for each of the most hosts that a test-bed has."""
 REQUEST_LIMIT_BYTES = 1 << 17
-FAILED = 255  # as ssh says it
+FAILED = 255  # ssh's own exit status for failures
 
 CLIENT = f"""#!{PYTHON} -IS
 import sys, _socket
 end = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-end.connect("{{door}}")
+end.connect("{{socket}}")
 words = sys.argv[1:]
 while words[0].startswith("-"):
     del words[0]  # Hydra takes every agent for an ssh, and puts ssh's options first
@@ -38,8 +38,8 @@ Start = Callable[[str, str, list[int]], int]
 """Host, command for its shell, and standard streams to the process id of the command; raises OSError."""
 
 
-class Door:
-    """A socket that stands where the cell sees it."""
+class RshServer:
+    """Socket inside the sandbox that accepts commands for other hosts."""
 
     def __init__(self, path: Path, selector: BaseSelector, start: Start) -> None:
         self._selector = selector
@@ -53,7 +53,7 @@ class Door:
         selector.register(self._listening, EVENT_READ, self._accept)
 
     def ended(self, pid: int, status: int) -> None:
-        """Tell whoever asked for this command how it ended."""
+        """Send the exit status of a command to its client."""
         end = self._waiting.pop(pid, None)
         if end is not None:
             self._answer(end, status if status >= 0 else 128 - status)
@@ -66,10 +66,10 @@ class Door:
             if self._open > MOST_WAITING:
                 self._close(end)
             else:
-                self._selector.register(end, EVENT_READ, partial(self._hear, end))
+                self._selector.register(end, EVENT_READ, partial(self._read_request, end))
 
-    def _hear(self, end: socket.socket) -> None:
-        """One request, or the end of somebody who had none."""
+    def _read_request(self, end: socket.socket) -> None:
+        """Read one request; close a client that sends none."""
         self._selector.unregister(end)
         streams: list[int] = []
         try:

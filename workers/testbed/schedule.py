@@ -1,4 +1,4 @@
-"""The phases in which two hosts measure the path between them: how long, how fast, how large. Pure."""
+"""Phases in which two hosts measure the path between them. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRAINS: Final = 8
 LONGEST_TRAIN_S: Final = 0.05
 UDP_RATE_S: Final = 0.25
 LEAST_UDP_FRAMES: Final = 24
-MOST_UDP_FRAMES: Final = 12_000  # what the probers' socket buffers hold
+MOST_UDP_FRAMES: Final = 12_000  # capacity of the probers' socket buffers
 LOSS_S: Final = 1.0
 CLEAN_LOSS_S: Final = 0.4
 LOSS_FRAMES_PER_S: Final = 8000
@@ -31,8 +31,8 @@ TCP_SKIP_TRIPS: Final = 8  # slow start doubles every round trip
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the path between two hosts should be, in one direction."""
+class RequestedPath:
+    """Requested properties of the path between two hosts, in one direction."""
 
     rate_bps: float | None
     mtu: int
@@ -43,8 +43,8 @@ class Asked:
     loss_burst: float = 1.0
 
     @classmethod
-    def of(cls, plan: Plan, source: int, target: int) -> Asked:
-        """The path between hosts number `source` and `target` of a plan."""
+    def of(cls, plan: Plan, source: int, target: int) -> RequestedPath:
+        """Return the path between hosts number `source` and `target` of a plan."""
         rate_bps = plan.path_rate_bps(source, target)
         if not plan.path_impaired(source, target):
             return cls(rate_bps, plan.mtu)
@@ -57,8 +57,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Phase:
-    """`sender` is 0 or 1; `kind` says what is learnt from it; `settings` go to the prober."""
+class ProbePhase:
+    """ProbePhase of a measurement: `sender` is 0 or 1; `settings` go to the prober."""
 
     name: str
     sender: int
@@ -67,34 +67,34 @@ class Phase:
     settings: dict[str, Any]
 
 
-def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
-    """The phases of a path, one way and the other; `ways[k]` is asked of what host k sends."""
+def phases(ways: tuple[RequestedPath, RequestedPath]) -> list[ProbePhase]:
+    """Return the phases of a path in both directions; `ways[k]` is what host k sends."""
     trip_s = sum(way.delay_s + 3 * way.jitter_s for way in ways)
-    planned: list[Phase] = []
+    planned: list[ProbePhase] = []
     now_s = 0.0
 
     def add(name: str, sender: int, length_s: float, settings: dict[str, Any], drain_s: float) -> None:
         nonlocal now_s
         end_s = now_s + length_s + drain_s
-        planned.append(Phase(name, sender, now_s, end_s, settings))
+        planned.append(ProbePhase(name, sender, now_s, end_s, settings))
         now_s = end_s + GAP_S
 
     interval_s = max(0.003, 2.5 * max(way.jitter_s for way in ways))
     probes = max(30, min(DELAY_PROBES, int(0.8 / interval_s)))
     add("delay", 0, probes * interval_s, _datagrams(probes, interval_s, [PROBE_BYTES], echo=True), trip_s + GAP_S)
-    for sender, asked in enumerate(ways):
-        sizes = mtu_sizes(asked.mtu)
+    for sender, requested in enumerate(ways):
+        sizes = mtu_sizes(requested.mtu)
         add("mtu", sender, 0.0, _datagrams(MTU_COPIES * len(sizes), 0.0, sizes), trip_s + GAP_S)
-    for sender, asked in enumerate(ways):
-        if asked.rate_bps is not None:
-            frames, interval_s = train(asked)
-            trains = _datagrams(TRAINS * frames, interval_s, [asked.mtu], frames)
+    for sender, requested in enumerate(ways):
+        if requested.rate_bps is not None:
+            frames, interval_s = train(requested)
+            trains = _datagrams(TRAINS * frames, interval_s, [requested.mtu], frames)
             add("train", sender, TRAINS * interval_s, trains, trip_s)
-    for sender, asked in enumerate(ways):
-        count, length_s = stream(asked)
-        add("udp", sender, length_s, _datagrams(count, 0.0, [asked.mtu]), trip_s + 2 * GAP_S)
-    for sender, asked in enumerate(ways):
-        count, interval_s, burst = loss_probes(asked)
+    for sender, requested in enumerate(ways):
+        count, length_s = stream(requested)
+        add("udp", sender, length_s, _datagrams(count, 0.0, [requested.mtu]), trip_s + 2 * GAP_S)
+    for sender, requested in enumerate(ways):
+        count, interval_s, burst = loss_probes(requested)
         bursts = _datagrams(count, interval_s, [PROBE_BYTES], burst)
         add("loss", sender, count / burst * interval_s, bursts, trip_s + GAP_S)
     skip_s = 0.1 + TCP_SKIP_TRIPS * trip_s
@@ -104,38 +104,38 @@ def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
 
 
 def mtu_sizes(mtu: int) -> list[int]:
-    """IP sizes to try: the one that is asked for first, then usual smaller ones; one byte more must not leave the host."""
+    """Return IP sizes to try: the requested one, one more, then usual smaller ones."""
     return [mtu, mtu + 1, *(size for size in (9000, 4000, 1500, 1492, 1400, 1280, 576) if size < mtu)]
 
 
-def train(asked: Asked) -> tuple[int, float]:
-    """Frames of a train sent at once after silence, and the seconds from train to train."""
-    if asked.rate_bps is None:
+def train(requested: RequestedPath) -> tuple[int, float]:
+    """Return the frames of a train sent after silence, and the seconds between trains."""
+    if requested.rate_bps is None:
         return TRAIN_FRAMES, 0.02
-    frame_s = 8 * asked.frame_bytes / asked.rate_bps
+    frame_s = 8 * requested.frame_bytes / requested.rate_bps
     frames = max(6, min(TRAIN_FRAMES, int(LONGEST_TRAIN_S / frame_s)))
     return frames, max(0.02, 2 * frames * frame_s)
 
 
-def stream(asked: Asked) -> tuple[int, float]:
-    """Frames of a stream and the seconds that it takes at the rate asked for.
+def stream(requested: RequestedPath) -> tuple[int, float]:
+    """Return the frames of a stream and its seconds at the requested rate.
 
-    They are handed over at once: the queue in front of the link is then never empty, whenever the prober gets a core.
+    They are sent at once: the queue in front of the link is then never empty, whenever the prober gets a core.
     """
-    if asked.rate_bps is None:
+    if requested.rate_bps is None:
         return MOST_UDP_FRAMES, 0.3
-    frame_s = 8 * asked.frame_bytes / asked.rate_bps
+    frame_s = 8 * requested.frame_bytes / requested.rate_bps
     count = max(LEAST_UDP_FRAMES, min(MOST_UDP_FRAMES, int(UDP_RATE_S / frame_s)))
     return count, 1.1 * count * frame_s
 
 
-def loss_probes(asked: Asked) -> tuple[int, float, int]:
-    """Count, seconds from burst to burst and frames per burst of small probes that count losses."""
+def loss_probes(requested: RequestedPath) -> tuple[int, float, int]:
+    """Return count, seconds between bursts and frames per burst of small loss probes."""
     frames_per_s = float(LOSS_FRAMES_PER_S)
-    if asked.rate_bps is not None:
-        frames_per_s = min(frames_per_s, LOSS_LOAD * asked.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
-    # Losses in bursts follow each other in frames, not in seconds: equally many frames tell less of them.
-    length_s = CLEAN_LOSS_S if not asked.loss else LOSS_S * (2 if asked.loss_burst > 1 else 1)
+    if requested.rate_bps is not None:
+        frames_per_s = min(frames_per_s, LOSS_LOAD * requested.rate_bps / 8 / (PROBE_BYTES + ETHERNET_BYTES))
+    # Losses in bursts are correlated in frames, not in seconds: equally many frames carry less information.
+    length_s = CLEAN_LOSS_S if not requested.loss else LOSS_S * (2 if requested.loss_burst > 1 else 1)
     burst = max(1, int(frames_per_s / 1000))
     return max(20, int(length_s * frames_per_s)), burst / frames_per_s, burst
 
@@ -146,8 +146,8 @@ def _datagrams(
     return {"count": count, "interval_s": interval_s, "sizes": sizes, "burst": burst, "echo": echo}
 
 
-def prober_plans(planned: list[Phase], addresses: tuple[str, str], start_ns: int) -> list[dict[str, Any]]:
-    """The mirrored plans of the two ends."""
+def prober_plans(planned: list[ProbePhase], addresses: tuple[str, str], start_ns: int) -> list[dict[str, Any]]:
+    """Return the mirrored plans of the two ends."""
     plans = []
     for side in (0, 1):
         listed = []

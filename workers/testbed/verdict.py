@@ -1,7 +1,7 @@
-"""From arrivals to what a path was measured to be, and whether that is what was asked for. Pure.
+"""Evaluation of arrivals: the measured path, and whether it is the requested one. Pure.
 
-Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: what was asked lies inside the 99 %
-interval of what was counted.
+Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: the requested value is inside the 99 %
+interval of the count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from analysis.numbers import SHARE, amount
-from workers.testbed.schedule import TCP_HEADERS, Asked, train
+from workers.testbed.schedule import TCP_HEADERS, RequestedPath, train
 
 BANDWIDTH_TOLERANCE: Final = 0.05
 DELAY_TOLERANCE: Final = 0.05
@@ -31,7 +31,7 @@ Arrivals = Sequence[Sequence[int]]  # sequence, sent, echoed, arrived (of an ech
 
 @dataclass
 class Way:
-    """What one direction was measured to be; None where nothing could be measured."""
+    """Measured direction; None for what could not be measured."""
 
     udp_bps: float | None = None
     tcp_bps: float | None = None
@@ -39,14 +39,14 @@ class Way:
     delays_s: list[float] = field(default_factory=list)
     lost: int = 0
     probed: int = 0
-    loss_runs: int = 0  # how often one or more probes in a row were lost
+    loss_runs: int = 0  # number of runs of successive lost probes
     mtu: int | None = None
     longer_refused: bool = True
 
 
 @dataclass(frozen=True)
-class Row:
-    """One quantity of one direction: asked, achieved and whether that is close enough (None: not judged)."""
+class CertificateRow:
+    """Quantity of one direction: requested, achieved, and whether that suffices (None: not judged)."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class Row:
 
 
 def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
-    """Bit/s of a stream from its arrivals, without the first tenth, which may leave a bucket at once."""
+    """Return bit/s of a stream without the first tenth, which a bucket may release at once."""
     times = sorted(arrival[3] for arrival in arrivals)
     times = times[len(times) // 10 :]
     if len(times) < 3 or times[-1] <= times[0]:
@@ -69,7 +69,7 @@ def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
 
 
 def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float | None:
-    """The median over the trains of their rate from the first to the last frame, losses in between allowed for."""
+    """Return the median rate of trains from first to last frame, corrected for losses."""
     trains: dict[int, list[tuple[int, int]]] = {}
     for sequence, _, _, arrived_ns, _ in arrivals:
         trains.setdefault(sequence // frames, []).append((sequence, arrived_ns))
@@ -82,17 +82,17 @@ def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float |
 
 
 def losses(arrivals: Arrivals, sent: int) -> tuple[int, int]:
-    """Number of probes that never came, and of the runs in which they are missing."""
+    """Return the number of missing probes, and of the runs they form."""
     seen = sorted({arrival[0] for arrival in arrivals})
     runs = sum(after - before > 1 for before, after in pairwise([-1, *seen, sent]))
     return sent - len(seen), runs
 
 
 def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
-    """The exact interval of Clopper and Pearson (Biometrika 26, 1934) for the share that is lost.
+    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for the lost share.
 
-    Losses in runs of mean length `run` tell less than independent ones: the number of probes that count is smaller by
-    the factor (1 + r) / (1 - r) of a two-state Markov chain with the correlation r from probe to probe.
+    Losses in runs of mean length `run` carry less information: the number of probes is reduced by the factor (1 + r) / (1 - r)
+    of a two-state Markov chain with the correlation r from probe to probe.
     """
     share = lost / sent
     correlation = max(0.0, 1 - 1 / run - share / (1 - share) / run) if run > 1 and share < 1 else 0.0
@@ -105,8 +105,11 @@ def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LO
 
 
 def run_interval(lost: int, runs: int, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
-    """The interval for the mean length of a run of losses: after each lost probe a run ends with a probability of its
-    own, so the `runs` (at least one) are a binomial count among the `lost`, and the mean length is the inverse of its share."""
+    """Return the interval for the mean length of a run of losses.
+
+    After each lost probe a run ends with a fixed probability, so the `runs` (at least one) are a binomial count among the
+    `lost`, and the mean length is the inverse of its share.
+    """
     low, high = loss_interval(runs, lost, confidence=confidence)
     return 1 / high, 1 / low
 
@@ -119,96 +122,121 @@ def _beta_quantile(probability: float, a: float, b: float) -> float:
 
 
 def spread(delays_s: Sequence[float], distribution: str) -> float | None:
-    """Jitter in the sense of the link's parameter, from the quartiles: a few late probes of a busy machine do not count."""
+    """Return the jitter from the quartiles, so that a few late probes do not count."""
     if len(delays_s) < 8:
         return None
     low, _, high = statistics.quantiles(delays_s, n=4)
     return (high - low) / (NORMAL_QUARTILES if distribution == "normal" else 1.0)
 
 
-def rows(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
-    """Everything that is told of one direction; what was asked for is judged."""
+def rows(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
+    """Return all quantities of one direction; requested ones are judged."""
     return [
-        _bandwidth(source, target, asked, way),
-        Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
-        *_burst(source, target, asked, way),
-        *_delay(source, target, asked, way),
-        *_loss(source, target, asked, way),
-        _mtu(source, target, asked, way),
+        _bandwidth(source, target, requested, way),
+        CertificateRow(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
+        *_burst(source, target, requested, way),
+        *_delay(source, target, requested, way),
+        *_loss(source, target, requested, way),
+        _mtu(source, target, requested, way),
     ]
 
 
-def _bandwidth(source: str, target: str, asked: Asked, way: Way) -> Row:
-    """What the link carries, counted in frames as the rate is: by the UDP stream, whose arrivals the kernel stamps; by
-    TCP where that reached more and the stream fell short."""
+def _bandwidth(source: str, target: str, requested: RequestedPath, way: Way) -> CertificateRow:
+    """Return the bandwidth in frames: of the UDP stream, or of TCP if it reached more.
+
+    The kernel stamps the stream's arrivals; TCP counts only if the stream fell short.
+    """
     achieved = way.udp_bps
-    tcp_frames_bps = None if way.tcp_bps is None else way.tcp_bps * asked.frame_bytes / (asked.mtu - TCP_HEADERS)
-    enough_bps = math.inf if asked.rate_bps is None else asked.rate_bps * (1 - BANDWIDTH_TOLERANCE)
+    tcp_frames_bps = (
+        None if way.tcp_bps is None else way.tcp_bps * requested.frame_bytes / (requested.mtu - TCP_HEADERS)
+    )
+    enough_bps = math.inf if requested.rate_bps is None else requested.rate_bps * (1 - BANDWIDTH_TOLERANCE)
     if tcp_frames_bps is not None and (achieved is None or achieved < min(enough_bps, tcp_frames_bps)):
         achieved = tcp_frames_bps
-    if asked.rate_bps is None:
-        return Row(source, target, "bandwidth", "bit/s", None, achieved)
-    kept = achieved is not None and abs(achieved / asked.rate_bps - 1) <= BANDWIDTH_TOLERANCE
-    return Row(source, target, "bandwidth", "bit/s", asked.rate_bps, achieved, tolerance="5 %", kept=kept)
-
-
-def _burst(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
-    if asked.rate_bps is None or way.burst_bps is None:
-        return [Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
-    # Only faster is wrong; that a busy machine spaces a burst out says nothing of the link.
-    kept = way.burst_bps <= asked.rate_bps * (1 + BURST_TOLERANCE)
-    short = Row(
-        source, target, "rate of a short burst", "bit/s", asked.rate_bps, way.burst_bps, tolerance="+50 %", kept=kept
+    if requested.rate_bps is None:
+        return CertificateRow(source, target, "bandwidth", "bit/s", None, achieved)
+    is_kept = achieved is not None and abs(achieved / requested.rate_bps - 1) <= BANDWIDTH_TOLERANCE
+    return CertificateRow(
+        source, target, "bandwidth", "bit/s", requested.rate_bps, achieved, tolerance="5 %", kept=is_kept
     )
-    return [short, Row(source, target, "burst", "B", None, bytes_at_once(asked, way.burst_bps))]
 
 
-def bytes_at_once(asked: Asked, burst_bps: float) -> float:
-    """Return what left ahead of the rate after a pause: the first frame, and what made the rest of a train faster.
+def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
+    if requested.rate_bps is None or way.burst_bps is None:
+        return [CertificateRow(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)]
+    # Only faster is wrong: a busy machine may space a burst out.
+    is_kept = way.burst_bps <= requested.rate_bps * (1 + BURST_TOLERANCE)
+    short = CertificateRow(
+        source,
+        target,
+        "rate of a short burst",
+        "bit/s",
+        requested.rate_bps,
+        way.burst_bps,
+        tolerance="+50 %",
+        kept=is_kept,
+    )
+    return [short, CertificateRow(source, target, "burst", "B", None, bytes_at_once(requested, way.burst_bps))]
 
-    The program's messages are as much shorter on this link, so that an estimate of its bytes needs this figure.
+
+def bytes_at_once(requested: RequestedPath, burst_bps: float) -> float:
+    """Return the bytes that left ahead of the rate after a pause: the first frame and more.
+
+    Messages are shorter by as much on this link, which estimates of a program's bytes use.
     """
-    later_bytes = (train(asked)[0] - 1) * asked.frame_bytes
-    ahead_bytes = later_bytes * (1 - (asked.rate_bps or burst_bps) / burst_bps)
-    return asked.frame_bytes + max(0.0, ahead_bytes)
+    later_bytes = (train(requested)[0] - 1) * requested.frame_bytes
+    ahead_bytes = later_bytes * (1 - (requested.rate_bps or burst_bps) / burst_bps)
+    return requested.frame_bytes + max(0.0, ahead_bytes)
 
 
-def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+def _delay(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     achieved = statistics.median(way.delays_s) if way.delays_s else None
-    allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * asked.delay_s)
-    kept = achieved is not None and abs(achieved - asked.delay_s) <= allowed
-    judged = [Row(source, target, "delay", "s", asked.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=kept)]
-    if asked.jitter_s:
-        jitter = spread(way.delays_s, asked.distribution)
-        allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * asked.jitter_s)
-        kept = jitter is not None and abs(jitter - asked.jitter_s) <= allowed
-        judged.append(Row(source, target, "jitter", "s", asked.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=kept))
+    allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * requested.delay_s)
+    is_kept = achieved is not None and abs(achieved - requested.delay_s) <= allowed
+    judged = [
+        CertificateRow(
+            source, target, "delay", "s", requested.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=is_kept
+        )
+    ]
+    if requested.jitter_s:
+        jitter = spread(way.delays_s, requested.distribution)
+        allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * requested.jitter_s)
+        is_kept = jitter is not None and abs(jitter - requested.jitter_s) <= allowed
+        judged.append(
+            CertificateRow(
+                source, target, "jitter", "s", requested.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=is_kept
+            )
+        )
     return judged
 
 
-def _loss(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+def _loss(source: str, target: str, requested: RequestedPath, way: Way) -> list[CertificateRow]:
     if not way.probed:
-        return [Row(source, target, "loss", "", asked.loss, None, tolerance="99 % interval", kept=False)]
-    low, high = loss_interval(way.lost, way.probed, max(asked.loss_burst, 1.0))
+        return [CertificateRow(source, target, "loss", "", requested.loss, None, tolerance="99 % interval", kept=False)]
+    low, high = loss_interval(way.lost, way.probed, max(requested.loss_burst, 1.0))
     # An interval that begins above 0 by rounding alone would refuse 0.
-    kept = low <= asked.loss <= high or math.isclose(asked.loss, low)
+    is_kept = low <= requested.loss <= high or math.isclose(requested.loss, low)
     achieved = way.lost / way.probed
-    judged = [Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)]
-    if asked.loss_burst > 1 and way.loss_runs:
+    judged = [
+        CertificateRow(source, target, "loss", "", requested.loss, achieved, (low, high), "99 % interval", is_kept)
+    ]
+    if requested.loss_burst > 1 and way.loss_runs:
         run, (shortest, longest) = way.lost / way.loss_runs, run_interval(way.lost, way.loss_runs)
-        kept = shortest <= asked.loss_burst <= longest
-        row = Row(source, target, "length of loss bursts", "packets", asked.loss_burst, run, (shortest, longest))
-        judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=kept))
+        is_kept = shortest <= requested.loss_burst <= longest
+        row = CertificateRow(
+            source, target, "length of loss bursts", "packets", requested.loss_burst, run, (shortest, longest)
+        )
+        judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=is_kept))
     return judged
 
 
-def _mtu(source: str, target: str, asked: Asked, way: Way) -> Row:
-    kept = way.mtu == asked.mtu and way.longer_refused
-    return Row(source, target, "path MTU", "B", asked.mtu, way.mtu, tolerance="exact", kept=kept)
+def _mtu(source: str, target: str, requested: RequestedPath, way: Way) -> CertificateRow:
+    is_kept = way.mtu == requested.mtu and way.longer_refused
+    return CertificateRow(source, target, "path MTU", "B", requested.mtu, way.mtu, tolerance="exact", kept=is_kept)
 
 
-def sentence(row: Row) -> str:
-    """What is wrong with a row, for the reader of a trial."""
+def sentence(row: CertificateRow) -> str:
+    """Return what is wrong with a row, for a trial's page."""
     where = f"from {row.source} to {row.target}"
     if row.achieved is None:
         return f"the {row.quantity} {where} could not be measured"
@@ -217,12 +245,12 @@ def sentence(row: Row) -> str:
 
 
 def unit_of(stored: str) -> str:
-    """The unit of a row for readers: certificates are stored with shares as plain ratios, without a unit."""
+    """Return the display unit of a row: stored shares have no unit."""
     return stored or SHARE
 
 
 def summary(delays_s: Sequence[float]) -> dict[str, Any]:
-    """The distribution of round trips for the trial's page: quantiles in seconds and the number of probes."""
+    """Return quantiles of round trips in seconds, and the number of probes."""
     if len(delays_s) < 2:
         return {"probes": len(delays_s)}
     cuts = statistics.quantiles(delays_s, n=100, method="inclusive")

@@ -1,1 +1,1 @@
-"""One trial from claim to measurements: the pipeline, its measuring and its concluding part, its heartbeat, its failures."""
+"""One trial from claim to measurements: pipeline, measuring, results, heartbeat, failures."""

@@ -1,4 +1,4 @@
-"""Waiting out an outage of PostgreSQL: what was measured must not be lost for a restart of the database."""
+"""Retry during an outage of PostgreSQL: results must survive a restart of the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ T = TypeVar("T")
 def patiently(call: Callable[[], T]) -> T:
     """Call until the database answers, for ten minutes at most, and return the result.
 
-    Safe for questions and changes of state only: these are conditional, so one that arrived although its answer was lost is refused
-    the second time (StaleTrial).
+    For queries and changes of state only: these are conditional, so a repeated one is refused (StaleTrial).
     """
     return call()

@@ -1,6 +1,6 @@
-"""Files of a trial on their way from its worker to the store: with patience while the store is away, and all of them or none.
+"""Delivery of a trial's files from its worker to the artifact store: all or none, with retries.
 
-Where the store is the directory in which trials write, nothing is on the way.
+If the store is the directory in which trials write, nothing is copied.
 """
 
 from __future__ import annotations
@@ -19,45 +19,79 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from analysis.numbers import duration
 from experiments import files, store
+from experiments.common import plain_files
 from experiments.errors import NotPlain, StoreAway
+from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from experiments.models.states import ACTIVE
+from workers.capture.stored_capture import SHARES
 from workers.errors import NotDelivered
-from workers.trial import leftovers
+from workers.trial.inside_mpi import left_behind
 
 _OF_OTHERS_S: Final = 60.0
 """For the output of a trial that has no result: nothing that was measured is lost with it."""
 UNDELIVERED_S: Final = 86_400.0
 """That files which the store did not take stay with their worker."""
+_KEPT: Final = {
+    "stdout.txt": Artifact.Kind.STDOUT,
+    "stderr.txt": Artifact.Kind.STDERR,
+    "capture*.pcapng.zst": Artifact.Kind.CAPTURE,
+    MPI_PROFILE_NAME: Artifact.Kind.OTHER,
+}
+SCRATCH: Final = ("work", "ranks", SHARES)
+"""Directories that only the running trial needs."""
 log = structlog.get_logger()
 
 
 def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], object]) -> None:
-    """Put the files of a result into the store; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
+    """Store the files of a result; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
     patience_s = float(settings.STORE_PATIENCE_SECONDS)
     try:
         _patiently(trial, artifacts, patience_s, check)
     except StoreAway as error:
         raise NotDelivered(
             f"What it measured could not be stored: {error}, for {duration(patience_s)}. "
-            f"Its files stay in {files.trial_directory(trial)} on {socket.gethostname()} for a day."
+            f"Its files stay in {trial_directory(trial)} on {socket.gethostname()} for a day."
         ) from None
 
 
-def left(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
-    """Store what a trial without a result leaves; return its rows, and a sentence where the store did not take it."""
-    rows = leftovers.describe(trial)
-    note = _unless_away(trial, rows, patience_s)
-    return ([], note) if note else (rows, "")
-
-
-def _unless_away(trial: Trial, rows: Sequence[Artifact], patience_s: float) -> str:
+def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
+    """Store the files of a trial without a result; return rows, and a sentence on failure."""
+    rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
     except (StoreAway, NotPlain, OSError) as error:
         log.warning("files_not_delivered", trial=trial.pk, reason=str(error))
-        return f" Its output could not be stored: {error}."
-    return ""
+        return [], f" Its output could not be stored: {error}."
+    return rows, ""
+
+
+def describe(trial: Trial) -> list[Artifact]:
+    """Return unsaved rows of an unfinished trial's plain files; long output is shortened."""
+    directory = trial_directory(trial)
+    _keep_profile(directory)
+    rows = []
+    for pattern, kind in _KEPT.items():
+        for file in sorted(directory.glob(pattern)):
+            with suppress(NotPlain):
+                if kind in (Artifact.Kind.STDOUT, Artifact.Kind.STDERR):
+                    plain_files.shorten(file, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
+                rows.append(Artifact.describe(trial.pk, kind, file))
+    return rows
+
+
+def _keep_profile(directory: Path) -> None:
+    """Write the profile of ended ranks: the call in which each of them was."""
+    tables = left_behind(directory / "ranks")
+    if tables is not None:
+        with suppress(OSError):  # a full disk may be why the trial ended: its own reason counts
+            write_analysis(directory / MPI_PROFILE_NAME, tables)
+
+
+def remove_scratch(trial: Trial) -> None:
+    """Remove the directories that only the running trial needed."""
+    for name in SCRATCH:
+        shutil.rmtree(trial_directory(trial) / name, ignore_errors=True)
 
 
 def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, check: Callable[[], object]) -> None:
@@ -85,7 +119,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
 
 
 def forget_undelivered() -> None:
-    """Remove what lies on this machine of trials that ended more than a day ago, where the store is another place."""
+    """Remove local files of trials that ended more than a day ago, if the store is remote."""
     trials = Path(settings.VAR) / store.TRIALS
     if store.current().is_here or not trials.is_dir():
         return

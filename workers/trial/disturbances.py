@@ -1,12 +1,12 @@
-"""What other programs, swapping, slowed processors or a clock that was set did to a trial, in sentences for its trust. Pure.
+"""Disturbances of a trial: other programs, swapping, throttling, clock changes. Pure.
 
-Each limit is a choice between a laboratory that trusts what it should not and one that trusts nothing:
+Each limit is a compromise between trusting too much and trusting nothing:
 
-- other programs: only CPU time that they took while no core was free counts, because beside a free core they cost the trial
-  nothing that is seen in its times. A tenth of the processors (the setting RANKWIRE_FOREIGN_CPU_PERCENT) is more than the
-  database, the page that follows the trial and the kernel's own threads take on two cores.
+- other programs: only CPU time that they took while no core was free counts; beside a free core they do not change the trial's
+  times. A tenth of the processors (RANKWIRE_FOREIGN_CPU_PERCENT) is more than the database, the page that follows the trial and
+  the kernel's own threads take on two cores.
 - swapping: a megabyte is an idle daemon that woke up; ranks that swap fetch hundreds.
-- a clock: a daemon that keeps time turns it by at most half a millisecond a second, and a look at two clocks is good to less.
+- a clock: a time daemon slews it by at most half a millisecond a second, and a reading of two clocks is accurate to less.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ THROTTLED_S: Final = 0.1
 def disturbances(
     samples: Sequence[Sample], usages: Sequence[RankUsage], *, foreign_share: float, own_machines: bool
 ) -> tuple[str, ...]:
-    """Return what disturbed a trial that was sampled like this, one sentence each; empty when nothing did.
+    """Return the disturbances of a sampled trial, one sentence each.
 
-    ``foreign_share`` of the processors may go to other programs. ``own_machines``: each host is one machine, on which the
-    daemons of the MPI library start ranks that are known by their ``usages`` only.
+    ``foreign_share`` of the processors may go to other programs. ``own_machines``: each host is a machine, on which daemons of
+    the MPI library start ranks that are known by their ``usages`` only.
     """
     if len(samples) < 2:
         return ()
@@ -53,9 +53,9 @@ Course = Sequence[tuple[int, MachineSample]]
 
 
 def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: float, on: str) -> Iterator[str]:
-    """Never more than the ranks leave of the machine.
+    """Yield a sentence on other programs, which take at most what the ranks leave.
 
-    On the first host they are among what our keeper started; on others only their own reports account for them.
+    On the first host the agent's total includes the ranks; on others only their own reports do.
     """
     first, last = course[0][1], course[-1][1]
     started_s = last.cpu_ours_s - first.cpu_ours_s
@@ -68,7 +68,7 @@ def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: flo
 
 
 def _contended_s(course: Course) -> float:
-    """Return the CPU time that was used while no core was free, without that of the keeper's programs."""
+    """Return the CPU time of other programs while no core was free."""
     taken_s = 0.0
     for (before_ns, before), (after_ns, after) in pairwise(course):
         length_s = (after_ns - before_ns) / 1e9
@@ -78,7 +78,10 @@ def _contended_s(course: Course) -> float:
 
 
 def busy_s(before: MachineSample, after: MachineSample) -> float:
-    """Return the CPU time of programs and of other virtual machines. Interrupts are left out: most hand the trial's own packets on."""
+    """Return the CPU time of programs and other virtual machines, without interrupts.
+
+    Most interrupts process the trial's own packets.
+    """
     return _of_programs_s(after) - _of_programs_s(before)
 
 

@@ -1,4 +1,4 @@
-"""Why a run failed, in one sentence for the reader, with the last lines of its output."""
+"""Causes of failed runs, in one sentence each, with the last lines of output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.
 
 
 def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
-    """Return the last lines of a text file; empty when there is none, a remark where the trial put something else there."""
+    """Return the last lines of a text file; empty if missing, a remark for other files."""
     try:
         with plain_files.opened(file) as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL_BYTES))
@@ -43,40 +43,19 @@ def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def why_failed(
-    program: str, returncode: int, usages: Sequence[RankUsage], *, ranks: int, stdout: Path, stderr: Path
-) -> str:
-    """Return what went wrong with a launch command that ended with ``returncode``."""
-    return with_output(f"{_cause(program, returncode, usages, ranks)}.", stdout=stdout, stderr=stderr)
-
-
 def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
     """Return ``sentence`` followed by the last lines that the run printed."""
     said = _without_noise(tail(stderr)) or tail(stdout)
-    return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed nothing."
+    return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed no output."
 
 
 def _without_noise(text: str) -> str:
-    """Leave out what launchers say of themselves in good runs too."""
+    """Remove launchers' messages that good runs print too."""
     return "\n".join(line for line in text.splitlines() if not _NOISE.search(line))
 
 
-def timed_out(program: str, limit_s: float) -> str:
-    """Return the sentence for a run that reached its time limit."""
-    return f"{program} did not end within the time limit of {amount(limit_s, 's')} and was stopped."
-
-
-def did_not_end(
-    program: str, usages: Sequence[RankUsage], limit_s: float, *, ranks: int, stdout: Path, stderr: Path
-) -> str:
-    """Return the sentences for a launch command that was still there so long after a rank failed or all had ended."""
-    what = _cause(program, 0, usages, ranks) if any(u.failed for u in usages) else f"All ranks of {program} ended"
-    sentence = f"{what}. The launch command did not end within {amount(limit_s, 's')} of that and was stopped."
-    return with_output(sentence, stdout=stdout, stderr=stderr)
-
-
 def storage_failure(error: OSError) -> str | None:
-    """Return the sentence for an error of the storage that a person can mend, or None for any other error."""
+    """Return the sentence for a storage error that users can fix, else None."""
     if error.errno not in _STORAGE:
         return None
     where = f" at {Path(str(error.filename)).name}" if error.filename else ""
@@ -84,10 +63,9 @@ def storage_failure(error: OSError) -> str | None:
 
 
 def out_of_memory(usages: Sequence[RankUsage], returncode: int, *, limit_bytes: int, killed_on: Sequence[str]) -> str:
-    """Return the sentence for ranks that failed for lack of memory; empty if nothing shows that.
+    """Return the sentence for ranks that ran out of memory; else empty.
 
-    ``limit_bytes``: of one process of a trial. ``killed_on``: hosts whose kernel ended a process for lack of memory meanwhile,
-    or ``THIS_MACHINE``.
+    ``limit_bytes``: of one process. ``killed_on``: hosts whose kernel ended a process for lack of memory, or ``THIS_MACHINE``.
     """
     signals = {-returncode, *(usage.signal for usage in usages)}
     if killed_on and signal.SIGKILL in signals:
@@ -111,14 +89,15 @@ def out_of_memory(usages: Sequence[RankUsage], returncode: int, *, limit_bytes: 
 
 
 def available_bytes() -> int:
-    """Return the memory of this machine, or of the container that the worker runs in."""
+    """Return the memory of this machine, or of the worker's container."""
     try:
         return min(int(_LIMIT_OF_CONTAINER.read_text()), memory_bytes())
     except (OSError, ValueError):
         return memory_bytes()
 
 
-def _cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+def cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+    """Return what failed, for a launch command that ended with ``returncode``; no full stop."""
     if returncode < 0:  # mpirun passes the signal of a rank on as 128 + number: this one was meant for itself
         return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
     # The first rank to die took the others with it: mpirun ends them with SIGTERM or SIGKILL.

@@ -1,4 +1,4 @@
-"""The heartbeat of a trial: a thread that shows the worker lives, carries the live progress, and hears whether to stop."""
+"""Heartbeat of a trial: a thread that stores liveness and progress, and receives cancellation."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from experiments.errors import StaleTrial
 from experiments.models import Trial
 from workers import stopping
 
-BEAT_S: Final = 1.0
+INTERVAL_S: Final = 1.0
 ENDING: Final = "worker_ends"
-"""Among what is shown of a trial: its worker was told to end, so that its death in the middle is no attempt (workers/reaper.py)."""
+"""Key of the progress: the worker is stopping, so that its death costs no attempt (workers/reaper.py)."""
 log = structlog.get_logger()
 
 
 class Stopped(Exception):
-    """Somebody cancelled the trial."""
+    """The trial was cancelled."""
 
 
 class WorkerEnds(Exception):
-    """The worker was told to end, and the trial takes longer than it may still wait."""
+    """The worker is stopping, and the trial takes longer than the grace."""
 
 
-class Heart:
-    """Beats once a second, and when there is news, from its own thread and database connection while the pipeline works.
+class TrialHeartbeat:
+    """Heartbeat every second, and on news, from its own thread and database connection.
 
-    A beat that the database does not take is tried again: an outage of PostgreSQL must not end a measurement that goes well.
+    A heartbeat that the database does not accept is repeated: an outage of PostgreSQL must not end a good measurement.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -43,7 +43,7 @@ class Heart:
         self._news = threading.Event()
         self._stop_asked = threading.Event()
         self._stale = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=f"heart of {trial}", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat of {trial}", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -59,12 +59,12 @@ class Heart:
             stopping.forget(self._trial.worker)
 
     def show(self, progress: Mapping[str, Any]) -> None:
-        """Take over what the page shows, and beat at once: a sample waits for its page already."""
+        """Set the progress for the page, and store it at once."""
         self._progress = progress
         self._news.set()
 
     def check(self) -> None:
-        """Raise Stopped when the trial was cancelled, StaleTrial when it is no longer ours, WorkerEnds when there is no time left."""
+        """Raise Stopped if cancelled, StaleTrial if no longer ours, WorkerEnds if out of time."""
         if self._stale.is_set():
             raise StaleTrial(f"{self._trial} is no longer run by {self._trial.worker}")
         if self._stop_asked.is_set():
@@ -75,7 +75,7 @@ class Heart:
     def _beat(self) -> None:
         try:
             while True:
-                self._news.wait(BEAT_S)
+                self._news.wait(INTERVAL_S)
                 self._news.clear()
                 if self._end.is_set():
                     return

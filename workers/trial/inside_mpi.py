@@ -1,4 +1,4 @@
-"""Time inside MPI of one trial: what is loaded into its ranks, and what they left."""
+"""Time inside MPI of one trial: the library that its ranks load, their profiles, their waits and messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.capture.tables import tables_of
 from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
+from analysis.mpi import wait_tables
 from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
+from analysis.mpi.streams import StreamAccumulator, Wire
+from analysis.mpi.waits import explained
+from analysis.numbers import amount
 from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.metrics import FROM_TWINS
@@ -23,9 +28,16 @@ from workers.trial.rank_usage import RankUsage, read_rank_usage
 FILE_LIMIT_BYTES: Final = 64 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
 _NO_TWIN: Final = (
-    "no twin on an ideal network has finished beside it (ideal: true adds twins to measured trials, on the test-bed)"
+    "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
+_LEAST_BYTES: Final = 100_000
+"""Fewer could be the start of the job as well."""
+_SHARE: Final = 0.9
+"""Of what ranks sent, at least so much must have been seen; its payload on the wire is larger than it, never smaller."""
+
+Explained = tuple[dict[str, float], dict[str, str], dict[str, Any] | None]
+"""Metrics of waits, why others are absent, and their table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +48,11 @@ class InsideMpi:
     tables: Mapping[str, Any] | None = None
     not_available: Mapping[str, str] = field(default_factory=dict)
     calls: Calls | None = None
-    """Every call of the ranks, where the trial keeps a trace."""
+    """Every call of the ranks, if the trial keeps a trace."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
-    """Return what the ranks of a trial load on these hosts, or why nothing."""
+    """Return the profile library for the ranks on these hosts, or why there is none."""
     if level == "none":
         return None, _NOT_ASKED
     try:
@@ -50,7 +62,7 @@ def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
 
 
 def previewed(level: str) -> Profile | None:
-    """Return what will be loaded where nothing keeps it from being; nothing is built."""
+    """Return the expected profile library; nothing is built."""
     try:
         return None if level == "none" else Profile(level, library_path())
     except ProfileUnavailable:
@@ -58,12 +70,12 @@ def previewed(level: str) -> Profile | None:
 
 
 def absent(reason: str) -> InsideMpi:
-    """Return that there is no profile at all."""
+    """Return that there is no profile."""
     return InsideMpi(not_available=dict.fromkeys(_IDENTIFIERS, reason))
 
 
 def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int) -> InsideMpi:
-    """Return what the ranks left. With one rank missing there are no metrics: a mean over some would look balanced."""
+    """Return the ranks' profile. Without one rank there are no metrics: a mean would mislead."""
     if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
         return absent("no MPI library was seen in the program: it uses none, or is linked statically")
     try:
@@ -79,7 +91,7 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:
-    """Return the tables of those ranks of a failed run whose files can be read: in which call each was ended. None without any."""
+    """Return the tables of readable profiles of a failed run, or None."""
     usages: dict[int, RankUsage] = {}
     with contextlib.suppress(NotPlain, ValueError, TypeError, OSError):
         usages = {usage.rank: usage for usage in read_rank_usage(report_dir)}
@@ -112,3 +124,54 @@ def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
         ) from None
     except (NotPlain, NotAProfile) as error:
         raise NotAProfile(f"the profile of rank {usage.rank} cannot be read: {error}") from None
+
+
+def no_waits(reason: str) -> Explained:
+    """Return that no wait is explained."""
+    return {}, dict.fromkeys(wait_tables.METRICS, reason), None
+
+
+def explain_waits(
+    calls: Calls,
+    capture: Path,
+    *,
+    windows_s: Mapping[int, float],
+    hosts: Mapping[int, str],
+    link_rate_bps: float | None,
+) -> Explained:
+    """Explain the waits of a trial; ``windows_s``, ``hosts``: by rank.
+
+    Raises analysis.CaptureError.
+    """
+    waits = explained(calls, wire_of(capture), link_rate_bps, hosts=hosts)
+    return *wait_tables.metrics(waits, windows_s), wait_tables.table(waits)
+
+
+def wire_of(capture: Path) -> Wire:
+    """Return the ranks' bytes on the wire. Raises analysis.CaptureError."""
+    packets = StreamAccumulator()
+    for table in tables_of(capture):
+        packets.update(table)
+    return packets.result()
+
+
+def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
+    """Return the bytes of point-to-point messages between hosts, from the profile's tables."""
+    if tables is None:
+        return 0
+    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
+    return sum(sent for source, to, _, sent in tables["pairs"] if host_of.get(source) != host_of.get(to))
+
+
+def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | None:
+    """Return why the recording is not the program's traffic, or None.
+
+    ``payload_bytes``: of the whole recording. Messages may take another network or shared memory.
+    """
+    sent = sent_between_hosts(tables)
+    if sent < _LEAST_BYTES or payload_bytes >= _SHARE * sent:
+        return None
+    return (
+        f"ranks on different hosts sent each other {amount(sent, 'B')}, and {amount(payload_bytes, 'B')} were seen on the recorded "
+        "interface: their messages went another way, over another network or through shared memory"
+    )

@@ -1,4 +1,4 @@
-"""The bounds of this installation for programs of trials on its own machine, and the disk that a long output does not need."""
+"""Limits of this installation for trials on its own machine, and disk use of long outputs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ from django.conf import settings
 from experiments.common import plain_files
 from experiments.models import Cluster
 from workers.agent import linux
-from workers.launchers.limits import Confinement, private_files, whole_mib
+from workers.launchers.limits import Limits, private_files, whole_mib
 
 _LEAST_DISK_BYTES: Final = 64 << 20
-"""Of a trial on a disk that is nearly full: what does not fit there is told by the disk."""
+"""Least limit on a disk that is nearly full, where writes fail by themselves."""
 _HOLE: Final = 1 << 20
-"""Less is not worth a call."""
+"""Least size of a hole."""
 
 
-def confinement() -> Confinement:
-    """Return what a trial that begins now may see and take."""
+def current_limits() -> Limits:
+    """Return the limits of a trial that begins now."""
     free = shutil.disk_usage(settings.VAR).free
-    keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
-    return Confinement(
+    keys = [
+        Path(value)
+        for cluster_settings in Cluster.objects.values_list("settings", flat=True)
+        for value in _files_named(cluster_settings)
+    ]
+    return Limits(
         user=settings.TRIAL_USER,
         hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
         processes=settings.TRIAL_PROCESSES,
@@ -34,7 +38,7 @@ def confinement() -> Confinement:
 
 
 def thin_out(file: Path, *, limit_bytes: int) -> None:
-    """Give back the disk under the middle of a long output that is still being written: only its ends will be kept."""
+    """Free the disk of the middle of a growing output, of which only the ends are stored."""
     with plain_files.opened(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         length = size - limit_bytes - _HOLE
@@ -48,7 +52,7 @@ def thin_out(file: Path, *, limit_bytes: int) -> None:
 
 
 def _files_named(cluster_settings: object) -> list[str]:
-    """Private keys and configurations of ssh that a cluster's settings name."""
+    """Return private keys and ssh configurations of a cluster's settings."""
     if not isinstance(cluster_settings, dict):
         return []
     values = [cluster_settings.get(name) for name in ("key", "config")]

@@ -1,42 +1,51 @@
-"""One trial, top to bottom: lease the hosts' session, capture, launch, sample, decode, compute, parse, store."""
+"""One trial, top to bottom: lease, capture, launch, sample, decode, compute, parse, store."""
 
 from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Sum
 
+from analysis.numbers import amount
 from experiments import files
 from experiments.common import outage, plain_files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import DISTURBANCES, Artifact, Cluster, Trial, TrialResult
+from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
 from experiments.selectors import quotas
 from workers import stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
-from workers.trial import delivery, leftovers, room
+from workers.trial import delivery
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
-from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
+from workers.trial.heartbeat import Stopped, TrialHeartbeat, WorkerEnds
 from workers.trial.measure import TrialRun
-from workers.trial.one_at_a_time import alone_on
 from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
 
 POOL: Final = SessionPool()
 """The open sessions of this worker process: trials that share hosts and link share the fabric and its certificate."""
+_LOCK: Final = 0x52414E4B
+"""First key of PostgreSQL's advisory locks on clusters."""
+_LAST_TRIALS: Final = 5
+_COPIES: Final = 3
+"""A capture is on disk as it was recorded, as it is kept, and for a moment as both."""
 log = structlog.get_logger()
 
 
 def run_waiting(cluster: Cluster) -> int:
-    """Claim and execute trials until none is waiting, the hosts are taken or the worker is to end; return how many.
+    """Claim and execute trials until none is left or the worker stops; return how many.
 
-    One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
+    One process runs them one after another, so that trials share a fabric; it is closed at the end.
     """
     worker = identity()
     executed, before = 0, None
@@ -55,46 +64,90 @@ def run_waiting(cluster: Cluster) -> int:
     return executed
 
 
+@contextmanager
+def alone_on(cluster: Cluster) -> Iterator[bool]:
+    """Yield whether this worker alone runs trials of a cluster whose hosts a scheduler allots.
+
+    Between two trials nothing is leased, and a second worker would wait for nodes of its own while the first one returned its
+    job. PostgreSQL holds the lock as long as the connection; a lost connection costs time in the queue only.
+    """
+    if not cluster.traits.allots:
+        yield True
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK, cluster.pk])
+        (alone,) = cursor.fetchone()
+    try:
+        yield alone
+    finally:
+        if alone:
+            with suppress(DatabaseError), connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK, cluster.pk])
+
+
 def _waits_for_room(trial: Trial) -> bool:
-    """Hand a claimed trial back, with the reason as its message, if the disk has no room for it. The sweep claims it again in seconds."""
-    reason = patiently(lambda: room.lacking(trial))
+    """Requeue a claimed trial with the reason if the disk lacks room; sweeps retry it."""
+    reason = patiently(lambda: _lacking_room(trial))
     if reason:
         _store(lambda: _hand_back(trial, reason))
     return bool(reason)
 
 
+def _lacking_room(trial: Trial) -> str:
+    """Return why a trial cannot be stored below RANKWIRE_VAR, with both amounts; else empty."""
+    existing = next(path for path in (settings.VAR, *settings.VAR.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    required = settings.DISK_RESERVE_BYTES + _COPIES * _stored_bytes(trial)
+    if free >= required:
+        return ""
+    return (
+        f"Waits for room on the disk: {amount(free, 'B')} free, {amount(required, 'B')} required. "
+        "It starts when there is room in RANKWIRE_VAR."
+    )
+
+
+def _stored_bytes(trial: Trial) -> int:
+    """Return the most that one of the experiment's last finished trials stored."""
+    finished = Trial.objects.filter(experiment=trial.experiment_id, state=State.FINISHED).order_by("-ended_at")
+    last = finished.annotate(stored=Sum("artifacts__size_bytes")).values_list("stored", flat=True)[:_LAST_TRIALS]
+    return max((stored or 0 for stored in last), default=0)
+
+
 def execute(trial: Trial) -> None:
-    """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
+    """Run a claimed trial to a final state; no exception escapes.
+
+    Expected failures become a sentence, surprises keep their traceback.
+    """
     directory, undelivered = trial_directory(trial), False
-    with plain_files.private(), Heart(trial) as heart:
+    with plain_files.private(), TrialHeartbeat(trial) as heartbeat:
         try:
             _clear(directory)
-            run = TrialRun(trial, directory, heart)
+            run = TrialRun(trial, directory, heartbeat)
             with POOL.lease(
                 run.launcher_kind,
                 host_count=run.plan.hosts,
                 link=run.plan.link,
                 settings=run.cluster_settings,
                 tell=run.tell,
-                wanted=run.wanted,
+                shared_job=run.shared_job,
             ) as session:
                 measured = run.measure(session)
             patiently(trial.start_analysing)
             result = collect(run, measured)
-            delivery.deliver(trial, result.artifacts, heart.check)
+            delivery.deliver(trial, result.artifacts, heartbeat.check)
             _store(lambda: _finish(trial, result), result.artifacts)
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
-            artifacts, _ = delivery.left(trial)
+            artifacts, _ = delivery.deliver_leftovers(trial)
             _store(lambda: trial.end_cancelled(artifacts), artifacts)
         except WorkerEnds:
             _store(trial.requeue)
         except AllocationEnded as error:
-            told = f"Runs again, uncounted: {error}"
-            _store(lambda: _hand_back(trial, told))
+            reason = f"Runs again, uncounted: {error}"
+            _store(lambda: _hand_back(trial, reason))
         except HostsLost as error:
-            artifacts, note = delivery.left(trial)
+            artifacts, note = delivery.deliver_leftovers(trial)
             reason = f"{error}{note}"
             _store(lambda: trial.mark_lost(reason, artifacts), artifacts)
         except RefusedOutput as error:
@@ -107,15 +160,15 @@ def execute(trial: Trial) -> None:
         except TrialFailed as error:
             _fail(trial, str(error))
         except Exception as error:
-            _end_by_surprise(trial, error)
-    leftovers.remove_scratch(trial)
+            _end_by_error(trial, error)
+    delivery.remove_scratch(trial)
     if not undelivered:
         files.forget_delivered(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)
 
 
 def _finish(trial: Trial, result: TrialResult) -> None:
-    """Store the results; a disturbed trial is repeated once, unless its project has used up a quota."""
+    """Store the results; a disturbed trial is repeated once, within the quota."""
     may_repeat = False
     if result.conditions.get(DISTURBANCES):
         project = trial.experiment.project
@@ -126,19 +179,19 @@ def _finish(trial: Trial, result: TrialResult) -> None:
 
 
 def _hand_back(trial: Trial, reason: str) -> None:
-    """Let it wait again, unless somebody wanted it to end."""
+    """Requeue the trial, or end it if it was cancelled."""
     if not trial.requeue(reason):
-        artifacts, _ = delivery.left(trial)
+        artifacts, _ = delivery.deliver_leftovers(trial)
         _store(lambda: trial.end_cancelled(artifacts), artifacts)
 
 
 def _fail(trial: Trial, message: str) -> None:
-    artifacts, note = delivery.left(trial)
+    artifacts, note = delivery.deliver_leftovers(trial)
     _store(lambda: trial.fail(f"{message}{note}", artifacts), artifacts)
 
 
 def _refuse(trial: Trial, error: RefusedOutput) -> None:
-    """Keep what was measured beside an output that its parser refused, for a better parser."""
+    """Store the measurements of an output that its parser refused, for a better parser."""
     if not error.artifacts:
         _fail(trial, str(error))
         return
@@ -150,24 +203,24 @@ def _refuse(trial: Trial, error: RefusedOutput) -> None:
     _store(lambda: trial.fail(message, artifacts), artifacts)
 
 
-def _end_by_surprise(trial: Trial, error: Exception) -> None:
-    """Let the trial wait again, uncounted, if the database was away, which is no fault of the trial; else keep the traceback."""
+def _end_by_error(trial: Trial, error: Exception) -> None:
+    """Requeue the trial, uncounted, if the database was away; else store the traceback."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
         _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
         return
-    told = storage_failure(error) if isinstance(error, OSError) else None
-    if told is not None:
-        _store(lambda: trial.fail(told))
+    sentence = storage_failure(error) if isinstance(error, OSError) else None
+    if sentence is not None:
+        _store(lambda: trial.fail(sentence))
         return
     text = "".join(traceback.format_exception(error))
     log.error("trial_errored", trial=trial.pk, traceback=text)
-    artifacts, note = delivery.left(trial)
+    artifacts, note = delivery.deliver_leftovers(trial)
     _store(lambda: trial.error(f"{type(error).__name__}: {error}{note}", text, artifacts), artifacts)
 
 
 def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> None:
-    """Write the end of a trial. Another worker's is not ours to end, and what was delivered for it is taken back."""
+    """Write the end of a trial; take its files back if another worker owns it."""
     try:
         patiently(write)
     except StaleTrial as error:
@@ -176,7 +229,7 @@ def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> N
 
 
 def _clear(directory: Path) -> None:
-    """Begin with an empty directory: a lost attempt of an earlier trial with this key cannot exist, but its files may."""
+    """Empty the directory, which may hold files of a lost attempt."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     # Of an installation that made it readable for all of this machine.

@@ -1,4 +1,4 @@
-"""What each rank used, from the reports of the rank wrapper, and the run metrics made of it."""
+"""Usage of each rank from the reports of the rank wrapper, and run metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPORT_LIMIT_BYTES: Final = 64 << 10
 
 @dataclass(frozen=True)
 class RankUsage:
-    """getrusage of one rank's program and how it ended. Times of start and end are CLOCK_MONOTONIC of its host."""
+    """getrusage of one rank's program and its end; start and end are CLOCK_MONOTONIC of its host."""
 
     rank: int
     host: str
@@ -33,9 +33,9 @@ class RankUsage:
     ended_ns: int
     started_at: float
     mpi_libraries: Sequence[str] = ()
-    """Files of an MPI library that were seen in the program's memory; empty where none was."""
+    """Files of an MPI library in the program's memory; empty if none was found."""
     mpi_world: Mapping[str, str] = field(default_factory=dict)
-    """What the launcher had told that program of its world: variables of the environment."""
+    """Launcher's variables of the program's environment that describe its world."""
 
     @property
     def cpu_s(self) -> float:
@@ -47,8 +47,8 @@ class RankUsage:
 
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
-    """The reports found, by rank; a rank that was killed with its wrapper has left none. Raises NotPlain."""
-    names = [each.name for each in fields(RankUsage)]
+    """Return the reports by rank; a rank killed with its wrapper has none. Raises NotPlain."""
+    names = [column.name for column in fields(RankUsage)]
     usages = []
     for path in report_dir.glob("rank-*.json"):
         report = json.loads(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES))
@@ -57,8 +57,10 @@ def read_rank_usage(report_dir: Path) -> list[RankUsage]:
 
 
 def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None = None) -> dict[str, float]:
-    """Run metrics by catalogue identifier. With reports of fewer than `ranks` ranks only `elapsed_s`: a sum over some
-    of the ranks would look like a fast trial."""
+    """Return run metrics by identifier; only `elapsed_s` if a rank's report is missing.
+
+    A sum over some of the ranks would look like a fast trial.
+    """
     metrics = {"elapsed_s": elapsed_s}
     if not usages or (ranks is not None and len(usages) != ranks):
         return metrics
@@ -80,7 +82,7 @@ def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None
 
 
 def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
-    """The rank map: the ranks of every host, as "0-3, 8"; hosts in the order of their first rank."""
+    """Return the ranks of every host as "0-3, 8"; hosts in the order of their first rank."""
     by_host: dict[str, list[int]] = {}
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)
@@ -90,25 +92,27 @@ def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
 def ranks_by_address(
     usages: Sequence[RankUsage], addresses: Mapping[str, frozenset[str]], ranks: int
 ) -> dict[str, list[int]]:
-    """The ranks at every address of the hosts. Addresses that several hosts have (loopback, bridges of containers) are nobody's;
-    with a report missing nobody knows how many ranks a host had."""
+    """Return the ranks at every address of the hosts; empty if a report is missing.
+
+    Addresses that several hosts have (loopback, bridges of containers) are left out.
+    """
     if len(usages) < ranks:
         return {}
-    holders = Counter(address for known in addresses.values() for address in known)
+    holders = Counter(address for host_addresses in addresses.values() for address in host_addresses)
     by_host: dict[str, list[int]] = {}
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)
     return {
         address: by_host[host]
-        for host, known in addresses.items()
+        for host, host_addresses in addresses.items()
         if host in by_host
-        for address in known
+        for address in host_addresses
         if holders[address] == 1
     }
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """Neighbours taken together; the numbers ascend."""
+    """Yield ranges of ascending numbers."""
     for _, group in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]
         yield str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}"

@@ -1,4 +1,4 @@
-"""From raw results to what the repository keeps: metrics of the run and of the packets, figures of merit, files."""
+"""Results of a trial: metrics of the run and of the packets, figures of merit, files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ from experiments.models import Artifact, TrialResult
 from experiments.specification import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
-from workers.hosts.sampling import kept
+from workers.hosts.sampling import stored_shares
 from workers.launchers import BTL_PORTS
 from workers.trial import written
 from workers.trial.failure import with_output
+from workers.trial.inside_mpi import Explained, explain_waits, no_waits, why_unseen
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
-from workers.trial.unseen_messages import why_unseen
-from workers.trial.waits import NO_CALLS, NO_TRACE, OTHER_CLOCKS, Explained, absent, explain_waits
 
 _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
@@ -49,7 +48,7 @@ _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 
 @dataclass(slots=True)
 class _Packets:
-    """What the capture gave, or why there is none."""
+    """Result of the capture, or why there is none."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     mpi_metrics: Mapping[str, float] = field(default_factory=dict)
@@ -60,7 +59,7 @@ class _Packets:
 
 
 class RefusedOutput(OutputError):
-    """The parser refused the output; ``artifacts`` hold everything that was measured besides, for a better one."""
+    """The parser refused the output; ``artifacts`` hold all measurements for a better one."""
 
     def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
         super().__init__(message)
@@ -68,7 +67,10 @@ class RefusedOutput(OutputError):
 
 
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise RefusedOutput, NotPlain or TrialFailed."""
+    """Decode, compute and parse; return everything for one transaction.
+
+    Raise RefusedOutput, NotPlain or TrialFailed.
+    """
     _shorten_output(run)
     output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
@@ -107,8 +109,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
-            **({"joined": measured.joined.to_dict()} if measured.joined else {}),
-            **({"not_recorded": list(measured.not_recorded)} if measured.not_recorded else {}),
+            **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
+            **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
             **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),
         },
         artifacts=_keep_files(run, measured, waits),
@@ -117,15 +119,15 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
-    """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
-    told = measured.world.told
-    if told and run.plan.hosts > 1 and measured.capture is not None and not packets.mpi_packets:
-        told += "; no MPI message was seen between the hosts"
-    return {"world": told} if told else {}
+    """Return a description of the ranks' world; messages are expected between several hosts."""
+    summary = measured.world.summary
+    if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
+        summary += "; no MPI message was seen between the hosts"
+    return {"world": summary} if summary else {}
 
 
 def _mpi_packets(measured: Measured, result: analysis.CaptureAnalysis) -> float:
-    """Packets of MPI; of libraries whose ports nobody can set, all packets."""
+    """Return packets of MPI; all packets if ports do not identify MPI."""
     scope = result.mpi if measured.known_ports else result
     return scope.metrics.get("packets", 0.0)
 
@@ -141,22 +143,22 @@ def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
 
 
 def _analyse(run: TrialRun, measured: Measured) -> _Packets:
-    if measured.capture is None or measured.capture_file is None:
-        reason = measured.no_capture
+    if measured.recorded.report is None or measured.recorded.file is None:
+        reason = measured.recorded.absent
         return _Packets(not_available={m.id: reason for m in METRICS.values() if m.section in _FROM_PACKETS})
-    report = measured.capture
+    report = measured.recorded.report
     first, count = BTL_PORTS
     try:
         result = analysis.analyse(
-            measured.capture_file,
+            measured.recorded.file,
             mpi_ports=(first, first + count - 1) if measured.known_ports else None,
-            drops=analysis.DropCounters(report.captured, report.received, report.dropped),
+            drops=None if report.died else analysis.DropCounters(report.captured, report.received, report.dropped),
             mtu=mtu_of(run.launcher_kind, run.plan.link, measured.environment),
             link_rate_bps=_rate_of_every_host(run.launcher_kind, run.plan.link),
             host_ranks=measured.host_ranks,
         )
     except analysis.CaptureError as error:
-        raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
+        raise TrialFailed(f"The capture {measured.recorded.file.name} is kept but cannot be read: {error}.") from None
     reasons = list(result.trust.reasons)
     level: str = result.trust.verdict
     if report.died:
@@ -181,13 +183,13 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 
 def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> list[str]:
-    """Why what was recorded may not be all that the ranks said to each other."""
+    """Return why the recording may miss messages between ranks."""
     if run.plan.hosts < 2:
         return []
     doubts = [] if measured.world.checked or _mpi_packets(measured, result) else [_SILENT_WORLD]
     seen_from = run.trial.conditions.get("captured_hosts")
-    if seen_from and run.plan.hosts > 2 and measured.joined is None:
-        only = measured.seen_from or seen_from[0]
+    if seen_from and run.plan.hosts > 2 and measured.recorded.joined is None:
+        only = measured.recorded.seen_from or seen_from[0]
         doubts.append(f"analysed from host {only} alone: packets between the other hosts are not counted")
     elif _is_whole(measured):
         unseen = why_unseen(measured.inside.tables, result.metrics.get("payload_bytes", 0.0))
@@ -196,32 +198,32 @@ def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis)
 
 
 def _is_whole(measured: Measured) -> bool:
-    """Whether the recording was to hold every packet between the hosts, and nothing is known to have cut it."""
-    report = measured.capture
+    """Return whether the recording should hold every packet between the hosts."""
+    report = measured.recorded.report
     cut = report is None or report.died or report.limit_reached or report.dropped
-    return not cut and len(measured.not_recorded) < 2
+    return not cut and len(measured.recorded.not_recorded) < 2
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
-    """Return the largest datagram between the hosts: as asked where the network is made, else that of the hosts' interface.
+    """Return the largest datagram between the hosts: as requested, or of their interface.
 
-    The loopback interface hands over what no network carries.
+    The loopback interface passes datagrams that no network carries.
     """
     interface = environment.get("interface") or {}
-    found = interface.get("mtu")
+    interface_mtu = interface.get("mtu")
     made = "MTU" in cluster_kinds.get(kind).emulates
-    return link.mtu if made or not isinstance(found, int) or interface.get("name") == "lo" else found
+    return link.mtu if made or not isinstance(interface_mtu, int) or interface.get("name") == "lo" else interface_mtu
 
 
 def _rate_of_every_host(kind: str, link: Link) -> float | None:
-    """None where hosts differ, only the line between two sites has the rate, or nothing makes the network what was asked."""
+    """Return the common rate of all hosts; None if hosts differ or the network is not made."""
     if "bandwidth" not in cluster_kinds.get(kind).emulates:
         return None
     return None if link.rates_bps or link.topology == "two sites" else link.bandwidth_bps
 
 
 def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
-    """The report of 2011 with what is wrong with it; None for a capture that it cannot be made of."""
+    """Return the report of 2011 with its caveats, or None."""
     try:
         return {"figures": result.legacy_2011(), "caveats": list(LEGACY_CAVEATS)}
     except ValueError:
@@ -229,21 +231,21 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
 
 
 def _waits(run: TrialRun, measured: Measured) -> Explained:
-    """Why the ranks waited, where they kept their calls and a capture of one clock with them holds what they sent."""
+    """Return why the ranks waited, if they traced their calls beside a capture of one clock."""
     inside = measured.inside
     if run.spec.profile != "trace":
-        return absent(NO_TRACE)
+        return no_waits("the experiment keeps no calls (profile: trace)")
     if inside.calls is None or inside.tables is None:
-        return absent(NO_CALLS)
-    if measured.capture_file is None:
-        return absent(measured.no_capture)
+        return no_waits("the ranks left no calls")
+    if measured.recorded.file is None:
+        return no_waits(measured.recorded.absent)
     if run.trial.cluster is None or not run.trial.cluster.traits.on_this_machine:
-        return absent(OTHER_CLOCKS)
+        return no_waits("calls and packets have one clock only if all hosts are this machine's")
     windows_s = {row["rank"]: row["window_s"] for row in inside.tables["ranks"]}
     rate_bps = _rate_of_every_host(run.launcher_kind, run.plan.link)
     return explain_waits(
         inside.calls,
-        measured.capture_file,
+        measured.recorded.file,
         windows_s=windows_s,
         hosts={row["rank"]: row["host"] for row in inside.tables["ranks"]},
         link_rate_bps=rate_bps,
@@ -251,9 +253,9 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
 
 
 def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:
-    """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
+    """Write samples and ranks, move the inputs, and describe every stored file."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
-    plain_files.write(samples, json.dumps(kept(measured.samples)).encode())
+    plain_files.write(samples, json.dumps(stored_shares(measured.samples)).encode())
     plain_files.write(ranks, json.dumps([asdict(usage) for usage in measured.usages]).encode())
     files: list[tuple[str, Any]] = [
         ("stdout", run.stdout),
@@ -274,16 +276,16 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
             files.append(("input", plain_files.move(file, run.directory / file.name)))
     names = [
         name
-        for wanted in (run.plan.workload.outputs, run.plan.workload.keeps)
-        for name in written.names_of(work, wanted)
+        for patterns in (run.plan.workload.outputs, run.plan.workload.keeps)
+        for name in written.names_of(work, patterns)
     ]
     names = list(dict.fromkeys(names))
     written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
     files += [("other", written.keep(work, name, run.directory)) for name in names]
-    if measured.capture_file is not None:
+    if measured.recorded.file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:
-            files.append(("capture", measured.capture_file))
+            files.append(("capture", measured.recorded.file))
             files += [("capture", other) for other in sorted(run.directory.glob("capture-*.pcapng.zst"))]
         else:
             for file in run.directory.glob("capture*.pcapng.zst"):

@@ -1,6 +1,6 @@
-"""What a run wrote into its working directory: the files that its workload reads and keeps, by name and by pattern.
+"""Files that a run wrote: those that its workload parses and stores, by name and pattern.
 
-Plain files alone: a link that a pattern meets is passed over, and one in the place of a file that is asked for by its name is told.
+Only plain files: patterns skip links, and a link in place of a named file is an error.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FILE_LIMIT_BYTES: Final = 256 << 20
 MOST_KEPT: Final = 50
 """Files that patterns keep of one trial."""
 KEPT: Final = "kept"
-"""Where files of subdirectories lie in the directory of a trial."""
+"""Directory of a trial for files of subdirectories."""
 _MOST_LOOKED_AT: Final = 100_000
 
 
 def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
-    """Return the names of the files that the patterns stand for, those without a wildcard first. Raise NotPlain."""
+    """Return the files of the patterns, those without a wildcard first. Raise NotPlain."""
     plain = [name for name in patterns if "/" not in name and not has_wildcard(name)]
     there = [name for name in plain if plain_files.is_there(work / name)]
     others = [pattern for pattern in patterns if pattern not in plain]
@@ -34,7 +34,7 @@ def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
 
 
 def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
-    """Return the texts of these files by name. Raise NotPlain, also where they are longer together than can be read."""
+    """Return the texts of these files by name. Raise NotPlain, also if they are too long."""
     texts: dict[str, str] = {}
     room = FILE_LIMIT_BYTES
     for name in names_of(work, patterns):
@@ -44,8 +44,9 @@ def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
 
 
 def require_room(work: Path, names: Sequence[str], *, limit_bytes: int) -> None:
-    """Raise TrialFailed where the files that stay are longer together than a trial may have on disk. Holes take no disk, so the
-    limit of a run does not see them; whoever reads them, to hash them or to download them, takes them for bytes.
+    """Raise TrialFailed if the stored files are longer than a trial's disk limit.
+
+    Holes take no disk, so the limit of a run does not see them; hashing and downloading read them as bytes.
     """
     length = sum((work / name).lstat().st_size for name in names)
     if length > limit_bytes:
@@ -55,16 +56,16 @@ def require_room(work: Path, names: Sequence[str], *, limit_bytes: int) -> None:
 
 
 def keep(work: Path, name: str, directory: Path) -> Path:
-    """Move a file out of the scratch directory to where it stays; return its new place."""
+    """Move a file out of the scratch directory; return its new path."""
     target = directory / KEPT / name if "/" in name else directory / name
     target.parent.mkdir(parents=True, exist_ok=True)
     return plain_files.move(work / name, target)
 
 
 def name_in(file: Path, directory: Path) -> str:
-    """Return the name of a file that stays with the trial of this directory."""
-    kept = directory / KEPT
-    return str(file.relative_to(kept)) if file.is_relative_to(kept) else file.name
+    """Return the stored name of a file in this trial's directory."""
+    subdirectories = directory / KEPT
+    return str(file.relative_to(subdirectories)) if file.is_relative_to(subdirectories) else file.name
 
 
 def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
@@ -76,16 +77,16 @@ def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
 
 
 def _plain_names(work: Path) -> Iterator[str]:
-    """The plain files of a directory and of those below it, without following a link."""
+    """Yield the plain files of a directory and below, without following links."""
     count = 0
-    for place, directories, files in os.walk(work, followlinks=False):
-        below = Path(place).relative_to(work)
+    for directory, directories, files in os.walk(work, followlinks=False):
+        below = Path(directory).relative_to(work)
         if len(below.parts) >= MOST_PARTS - 1:
             directories.clear()
         for name in files:
             count += 1
             if count > _MOST_LOOKED_AT:
                 return
-            file = Path(place, name)
+            file = Path(directory, name)
             if file.is_file() and not file.is_symlink():
                 yield str(below / name)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from experiments.models import Cluster, ClusterTest
 from experiments.models.cluster_check import PROBLEM
-from workers.cluster_check.run import run_asked
+from workers.cluster_check.run import run_requested
 from workers.cluster_check.step import as_text
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if cluster is None:
             slugs = ", ".join(Cluster.objects.order_by("slug").values_list("slug", flat=True))
             raise CommandError(f"there is no cluster {name!r}; known: {slugs or 'none'}", returncode=2)
-        if not ClusterTest.ask(cluster) or not run_asked(cluster):
+        if not ClusterTest.ask(cluster) or not run_requested(cluster):
             raise CommandError(f"a check of {cluster.slug} is already running", returncode=2)
         test = ClusterTest.objects.get(cluster=cluster)
         self.stdout.write(_as_json(test) if json else "\n".join(as_text(step) for step in test.steps))

@@ -145,7 +145,6 @@ _LINK_CHOICES: dict[str, Choices] = {
         ("netem", "netem"),
         ("relay", "Relay"),
         ("nftables", "nftables"),
-        ("wirefilter", "vde2 wirefilter"),
     ),
 }
 # Places for errors of whole groups of fields.

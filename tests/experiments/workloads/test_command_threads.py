@@ -10,7 +10,7 @@ from experiments.specification import design, parse
 from experiments.specification.launch_plan import plan_launch
 from tests.experiments import factories
 from workers import launchers, preview
-from workers.trial.job import job_for
+from workers.launchers.job import job_of
 
 HYBRID = {
     "name": "Hybrid",
@@ -24,7 +24,7 @@ OWN = {"program": ["solver", "{threads}"], "placeholders": {"threads": {"default
 def jobs(**changes):
     plan = design.expand(parse({**HYBRID, **changes}))
     named = {"hosts": ["n1", "n2"], "directory": Path("TRIAL")}
-    return [job_for(plan_launch("command", point.parameters), **named) for point in plan.configurations]
+    return [job_of(plan_launch("command", point.parameters), **named) for point in plan.configurations]
 
 
 def test_job_sets_the_number_of_threads():

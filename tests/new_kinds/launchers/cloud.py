@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.new_kinds.cloud import Cloud, CloudSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job, Launcher, Link, Recording, Session
-from workers.launchers.base import Tell, say_nothing
+from workers.launchers.base import Tell, ignore_progress
 
 
 class CloudLauncher(Launcher):
@@ -24,5 +24,5 @@ class CloudLauncher(Launcher):
     def recording(self) -> Recording:
         return Recording("the gateway")
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         raise ClusterUnavailable(" ".join(self.refusals(link)) or "No host can be rented.")

@@ -1,4 +1,4 @@
-"""What a test of a cluster found, by the name of the step."""
+"""Steps of a cluster check by name."""
 
 from __future__ import annotations
 

@@ -97,14 +97,12 @@ def test_changed_settings_make_it_outdated(testbed_cluster: Cluster) -> None:
     assert ClusterTest.objects.get(cluster=cluster).is_outdated
 
 
-def test_what_was_found_fills_in_facts_that_nobody_stated(
-    testbed_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_fills_in_facts_that_are_not_stated(testbed_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster.objects.create(
         slug="rack", name="Rack", kind="ssh", facts={"link_bandwidth_bps": 4e10, "hosts": 2}
     )
-    told = {"link_bandwidth_bps": 1e10, "mtu": 9000, "offloads": "tso, gro"}
-    monkeypatch.setattr(cluster_test, "steps_of", lambda *_: [dataclasses.replace(ok("Link", "well"), facts=told)])
+    facts = {"link_bandwidth_bps": 1e10, "mtu": 9000, "offloads": "tso, gro"}
+    monkeypatch.setattr(cluster_test, "steps_of", lambda *_: [dataclasses.replace(ok("Link", "well"), facts=facts)])
     ClusterTest.ask(cluster)
     tasks.test_cluster(cluster.pk)
     cluster.refresh_from_db()

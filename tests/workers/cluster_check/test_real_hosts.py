@@ -74,7 +74,7 @@ def test_all_is_well_on_nodes_of_slurm(slurm: Slurm) -> None:
     assert steps["MPI hello across two hosts"].value.startswith("2 ranks, ")
 
 
-def test_a_name_that_nobody_knows_is_told_and_the_others_are_tested(ssh_hosts: SshHosts) -> None:
+def test_unknown_host_name_is_reported_and_the_others_are_checked(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings(hosts=["n1", "n2", "no-such-host.invalid"], config=None, agent=None))
     assert steps["Reach"].state == "problem"
     assert "Host no-such-host.invalid cannot be used: its name cannot be resolved." in steps["Reach"].seen
@@ -85,7 +85,7 @@ def test_a_name_that_nobody_knows_is_told_and_the_others_are_tested(ssh_hosts: S
     assert mixed["MPI hello across two hosts"].state == "ok"
 
 
-def test_a_refused_key_is_told_with_the_command_that_mends_it(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+def test_refused_key_is_reported_with_a_suggested_fix(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     steps = found("ssh", ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert "it refuses the key of this user" in steps["Reach"].seen
@@ -94,13 +94,13 @@ def test_a_refused_key_is_told_with_the_command_that_mends_it(ssh_hosts: SshHost
     assert steps["MPI hello across two hosts"].seen == "Because no host can be used."
 
 
-def test_a_host_without_python_is_told(ssh_hosts: SshHosts) -> None:
+def test_a_host_without_python_is_reported(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings(python="python9"))
     assert steps["Reach"].state == "ok"
     assert steps["Python"].value == "Missing on n1, n2, n3"
 
 
-def test_a_missing_launch_command_is_told_with_its_host(ssh_hosts: SshHosts) -> None:
+def test_a_missing_launch_command_is_reported_with_its_host(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings(mpirun="mpirun-9"))
     assert steps["Launch command"].value == "No mpirun-9 on n1, n2, n3"
     assert "“Launch command”" in steps["Launch command"].remedy
@@ -108,7 +108,7 @@ def test_a_missing_launch_command_is_told_with_its_host(ssh_hosts: SshHosts) -> 
     assert steps["Link"].state == "ok"
 
 
-def test_hosts_that_cannot_log_in_to_each_other_are_told(ssh_hosts: SshHosts) -> None:
+def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
     hello = steps["MPI hello across two hosts"]
     assert hello.state == "problem"
@@ -130,7 +130,7 @@ def test_a_launcher_of_another_library_makes_no_world(ssh_hosts: SshHosts, tmp_p
     assert "each found itself in a world of 1" in hello.seen
 
 
-def test_a_host_that_may_not_record_is_told_with_what_to_do(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+def test_a_host_that_may_not_record_is_reported_with_what_to_do(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     closed = tmp_path / "dumpcap"
     closed.write_text('#!/bin/sh\n[ "$(hostname)" = n2 ] || exec dumpcap "$@"\necho "not permitted" >&2; exit 1\n')
     closed.chmod(0o755)
@@ -141,7 +141,7 @@ def test_a_host_that_may_not_record_is_told_with_what_to_do(ssh_hosts: SshHosts,
 
 
 @pytest.mark.usefixtures("changed_interface")
-def test_offloads_and_unlike_mtus_are_told(ssh_hosts: SshHosts) -> None:
+def test_offloads_and_different_mtus_are_reported(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings())
     assert (steps["Offloads"].state, steps["Offloads"].value) == ("warning", "On, 1 host")
     assert steps["Offloads"].commands == ("sudo ethtool -K eth0 tso off gso off",)
@@ -159,21 +159,21 @@ def test_offloads_that_trials_switch_off_are_well_and_back_on_afterwards(ssh_hos
 
 
 @pytest.mark.usefixtures("changed_interface")
-def test_a_host_where_they_cannot_be_switched_off_is_told(ssh_hosts: SshHosts) -> None:
+def test_a_host_where_they_cannot_be_switched_off_is_reported(ssh_hosts: SshHosts) -> None:
     step = found("ssh", ssh_hosts.settings(offloads="off", offload_command=["sudo-9", "ethtool"]))["Offloads"]
     assert (step.state, step.value) == ("warning", "Cannot be switched off on n1, n2, n3")
     assert "No such file" in step.seen
     assert "sudo -n ethtool" in step.remedy
 
 
-def test_a_partition_that_slurm_does_not_know_is_told(slurm: Slurm) -> None:
+def test_a_partition_that_slurm_does_not_know_is_reported(slurm: Slurm) -> None:
     steps = found("slurm", slurm.settings(partition="gpu"))
     assert steps["Start"].state == "problem"
     assert steps["Start"].seen.startswith("Slurm did not accept the job: ")
     assert steps["MPI hello across two hosts"].seen == "Because the hosts could not be kept ready."
 
 
-def test_a_login_host_that_refuses_is_told(slurm: Slurm) -> None:
+def test_a_login_host_that_refuses_is_reported(slurm: Slurm) -> None:
     settings: dict[str, Any] = slurm.settings()
     steps = found("slurm", {**settings, "login": {**settings["login"], "port": 2299}})
     assert "Host n1 cannot be used: Connection refused." in steps["Reach"].seen

@@ -57,8 +57,8 @@ class GridEngine:
         """Cluster.settings of this Grid Engine, its commands run on n1."""
         ssh = self.hosts.settings()
         login = {"host": "n1", **{name: ssh[name] for name in ("user", "key", "config")}}
-        asked = {"parallel_environment": "whole", "slots_per_host": 2, "agent": ssh["agent"]}
-        return {"login": login, **asked, "interface": "eth0", "shared_cores": True, **more}
+        request = {"parallel_environment": "whole", "slots_per_host": 2, "agent": ssh["agent"]}
+        return {"login": login, **request, "interface": "eth0", "shared_cores": True, **more}
 
     def ask(self, *argv: str) -> str:
         """What one of Grid Engine's commands says in n1."""

@@ -57,8 +57,10 @@ class SshHosts:
         self.testbed = testbed
         self.directory = directory
         self.key = self._make_key("worker")
-        cell = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "cell", **GRID_ENGINE_PORTS}
-        self.variables = [f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **cell}.items()]
+        sandbox = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "sandbox", **GRID_ENGINE_PORTS}
+        self.variables = [
+            f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **sandbox}.items()
+        ]
         """What logins see, so that the commands of schedulers find them."""
         self.config = directory / "ssh_config"
         self.inner_config = directory / "ssh_config_on_hosts"
@@ -87,12 +89,12 @@ class SshHosts:
 
     def _write_client_files(self) -> None:
         shutil.copy(self.key.with_suffix(".pub"), self.directory / "authorized_keys")
-        known = []
+        lines = []
         for host in self.testbed.hosts:
             public = self._make_key(f"host-{host}").with_suffix(".pub").read_text().split()
-            known.append(f"{host} {public[0]} {public[1]}")
-        (self.directory / "known_hosts").write_text("\n".join(known) + "\n")
-        enter = ["nsenter", f"--target={self.testbed.keeper.pid}", "--net", "--mount", "nsenter", "--net=/run/netns/n1"]
+            lines.append(f"{host} {public[0]} {public[1]}")
+        (self.directory / "known_hosts").write_text("\n".join(lines) + "\n")
+        enter = ["nsenter", f"--target={self.testbed.agent.pid}", "--net", "--mount", "nsenter", "--net=/run/netns/n1"]
         plain = [f"UserKnownHostsFile {self.directory / 'known_hosts'}", "GlobalKnownHostsFile /dev/null"]
         proxy = f"ProxyCommand {' '.join(enter)} {sys.executable} {RELAY} %h %p"
         self.config.write_text("\n".join([*plain, proxy, ""]))

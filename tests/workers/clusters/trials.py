@@ -1,4 +1,4 @@
-"""What the tests of workers share: a link without a specification, and running small programs on a host."""
+"""Helpers of the workers' tests: a link without a specification, small programs on hosts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import zstandard
 
-from workers.hosts.processes import null_input
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
 from workers.testbed.plan import Topology
@@ -43,23 +42,22 @@ def run(session: Session, job: Job, limit_s: float = 90.0) -> tuple[int | None, 
 
 
 def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[Process, int]:
-    """Start a program beside the jobs; the second value is a descriptor with its standard output."""
+    """Start a program outside of the jobs; the second value is a descriptor of its output."""
     answer = os.memfd_create("answer")
-    nothing = null_input()
     assert isinstance(session, MachineSession)
-    process = session.keeper.spawn(
-        argv,
-        environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
-        directory=Path("/"),
-        descriptors=(nothing, answer, answer),
-        host=host,
-    )
-    os.close(nothing)
+    with Path(os.devnull).open("rb") as nothing:
+        process = session.agent.spawn(
+            argv,
+            environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+            directory=Path("/"),
+            descriptors=(nothing.fileno(), answer, answer),
+            host=host,
+        )
     return process, answer
 
 
 def output_of(session: Session, *argv: str, host: str | None = None) -> str:
-    """Standard output and error of a small program on a host (None: where the bridge is)."""
+    """Return the output of a small program on a host (None: the bridge's namespace)."""
     process, answer = start_tool(session, *argv, host=host)
     process.wait(20.0)
     text = os.pread(answer, 1 << 20, 0).decode()
@@ -89,7 +87,7 @@ def frame_lengths(path: Path) -> list[int]:
 
 
 def unpacked(path: Path) -> Path:
-    """The plain pcapng beside its compressed file."""
+    """Return the plain pcapng next to its compressed file."""
     plain = path.with_suffix("")
     with path.open("rb") as source, plain.open("wb") as target:
         zstandard.ZstdDecompressor().copy_stream(source, target)

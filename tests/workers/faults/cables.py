@@ -1,4 +1,4 @@
-"""The network between a worker and what it reaches over it: cut, nothing goes either way, and nobody is told."""
+"""Network between a worker and its services, which tests cut silently."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Cable:
                 self._whole.wait()
                 target.sendall(data)
         self._whole.wait()
-        for each in (source, target):
+        for item in (source, target):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
         source.close()

@@ -39,7 +39,7 @@ WATER = {
 
 @pytest.fixture
 def clock(tmp_path: Path) -> SteppedClock:
-    """A wall clock for whoever is started with its variables."""
+    """A wall clock for processes that are started with its variables."""
     return SteppedClock(tmp_path / "clock")
 
 
@@ -61,14 +61,14 @@ def own_store() -> Iterator[S3Server]:
 @pytest.fixture
 def var(own_store: S3Server, settings: Any) -> Iterator[Path]:
     """An installation of the test's own: a small disk, and a bucket for the files of trials."""
-    place = SESSION / "laboratory"
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=448m", "tmpfs", str(place)], check=True, timeout=10)
-    (place / "trials").mkdir()
-    settings.VAR = place
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(own_store.variables), place)}
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+    directory = SESSION / "laboratory"
+    directory.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=448m", "tmpfs", str(directory)], check=True, timeout=10)
+    (directory / "trials").mkdir()
+    settings.VAR = directory
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(own_store.variables), directory)}
+    yield directory
+    subprocess.run(["umount", "--lazy", str(directory)], check=True, timeout=10)
 
 
 @pytest.fixture

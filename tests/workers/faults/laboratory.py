@@ -68,7 +68,7 @@ class Laboratory:
             "mpirun": lambda: self.kill_program("mpirun"),
             "rank": lambda: self.kill_program("lmp"),
             "recorder": lambda: self.kill_program("recorder"),
-            "keeper": lambda: self.kill_program("unshare"),
+            "agent": lambda: self.kill_program("unshare"),
             "full disk": self.fill_disk,
             "closed directory": self.close_directory,
             "worker's clock": self.step_worker_clock,
@@ -91,7 +91,7 @@ class Laboratory:
         self.worker = self.start_worker(concurrency=2, variables=variables)
 
     def tick(self, experiment: Experiment) -> None:
-        """What beat does every five seconds, as often as it is called."""
+        """Do what beat does every five seconds."""
         with contextlib.suppress(DatabaseError):
             reaper.reap()
             queue.ring(experiment.cluster_id)
@@ -137,7 +137,7 @@ class Laboratory:
         return True
 
     def end_worker(self) -> bool:
-        """A worker that is told to end, as at every update, hands its trial back."""
+        """Stop a worker, as every update does: it requeues its trial."""
         if not Trial.objects.active().exists():
             return False
         self.worker.process.terminate()
@@ -169,7 +169,7 @@ class Laboratory:
         return True
 
     def fill_disk(self) -> bool:
-        """No room where trials are kept, for a moment in the life of a trial."""
+        """Fill the trials' disk for a moment in the life of a trial."""
         if not self.directories():
             return False
         filler = settings.VAR / "filler"
@@ -193,7 +193,7 @@ class Laboratory:
         return True
 
     def step_worker_clock(self) -> bool:
-        """The clock of the worker is set in the middle of a trial, and it goes on with it."""
+        """Set the worker's clock in the middle of a trial, which continues."""
         if not Trial.objects.active().exists():
             return False
         self.clock.set(self.random.choice([step for step in SMALL_STEPS if step != self.clock.off]))
@@ -270,7 +270,7 @@ class Laboratory:
         return said
 
     def directories(self) -> list[Path]:
-        """Where the running trials write."""
+        """Return the directories of the running trials."""
         directories = [trial_directory(trial) for trial in Trial.objects.active()]
         return [directory for directory in directories if directory.is_dir()]
 
@@ -295,7 +295,7 @@ class Laboratory:
     # What must be true
 
     def require_truth(self, experiment: Experiment, points: int) -> None:
-        """All trials are over, each repetition has exactly one that stands for it, nothing is doubled or left behind."""
+        """Require that all trials are over, each repetition counts once, and nothing is left."""
         trials = list(experiment.trials.all())
         assert all(trial.state in OVER for trial in trials), self.describe(experiment)
         standing = [trial for trial in trials if not trial.superseded]
@@ -313,12 +313,12 @@ class Laboratory:
         self.wait_until(lambda: not self.strays(), f"nothing is left running: {self.strays()}", experiment)
 
     def strays(self) -> list[str]:
-        """Programs of trials (their command lines name the trial's directory) and keepers that are still there."""
+        """Programs of trials (their command lines name the trial's directory) and agents that are still there."""
         alive = [process for process in self.family() if process.is_running()]
         words = [" ".join(self._command(process)) for process in alive]
-        left = [command for command in words if "workers.testbed.agent" in command]
+        remaining = [command for command in words if "workers.testbed.agent" in command]
         mark = str(settings.VAR / "trials")
-        return left + [command for command in map(self._command_of, psutil.pids()) if mark in command]
+        return remaining + [command for command in map(self._command_of, psutil.pids()) if mark in command]
 
     def _command_of(self, pid: int) -> str:
         try:

@@ -1,4 +1,4 @@
-"""What a stuck worker is doing, told without tools that a machine may lack: /proc, and the interpreter's own stack dump."""
+"""State of a stuck worker from /proc and the interpreter's own stack dump."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DUMP_LIMIT_S = 5.0
 
 
 def processes(family: Iterable[psutil.Process]) -> list[str]:
-    """A line for each process: who it is, in which state, and where in the kernel each of its threads waits."""
+    """Return a line for each process: name, state, and where its threads wait in the kernel."""
     lines = []
     for process in family:
         with contextlib.suppress(psutil.Error):
@@ -33,21 +33,21 @@ def _tasks(pid: int) -> list[Path]:
 
 
 def _wait(task: Path) -> str:
-    """The kernel's function where it waits, and the system call with its arguments."""
-    told = []
+    """Return the kernel function of the wait, and the system call with its arguments."""
+    answer = []
     for name in ("wchan", "syscall"):
         with contextlib.suppress(OSError):
-            told.append(" ".join((task / name).read_text().split()[:3]))
-    return " ".join(told)
+            answer.append(" ".join((task / name).read_text().split()[:3]))
+    return " ".join(answer)
 
 
 def directories(places: Iterable[Path]) -> list[str]:
     """Every file below each place with its length in bytes."""
     lines = []
-    for place in places:
-        for file in sorted(place.rglob("*")):
+    for directory in places:
+        for file in sorted(directory.rglob("*")):
             with contextlib.suppress(OSError):
-                lines.append(f"{file.relative_to(place.parent)} {file.stat().st_size}")
+                lines.append(f"{file.relative_to(directory.parent)} {file.stat().st_size}")
     return lines
 
 

@@ -1,7 +1,7 @@
-"""A wall clock that belongs to chosen processes and can be set while they run.
+"""Wall clock of chosen processes, which tests set while they run.
 
-The machine's clock cannot be set without harm to others. So a small library of our own (stepped_clock.c) is preloaded into
-the processes that shall be off; it adds to CLOCK_REALTIME what stands in a file, and changes nothing else.
+Setting the machine's clock would harm others. A small library (stepped_clock.c) is preloaded into the processes; it adds the content
+of a file to CLOCK_REALTIME, and changes nothing else.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def computing(worker: CeleryWorker) -> dict[str, psutil.Process]:
 
 
 def require_true_clock(programs: dict[str, psutil.Process]) -> None:
-    """What a trial runs has an environment made for it, and nothing in it of the worker's clock."""
+    """Require that the trial's environment has nothing of the worker's clock."""
     for name in ("mpirun", "lmp", "recorder"):
         environment = programs[name].environ()
         assert "STEPPED_CLOCK" not in environment

@@ -35,7 +35,7 @@ def run_while(submit: Callable[..., Experiment], empty_redis: object) -> Iterato
 
 
 def kill_first(name: str) -> None:
-    """Once the ranks compute, and so everything else stands too."""
+    """Kill once the ranks compute, and so everything else runs."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -60,7 +60,7 @@ def alive() -> list[psutil.Process]:
     [
         ("lmp", "was killed by SIGKILL"),
         ("mpirun", "The launch command of"),
-        ("unshare", "The keeper of the cluster"),
+        ("unshare", "The agent of the cluster"),
     ],
 )
 def test_the_trial_fails_with_who_was_killed(

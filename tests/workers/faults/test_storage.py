@@ -17,19 +17,19 @@ from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, State, Trial
 from tests.experiments import factories
 from workers import tasks
-from workers.trial import pipeline, room
+from workers.trial import pipeline
 from workers.trial.failure import storage_failure
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file system of 256 KiB, where trials are kept for this test."""
-    place = tmp_path / "var"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=60)
-    monkeypatch.setattr(settings, "VAR", place)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
+    """A file system of 256 KiB for the trials of this test."""
+    directory = tmp_path / "var"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(directory)], check=True, timeout=60)
+    monkeypatch.setattr(settings, "VAR", directory)
+    yield directory
+    subprocess.run(["umount", "--lazy", str(directory)], check=True, timeout=60)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def require_failed(trial: Trial, words: str) -> None:
     assert not Lease.objects.exists()
 
 
-def test_a_full_disk_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+def test_a_full_disk_is_reported_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
     filler = small_disk / "filler"
     with filler.open("wb") as stream:
         stream.write(bytes(250 * 1024))
@@ -65,7 +65,7 @@ def test_a_full_disk_is_told_and_the_next_trial_runs(small_disk: Path, run_one: 
     assert run_one().state == State.FINISHED
 
 
-def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
+def test_a_capture_that_does_not_fit_is_reported_and_leaves_no_half_file(
     small_disk: Path, run_one: Callable[[], Trial]
 ) -> None:
     with (small_disk / "filler").open("wb") as stream:
@@ -83,13 +83,15 @@ def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
         (errno.EACCES, "Permission denied"),
     ],
 )
-def test_what_a_person_can_fix_is_told_in_a_sentence(number: int, words: str) -> None:
+def test_what_a_person_can_fix_is_reported_in_a_sentence(number: int, words: str) -> None:
     error = OSError(number, os.strerror(number), "/srv/trials/7/samples.json")
     assert storage_failure(error) == f"The results could not be stored: {words} at samples.json."
     assert storage_failure(OSError(errno.EIO, "Input/output error")) is None
 
 
-def test_a_read_only_directory_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+def test_a_read_only_directory_is_reported_and_the_next_trial_runs(
+    small_disk: Path, run_one: Callable[[], Trial]
+) -> None:
     remount(small_disk, "ro")
     require_failed(run_one(), "Read-only file system")
     remount(small_disk, "rw,size=64m")
@@ -118,7 +120,7 @@ def test_a_trial_waits_while_the_disk_has_too_little_room_and_runs_when_there_is
 def test_a_worker_without_a_directory_starts_its_first_trial(settings: Any, tmp_path: Path) -> None:
     settings.VAR = tmp_path / "new" / "var"
     factories.experiment(slug="first")
-    assert room.lacking(Trial.objects.filter(experiment__slug="first").earliest("pk")) == ""
+    assert pipeline._lacking_room(Trial.objects.filter(experiment__slug="first").earliest("pk")) == ""
 
 
 @pytest.mark.django_db
@@ -135,5 +137,5 @@ def test_the_required_room_grows_with_what_the_last_trials_stored(
     usage = shutil.disk_usage(settings.VAR)
     for free, lacks in ((301 << 20, False), (299 << 20, True)):
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
-        assert bool(room.lacking(waiting)) is lacks
+        assert bool(pipeline._lacking_room(waiting)) is lacks
     assert Experiment.objects.get(slug="large").trials.exists()

@@ -1,4 +1,4 @@
-"""A tree of control groups as the kernel shows it, in a directory: what a test needs where none is delegated."""
+"""Tree of control groups in a directory, for tests without a delegated one."""
 
 from __future__ import annotations
 

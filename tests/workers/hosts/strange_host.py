@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StrangeHost:
-    """Stands where a keeper stands; `files` by their names, `names` what it tells instead, when it is asked for `answers`."""
+    """Hostile agent: `files` by name, `names` that it lists, other `answers`."""
 
     host = "node7"
 

@@ -1,4 +1,4 @@
-"""Where the worker's group is delegated, each trial has a control group with limits of its own."""
+"""If the worker's group is delegated, each trial has a control group with its own limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.workers.hosts.control_groups import Tree
 from workers.agent import cgroup
 from workers.agent.cgroup import Group
-from workers.launchers.limits import Confinement
+from workers.launchers.limits import Limits
 
 LIMITS = {"memory_bytes": 400 << 20, "processes": 300}
 NOBODY = 2**22 + 1
@@ -28,7 +28,7 @@ def made(tree: Tree) -> Group:
     return group
 
 
-def test_it_stands_beside_the_worker_with_both_limits_and_takes_who_joins(tree: Tree) -> None:
+def test_group_is_next_to_the_workers_with_both_limits_and_takes_members(tree: Tree) -> None:
     group = made(tree)
     assert group.path.parent == tree.parent
     assert (tree.parent / "cgroup.subtree_control").read_text() == "+memory +pids"
@@ -38,25 +38,25 @@ def test_it_stands_beside_the_worker_with_both_limits_and_takes_who_joins(tree: 
     assert (group.path / "cgroup.procs").read_text() == "0"
 
 
-def test_two_cells_of_one_keeper_have_a_group_each(tree: Tree) -> None:
+def test_two_sandboxes_of_one_agent_have_separate_groups(tree: Tree) -> None:
     first, second = made(tree), made(tree)
     first.remove()
     second.join()
     assert tree.groups() == [second.path]
 
 
-def test_the_next_one_removes_what_killed_keepers_left_and_nothing_of_living_ones(tree: Tree) -> None:
+def test_groups_of_killed_agents_are_removed_and_those_of_living_ones_stay(tree: Tree) -> None:
     waiting = made(tree)
-    for left in (f"rankwire-trial-{NOBODY}-1", f"rankwire-trial-{NOBODY}", "rankwire-trial-odd"):
-        (tree.parent / left).mkdir()
+    for remaining in (f"rankwire-trial-{NOBODY}-1", f"rankwire-trial-{NOBODY}", "rankwire-trial-odd"):
+        (tree.parent / remaining).mkdir()
     in_use = tree.parent / f"rankwire-trial-{NOBODY}-2"
     in_use.mkdir()
     (in_use / "cgroup.procs").write_text(str(os.getpid()))
-    kept = {waiting.path, made(tree).path, in_use, tree.parent / "rankwire-trial-odd"}
-    assert set(tree.groups()) == kept
+    stored = {waiting.path, made(tree).path, in_use, tree.parent / "rankwire-trial-odd"}
+    assert set(tree.groups()) == stored
 
 
-def test_it_goes_once_nobody_is_in_it_and_going_twice_is_going_once(tree: Tree) -> None:
+def test_empty_group_is_removed_and_removal_is_idempotent(tree: Tree) -> None:
     group = made(tree)
     group.remove()
     group.remove()
@@ -75,11 +75,11 @@ def test_it_goes_once_nobody_is_in_it_and_going_twice_is_going_once(tree: Tree) 
         ("memory.events", "low 9\noom 0\noom_kill 0\n", ""),
     ],
 )
-def test_what_the_kernel_refused_is_what_the_trial_says(tree: Tree, file: str, counted: str, said: str) -> None:
+def test_refusal_of_the_kernel_is_reported_by_the_trial(tree: Tree, file: str, counted: str, said: str) -> None:
     group = made(tree)
     (group.path / file).write_text(counted)
     use = {"processes": 2, "memory_bytes": 0, "refused": group.events()}
-    assert Confinement(**LIMITS).exceeded(use, 0) == said
+    assert Limits(**LIMITS).exceeded(use, 0) == said
 
 
 def test_without_both_controllers_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +103,10 @@ def test_a_limit_that_is_refused_leaves_no_group(tree: Tree, monkeypatch: pytest
 
 @pytest.mark.parametrize("line", ["0::/system.slice/rankwire.service/worker", "0::/"])
 def test_it_knows_the_workers_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
-    own = tmp_path / line.removeprefix("0::/")
-    own.mkdir(parents=True, exist_ok=True)
-    (own / "cgroup.procs").write_text("")
+    expected = tmp_path / line.removeprefix("0::/")
+    expected.mkdir(parents=True, exist_ok=True)
+    (expected / "cgroup.procs").write_text("")
     said = tmp_path / "proc-self-cgroup"
     said.write_text(f"4:memory:/other\n{line}\n")
     monkeypatch.setattr(cgroup, "MOUNTED", (tmp_path / "not-mounted", tmp_path))
-    assert cgroup.own_group(said) == (own if own != tmp_path else None)
+    assert cgroup.own_group(said) == (expected if expected != tmp_path else None)

@@ -1,4 +1,4 @@
-"""What a trial ran on: complete, JSON-able, and the same when nothing changed."""
+"""Environment of a trial: complete, JSON-able, and stable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
 from workers.agent import machine
-from workers.hosts.environment import coalescing, unlike
+from workers.hosts.environment import coalescing, differing_facts
 from workers.launchers import Session
 
 
@@ -26,8 +26,8 @@ def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> 
     assert (interface["name"], interface["driver"], interface["mtu"]) == ("eth0", "veth", 1500)
     assert interface["queueing"][0].startswith("tbf rate 1Gbit burst 77")  # a frame and 50 us of the rate
     assert interface["offloads"]["tcp-segmentation-offload"] == "off"
-    own = output_of(testbed, "sysctl", "-n", "net.ipv4.tcp_congestion_control", host="n1").strip()
-    assert facts["tcp"]["net.ipv4.tcp_congestion_control"] == own
+    expected = output_of(testbed, "sysctl", "-n", "net.ipv4.tcp_congestion_control", host="n1").strip()
+    assert facts["tcp"]["net.ipv4.tcp_congestion_control"] == expected
     assert facts["tcp"]["net.ipv4.tcp_no_metrics_save"] == "1"
 
 
@@ -64,11 +64,11 @@ def test_it_is_equal_on_equal_systems_also_after_the_network_was_built_anew() ->
 
 def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -> None:
     """Several libraries are installed side by side: what PATH has first need not be what launches."""
-    own = tmp_path / "mpirun"
-    own.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
-    own.chmod(0o755)
+    expected = tmp_path / "mpirun"
+    expected.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
+    expected.chmod(0o755)
     variables = {"PATH": "/usr/bin:/bin", "OWN_VERSION": "4.1.9"}
-    assert machine.facts((), str(own), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
+    assert machine.facts((), str(expected), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
     assert machine.facts((), "mpirun", variables)["mpi"] != "mpirun (Open MPI) 4.1.9"
     assert machine.facts((), "no-such-mpirun", variables)["mpi"] is None
 
@@ -88,9 +88,9 @@ def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
 
 def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
     first = {"kernel": "6.1", "cpu": {"cores": 8, "governor": "performance"}, "libraries": ["a", "b"]}
-    assert unlike(first, {**first, "cpu": {**first["cpu"]}}) == {}
+    assert differing_facts(first, {**first, "cpu": {**first["cpu"]}}) == {}
     other = {"kernel": "6.6", "cpu": {"cores": 8, "governor": None}, "libraries": ["a"], "mpi": "mpirun"}
-    assert unlike(first, other) == {
+    assert differing_facts(first, other) == {
         "cpu": {"governor": "none"},
         "kernel": "6.6",
         "libraries": ["a"],
@@ -98,18 +98,10 @@ def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
     }
 
 
-def test_it_says_whether_a_card_adapts_its_interrupts() -> None:
+def test_it_reports_whether_a_card_adapts_its_interrupts() -> None:
     said = (
         "Coalesce parameters for eth0:\nAdaptive RX: on  TX: off\nstats-block-usecs: n/a\n\nrx-usecs: 3\ntx-usecs: 0\n"
     )
     assert coalescing(said) == {"adaptive-rx": "on", "adaptive-tx": "off", "rx-usecs": "3", "tx-usecs": "0"}
     assert coalescing("Adaptive RX: n/a  TX: n/a\nrx-usecs: n/a\n")["adaptive-tx"] == "n/a"
     assert coalescing("") == {}
-
-
-def test_the_local_cluster_has_an_environment_too() -> None:
-    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
-        facts = session.environment()
-    assert facts["interface"]["name"] == "lo"
-    assert facts["program"] is None
-    assert list(facts) == sorted(facts)

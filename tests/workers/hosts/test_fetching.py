@@ -1,4 +1,4 @@
-"""What hosts send of a run's files: plain names into the trial's directory, and nothing anywhere else."""
+"""Files sent by hosts: plain names in the trial's directory, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.workers.hosts.strange_host import StrangeHost
 from workers.errors import ClusterUnavailable, TrialFailed
 from workers.hosts import fetching
 from workers.hosts.fetching import fetch
-from workers.hosts.remote_agent import RemoteKeeper, start_argv
+from workers.hosts.remote_agent import RemoteAgent, start_argv
 
 WORK = Path("/scratch/work")
 
@@ -36,7 +36,7 @@ def test_it_fails_the_trial_whose_host_names_another_place(tmp_path: Path, name:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_it_takes_from_subdirectories_what_is_asked_for_and_nothing_odd(tmp_path: Path) -> None:
+def test_it_takes_from_subdirectories_what_is_requested_and_nothing_odd(tmp_path: Path) -> None:
     odd = [
         "run1/rates.csv",
         "../rates.csv",
@@ -51,18 +51,18 @@ def test_it_takes_from_subdirectories_what_is_asked_for_and_nothing_odd(tmp_path
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "trial/work/run1/rates.csv"]
 
 
-def test_the_keeper_tells_what_lies_in_subdirectories(keeper: RemoteKeeper, tmp_path: Path) -> None:
+def test_agent_lists_files_of_subdirectories(agent: RemoteAgent, tmp_path: Path) -> None:
     work = tmp_path / "there"
     (work / "run1" / "deep").mkdir(parents=True)
     (work / "run1" / "rates.csv").write_text("1,2")
     (work / "run1" / "deep" / "link.csv").symlink_to("/etc/passwd")
     (work / "run2").symlink_to(work / "run1")
-    fetch(keeper, work, tmp_path / "here", deep=["*/rates.csv", "*/*/*.csv"])
+    fetch(agent, work, tmp_path / "here", deep=["*/rates.csv", "*/*/*.csv"])
     assert [path for path in (tmp_path / "here").rglob("*") if path.is_file()] == [tmp_path / "here/run1/rates.csv"]
     assert (tmp_path / "here/run1/rates.csv").read_text() == "1,2"
 
 
-def test_it_does_not_follow_a_link_that_lies_where_a_file_shall_go(tmp_path: Path) -> None:
+def test_fetch_does_not_follow_a_link_in_place_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("as it was")
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "rates.csv").symlink_to(tmp_path / "outside")
@@ -78,32 +78,32 @@ def test_it_stops_where_a_host_sends_more_than_it_said(tmp_path: Path, monkeypat
 
 
 @pytest.fixture
-def keeper(tmp_path: Path) -> Iterator[RemoteKeeper]:
-    """The keeper that travels to hosts, on this machine."""
-    keeper = RemoteKeeper("here", start_argv(sys.executable))
-    keeper.connect(tmp_path / "scratch")
-    yield keeper
-    keeper.close()
+def agent(tmp_path: Path) -> Iterator[RemoteAgent]:
+    """The agent that travels to hosts, on this machine."""
+    agent = RemoteAgent("here", start_argv(sys.executable))
+    agent.connect(tmp_path / "scratch")
+    yield agent
+    agent.close()
 
 
-def test_it_brings_plain_files_over_and_nothing_that_a_link_points_to(keeper: RemoteKeeper, tmp_path: Path) -> None:
+def test_it_brings_plain_files_over_and_nothing_that_a_link_points_to(agent: RemoteAgent, tmp_path: Path) -> None:
     work = tmp_path / "scratch" / "work"
     (work / "sub").mkdir(parents=True)
     (work / "sub" / "below").write_text("below")
     (work / "rates.csv").write_text("1,2")
     (work / "link").symlink_to("/etc/passwd")
     os.mkfifo(work / "pipe")
-    fetch(keeper, work, tmp_path / "here")
+    fetch(agent, work, tmp_path / "here")
     assert {path.name: path.read_text() for path in (tmp_path / "here").iterdir()} == {"rates.csv": "1,2"}
 
 
-def test_it_brings_nothing_over_where_the_program_removed_its_directory(keeper: RemoteKeeper, tmp_path: Path) -> None:
-    fetch(keeper, tmp_path / "scratch" / "gone", tmp_path / "here")
+def test_it_brings_nothing_over_where_the_program_removed_its_directory(agent: RemoteAgent, tmp_path: Path) -> None:
+    fetch(agent, tmp_path / "scratch" / "gone", tmp_path / "here")
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_a_pipe_in_the_place_of_an_output_does_not_hold_the_keeper(keeper: RemoteKeeper, tmp_path: Path) -> None:
+def test_a_pipe_in_the_place_of_an_output_does_not_hold_the_agent(agent: RemoteAgent, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "scratch" / "stdout")
     with pytest.raises(OSError, match="Not a plain file"):
-        next(keeper.read(str(tmp_path / "scratch" / "stdout")))
-    assert keeper.alive()
+        next(agent.read(str(tmp_path / "scratch" / "stdout")))
+    assert agent.alive()

@@ -30,7 +30,7 @@ def test_it_finds_the_library_of_a_program(program: list[str], first: str) -> No
     assert "libopen-pal.so.40" in names(*program)
 
 
-def test_it_tells_the_libraries_of_two_programs_apart(tmp_path: Path) -> None:
+def test_it_reports_the_libraries_of_two_programs_apart(tmp_path: Path) -> None:
     assert names(str(mpi_program(tmp_path, "libmpich.so.12")))[0] == "libmpich.so.12"
     assert names(str(mpi_program(tmp_path, "libmpi.so.40")))[0] == "libmpi.so.40"
 

@@ -1,4 +1,4 @@
-"""The running total of CPU time of a keeper's programs: ended programs stay in it, and it never decreases."""
+"""The running total of CPU time of an agent's programs: ended programs stay in it, and it never decreases."""
 
 from __future__ import annotations
 

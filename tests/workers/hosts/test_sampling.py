@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.workers.clusters.trials import start_tool
 from workers.agent import ranks
-from workers.hosts.sampling import HostSample, MachineSample, Sample, kept, shares
+from workers.hosts.sampling import HostSample, MachineSample, Sample, shares, stored_shares
 from workers.launchers import Session, rank
 
 MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)
@@ -85,17 +85,17 @@ def test_processor_time_is_known_by_rank_while_the_rank_runs(
     eventually(lambda: not testbed.sample().hosts[2].ranks)
 
 
-def test_the_keeper_knows_ranks_by_the_names_that_their_wrapper_knows() -> None:
+def test_agent_knows_ranks_by_the_variables_of_the_wrapper() -> None:
     assert ranks.RANK_VARIABLES == rank.RANK_VARIABLES
 
 
 def test_what_is_kept_says_by_the_clock_of_the_packets_when_it_began() -> None:
     host = HostSample("n1", 0.0, 0.0, 0, 0)
     samples = [
-        replace(each, machine=replace(each.machine, realtime_offset_ns=1_000_000_000_000))
-        for each in (sample(5.0, host), sample(6.0, host), sample(7.0, host))
+        replace(item, machine=replace(item.machine, realtime_offset_ns=1_000_000_000_000))
+        for item in (sample(5.0, host), sample(6.0, host), sample(7.0, host))
     ]
-    first, second = kept(samples)
+    first, second = stored_shares(samples)
     assert first["began_s"] == 1005.0
     assert "began_s" not in second
-    assert kept(samples[:1]) == []
+    assert stored_shares(samples[:1]) == []

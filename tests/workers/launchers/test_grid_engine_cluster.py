@@ -50,7 +50,7 @@ def test_it_runs_trials_on_the_hosts_that_grid_engine_allots(
     assert session.facts["gridengine_job"] in grid_engine.ask("qstat")
 
 
-def test_it_shows_a_waiting_job_and_cancels_it_when_told(session: Session, grid_engine: GridEngine) -> None:
+def test_it_shows_a_waiting_job_and_cancels_it_when_cancelled(session: Session, grid_engine: GridEngine) -> None:
     heard: list[str] = []
 
     class Enough(Exception):
@@ -76,15 +76,15 @@ def test_the_hosts_come_back_when_the_worker_is_killed(
     grid_engine: GridEngine, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     session = launchers.get("gridengine", grid_engine.settings()).open(host_count=2, link=PlainLink())
-    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the keeper
+    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the agent
     session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)
     session.close()
     eventually(lambda: grid_engine.ask("qstat") == "", explain=grid_engine.logs)
 
 
-def test_it_says_that_grid_engine_took_the_job_away_and_leaves_nothing_running(
+def test_it_reports_that_grid_engine_took_the_job_away_and_leaves_nothing_running(
     grid_engine: GridEngine, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     with launchers.get("gridengine", grid_engine.settings()).open(host_count=2, link=PlainLink()) as session:
@@ -94,12 +94,14 @@ def test_it_says_that_grid_engine_took_the_job_away_and_leaves_nothing_running(
         grid_engine.ask("qdel", number)
         with pytest.raises(HostsLost, match=rf"^Grid Engine job {number} on its nodes ended: ended"):
             process.wait(30.0)
-        assert session.is_taken_away()
+        assert session.launcher.queue.has_ended(session.allocation.job)
     scratch = str(session.scratch)
     eventually(lambda: scratch not in grid_engine.ask("pgrep", "-af", "rank.py"))
 
 
-def test_it_says_that_the_slots_of_a_host_are_wrong(grid_engine: GridEngine, eventually: Callable[..., object]) -> None:
+def test_it_reports_that_the_slots_of_a_host_are_wrong(
+    grid_engine: GridEngine, eventually: Callable[..., object]
+) -> None:
     sentence = refusal(grid_engine.settings(slots_per_host=1), host_count=2)
     assert "Grid Engine gave 1 host to job" in sentence
     eventually(lambda: grid_engine.ask("qstat") == "", explain=grid_engine.logs)

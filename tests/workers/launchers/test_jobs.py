@@ -1,4 +1,4 @@
-"""Jobs on the test-bed: where they run, how they end, and that nothing of them stays."""
+"""Jobs on the test-bed: their hosts, their ends, and no leftovers."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.job import Launch
 from workers.launchers.schedulers.launcher import Allocation
-from workers.launchers.schedulers.slurm_queue import sbatch_argv, squeue_argv
-from workers.launchers.slurm import SlurmLauncher
+from workers.launchers.slurm import SlurmLauncher, sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
 from workers.testbed.plan import address
 
@@ -79,11 +78,11 @@ def test_hydra_on_this_machine_sends_over_tcp_alone() -> None:
     command = launchers.get("testbed").argv(job)
     agent = "/opt/mpich/bin/mpiexec.hydra -launcher ssh -launcher-exec /run/rankwire/rsh -iface eth0 -hosts n1,n2 -ppn 2 -n 4"
     assert command[:13] == words(agent)
-    told = {
+    answer = {
         name: value for word, name, value in zip(command, command[1:], command[2:], strict=False) if word == "-genv"
     }
-    assert (told["A"], told["UCX_TLS"], told["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
-    assert (told["UCX_NET_DEVICES"], told["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
+    assert (answer["A"], answer["UCX_TLS"], answer["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
+    assert (answer["UCX_NET_DEVICES"], answer["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
     assert command[-len(RANK) :] == RANK
     alone = dataclasses.replace(job, hosts=("localhost",), environment={"UCX_TLS": "self"})
     here = launchers.get("local").argv(alone)
@@ -103,7 +102,7 @@ def test_hosts_are_reached_by_an_ssh_that_never_asks() -> None:
     assert launcher.settings.between_hosts == ("ssh", "-x", "-o", "BatchMode=yes", "-p", "2222", "-l", "lab")
 
 
-def test_slurm_is_asked_for_nodes_of_our_own() -> None:
+def test_slurm_is_requested_nodes_of_our_own() -> None:
     settings = {"partition": "short", "account": "lab", "time_limit": "30", "options": ["--nice=10"]}
     launcher = launchers.get("slurm", settings)
     assert isinstance(launcher, SlurmLauncher)
@@ -117,7 +116,7 @@ def test_slurm_is_asked_for_nodes_of_our_own() -> None:
         python3 -I -S
     """)
     assert squeue_argv(["7", "12"]) == words("squeue --noheader --states=all --jobs=7,12 --format=%i|%T|%r|%N")
-    assert launcher.agent(allocation).splitlines()[-1] == (
+    assert launcher.remote_shell(allocation).splitlines()[-1] == (
         'exec srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist="$node" --cpu-bind=none --mpi=none --mem=0 '
         '--input=none sh -c "$*"'
     )
@@ -140,8 +139,8 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
     assert rehearsal.notes == [
         "n1 to n2 are the nodes that Slurm allocates and names.",
         "/scratch/rankwire-RANDOM is made on every host, under a random name.",
-        "INTERFACE is the one through which the first host reaches the second, asked there.",
-        "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments for "
+        "INTERFACE is the one through which the first host reaches the second.",
+        "The first host determines the program's MPI library and its launch command; these are the arguments for "
         "Open MPI 4.",
     ]
 
@@ -158,24 +157,12 @@ def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
     ]
 
 
-def test_the_registry_knows_its_kinds_and_says_so() -> None:
+def test_the_registry_knows_its_kinds_and_reports_it() -> None:
     settings = {"ssh": SSH, "gridengine": {"parallel_environment": "whole"}}
     for kind in cluster_kinds.registry():
         assert isinstance(launchers.get(kind.name, settings.get(kind.name)).kind, type(kind))
     with pytest.raises(ClusterUnavailable, match="“cloud”, only testbed, local, ssh, slurm"):
         launchers.get("cloud")
-
-
-@pytest.mark.parametrize("kind", ["testbed", "local"])
-def test_a_machine_is_used_as_it_is_whatever_its_settings_say(kind: str) -> None:
-    assert launchers.get(kind, {"hosts": ["n9"]}).host_names(1) == launchers.get(kind).host_names(1)
-
-
-def test_host_names_follow_the_kind() -> None:
-    assert launchers.get("testbed").host_names(3) == ("n1", "n2", "n3")
-    assert launchers.get("local").host_names(1) == ("localhost",)
-    assert launchers.get("ssh", SSH).host_names(2) == ("n1", "n2")
-    assert launchers.get("slurm").host_names(2) == ("node1", "node2")
 
 
 def test_a_test_bed_has_an_address_for_every_host_that_it_may_have() -> None:
@@ -197,12 +184,12 @@ def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: l
     agent, srun = tmp_path / "rsh", tmp_path / "srun"
     launcher = launchers.get("slurm")
     assert isinstance(launcher, SlurmLauncher)
-    agent.write_text(launcher.agent(Allocation(launcher.queue, "12", ("n1", "n2"), tmp_path)))
+    agent.write_text(launcher.remote_shell(Allocation(launcher.queue, "12", ("n1", "n2"), tmp_path)))
     srun.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
     for script in (agent, srun):
         script.chmod(0o755)
-    told = subprocess.run(
+    answer = subprocess.run(
         [str(agent), *words], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True, timeout=60
     ).stdout.splitlines()
-    assert "--nodelist=n2" in told
-    assert told[-3:] == ["sh", "-c", "proxy --id 1"]
+    assert "--nodelist=n2" in answer
+    assert answer[-3:] == ["sh", "-c", "proxy --id 1"]

@@ -1,4 +1,4 @@
-"""What launches a program follows from the MPI library that it was built for, unless the settings of a cluster say another."""
+"""The launch command follows the program's MPI library, unless settings name another."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_it_follows_the_library_of_the_program(
     assert chosen(Host(programs), loaded) == launch
 
 
-def test_it_prefers_the_launch_command_beside_the_library() -> None:
-    own = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
-    host = Host({**BOTH, own: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
-    assert chosen(host, INTEL_FILES) == Launch("mpich", own)
+def test_launch_command_next_to_the_library_is_preferred() -> None:
+    expected = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
+    host = Host({**BOTH, expected: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
+    assert chosen(host, INTEL_FILES) == Launch("mpich", expected)
     assert chosen(Host(BOTH), INTEL_FILES) == Launch("mpich", "mpiexec.hydra")
     deep = ["/usr/lib64/openmpi/lib/libmpi.so.40"]
     assert chosen(Host({"/usr/lib64/openmpi/bin/mpirun": OPEN}), deep).program == "/usr/lib64/openmpi/bin/mpirun"
@@ -64,8 +64,10 @@ def test_it_prefers_the_launch_command_beside_the_library() -> None:
 
 def test_what_the_settings_say_holds_against_the_program() -> None:
     host = Host(BOTH)
-    assert chosen(host, OPEN_FILES, asked="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
-    assert chosen(host, MPICH_FILES, asked="openmpi", program="/opt/mpirun") == Launch("openmpi", "/opt/mpirun")
+    assert chosen(host, OPEN_FILES, library_setting="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
+    assert chosen(host, MPICH_FILES, library_setting="openmpi", program="/opt/mpirun") == Launch(
+        "openmpi", "/opt/mpirun"
+    )
     named = Host({"/opt/mpich/bin/mpiexec": HYDRA})
     assert chosen(named, OPEN_FILES, program="/opt/mpich/bin/mpiexec") == Launch("mpich", "/opt/mpich/bin/mpiexec")
 

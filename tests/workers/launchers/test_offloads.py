@@ -24,8 +24,8 @@ def offloads_on(ssh_hosts: SshHosts) -> Iterator[None]:
 
 
 def is_on(hosts: SshHosts, host: str) -> bool:
-    told = output_of(hosts.testbed, "ethtool", "-k", "eth0", host=host)
-    return re.search(r"^tcp-segmentation-offload: on", told, re.MULTILINE) is not None
+    answer = output_of(hosts.testbed, "ethtool", "-k", "eth0", host=host)
+    return re.search(r"^tcp-segmentation-offload: on", answer, re.MULTILINE) is not None
 
 
 def opened(hosts: SshHosts, **settings: object) -> RemoteSession:
@@ -34,7 +34,7 @@ def opened(hosts: SshHosts, **settings: object) -> RemoteSession:
     return session
 
 
-def test_they_stay_as_they_are_where_nobody_asked(ssh_hosts: SshHosts) -> None:
+def test_offloads_are_unchanged_by_default(ssh_hosts: SshHosts) -> None:
     with opened(ssh_hosts) as session:
         assert is_on(ssh_hosts, "n1")
         assert session.environment()["interface"]["offloads"]["tcp-segmentation-offload"] == "on"
@@ -52,17 +52,15 @@ def test_they_are_off_while_trials_run_and_on_again_afterwards(ssh_hosts: SshHos
 
 def test_they_come_back_when_the_worker_is_killed(ssh_hosts: SshHosts, eventually: Callable[..., object]) -> None:
     session = opened(ssh_hosts, offloads="off")
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)  # the connections, as when the worker dies
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)  # the connections, as when the worker dies
     eventually(lambda: is_on(ssh_hosts, "n1") and is_on(ssh_hosts, "n2"))
     session.close()
 
 
-def test_they_come_back_when_the_keeper_itself_is_killed(
-    ssh_hosts: SshHosts, eventually: Callable[..., object]
-) -> None:
+def test_offloads_come_back_when_the_agent_is_killed(ssh_hosts: SshHosts, eventually: Callable[..., object]) -> None:
     session = opened(ssh_hosts, offloads="off")
-    number = output_of(ssh_hosts.testbed, "cat", str(session.scratch / "keeper-n2.pid")).strip()
+    number = output_of(ssh_hosts.testbed, "cat", str(session.scratch / "agent-n2.pid")).strip()
     output_of(ssh_hosts.testbed, "kill", "-9", number)  # its number counts in the hosts' own namespace
     eventually(lambda: is_on(ssh_hosts, "n2"))
     session.close()

@@ -1,4 +1,4 @@
-"""Open MPI 5 starts ranks with PRRTE and is told so: the same launch as with Open MPI 4, in other words."""
+"""Open MPI 5 starts ranks with PRRTE: the same launch as with Open MPI 4, with other parameters."""
 
 from __future__ import annotations
 

@@ -95,11 +95,11 @@ def test_the_program_does_not_outlive_a_killed_launcher(tmp_path: Path, eventual
 
 def test_it_sees_the_mpi_library_of_a_program_that_a_script_starts(tmp_path: Path) -> None:
     load = "import ctypes.util, time; ctypes.CDLL('libmpi.so.40'); time.sleep(0.3)"
-    told = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
-    assert start(tmp_path, "sh", "-c", f'{PYTHON} -c "{load}"; true', **told).wait(20) == 0
+    variables = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
+    assert start(tmp_path, "sh", "-c", f'{PYTHON} -c "{load}"; true', **variables).wait(20) == 0
     seen = report(tmp_path, 1)
     assert any(name.startswith("libmpi.so.40") for name in seen["mpi_libraries"])
-    assert seen["mpi_world"] == told
+    assert seen["mpi_world"] == variables
 
 
 def test_it_sees_libraries_that_are_loaded_after_the_first(tmp_path: Path) -> None:
@@ -109,6 +109,6 @@ def test_it_sees_libraries_that_are_loaded_after_the_first(tmp_path: Path) -> No
     assert any(name.startswith("libmpich.so.12") for name in report(tmp_path, 0)["mpi_libraries"])
 
 
-def test_it_says_nothing_of_a_program_without_mpi(tmp_path: Path) -> None:
+def test_it_reports_nothing_of_a_program_without_mpi(tmp_path: Path) -> None:
     assert start(tmp_path, "sleep", "0.1").wait(20) == 0
     assert "mpi_libraries" not in report(tmp_path, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workers.launchers import limits
-from workers.launchers.limits import Confinement
+from workers.launchers.limits import Limits
 
 
 @pytest.fixture
@@ -24,10 +24,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(place: Path, name: str) -> str:
-    return Confinement(hidden=(place / "var",)).read_text(str(place / name))
+    return Limits(hidden=(place / "var",)).read_text(str(place / name))
 
 
-def test_it_reads_what_everybody_may_read(place: Path) -> None:
+def test_world_readable_files_are_read(place: Path) -> None:
     assert read(place, "in.deck") == "run {steps}"
 
 

@@ -52,14 +52,14 @@ def launcher_of(kind: str, **settings: object) -> SchedulerLauncher:
 
 def answering(launcher: SchedulerLauncher, answers: dict[str, Answer]) -> list[list[str]]:
     """Let the scheduler's commands say this; return the list that keeps what was run."""
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(argv: Sequence[str], text: str = "") -> Answer:
-        asked.append(list(argv))
+        commands.append(list(argv))
         return answers.get(argv[0], Answer(1, "", ""))
 
     launcher.queue.run = run
-    return asked
+    return commands
 
 
 @pytest.mark.parametrize("kind", SUBMITTED)
@@ -96,17 +96,17 @@ def test_it_gives_a_job_back(kind: str, command: str) -> None:
     assert launcher_of(kind).queue.cancel_argv("12") == words(command)
 
 
-def test_flux_is_asked_for_a_number_that_every_terminal_can_write() -> None:
+def test_flux_is_requested_a_number_that_every_terminal_can_write() -> None:
     launcher = launcher_of("flux")
-    asked: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(argv: Sequence[str], text: str = "") -> Answer:
-        asked.append(list(argv))
+        commands.append(list(argv))
         return Answer(0, "ƒ2SWsQ1fF\n" if argv[1] == "batch" else "118489088\n", "")
 
     launcher.queue.run = run
     assert launcher.queue.submit(2, "script") == "118489088"
-    assert asked[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
+    assert commands[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
 
 
 # How the nodes of a job are reached
@@ -152,7 +152,7 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
         given = [given[0], 'echo "it\'s" $((1+1))']
     launcher = launcher_of(kind)
     programs = {
-        "agent": launcher.agent(allocation(launcher)),
+        "agent": launcher.remote_shell(allocation(launcher)),
         "ssh": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ $# -gt 2 ]; do shift; done\nexec sh -c "$2"\n',
         "flux": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n',
         "attach": '#!/bin/sh\n[ "$1 $2" = "-j 12" ] || exit 3\nshift 2\nexec "$@"\n',
@@ -197,9 +197,9 @@ def test_answers_of_pbs_are_understood(text: str, state: JobState | None) -> Non
 
 def test_a_job_that_pbs_does_not_know_any_more_has_ended() -> None:
     launcher = launcher_of("pbs")
-    asked = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
+    commands = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
     assert launcher.queue.states(["12"]) == {"12": JobState("12", "finished")}
-    assert asked == [words("qstat -x -f -F json 12")]
+    assert commands == [words("qstat -x -f -F json 12")]
     answering(launcher, {"qstat": Answer(255, "", "Connection refused")})
     assert launcher.queue.states(["12"]) == {}
 
@@ -223,12 +223,12 @@ def test_answers_of_lsf_are_understood(line: str, state: JobState) -> None:
 
 def test_one_question_serves_all_jobs_of_lsf() -> None:
     launcher = launcher_of("lsf")
-    asked = answering(launcher, {"bjobs": Answer(0, "7|RUN|n1|-|-\n", "Job <12> is not found")})
+    commands = answering(launcher, {"bjobs": Answer(0, "7|RUN|n1|-|-\n", "Job <12> is not found")})
     assert {job: state.phase for job, state in launcher.queue.states(["7", "12"]).items()} == {
         "7": "running",
         "12": "ended",
     }
-    assert asked == [
+    assert commands == [
         ["bjobs", "-a", "-noheader", "-o", "jobid stat exec_host pend_reason exit_reason delimiter='|'", "7", "12"]
     ]
 
@@ -323,11 +323,11 @@ def test_what_slurm_says_of_the_time_left_is_read() -> None:
 
 @pytest.mark.parametrize("lasting", [False, True])
 def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually: Callable[..., object]) -> None:
-    """It ends with the keeper, unless another keeper may follow."""
+    """It ends with the agent, unless another agent may follow."""
     script = launcher_of("lsf").script(tmp_path, lasting=lasting)
     host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    keeper = subprocess.Popen(["sleep", "60"])
-    (tmp_path / f"keeper-{host}.pid").write_text(f"{keeper.pid}\n")
+    agent = subprocess.Popen(["sleep", "60"])
+    (tmp_path / f"agent-{host}.pid").write_text(f"{agent.pid}\n")
     batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True)
     assert batch.stdin is not None
     batch.stdin.write(script)
@@ -336,8 +336,8 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
         noted = tmp_path.with_name(f"{tmp_path.name}.job")
         eventually(noted.exists)
         assert noted.read_text() == f"{batch.pid}\n"
-        keeper.kill()
-        keeper.wait()
+        agent.kill()
+        agent.wait()
         if lasting:
             with pytest.raises(subprocess.TimeoutExpired):
                 batch.wait(2.5)
@@ -345,6 +345,6 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
             assert batch.wait(20) == 0
             assert not noted.exists()
     finally:
-        for process in (keeper, batch):
+        for process in (agent, batch):
             process.kill()
             process.wait()

@@ -71,7 +71,7 @@ def test_sessions_that_share_their_hosts_are_not_open_at_once(
 
 def test_a_dead_session_is_replaced(pool: SessionPool, eventually: Callable[..., object]) -> None:
     first = lease(pool)
-    psutil.Process(first.keeper.pid).kill()
+    psutil.Process(first.agent.pid).kill()
     eventually(lambda: not first.alive())
     assert lease(pool).alive()
 

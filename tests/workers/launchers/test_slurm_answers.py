@@ -1,4 +1,4 @@
-"""What Slurm says, understood: states of jobs, refusals, and silence, which is never a success."""
+"""Answers of Slurm: states of jobs, refusals, and silence, which is never a success."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from experiments.cluster_kinds.scheduler import SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.launchers.schedulers.queue import END_LIMIT_S, Answer, JobState
-from workers.launchers.schedulers.slurm_queue import (
+from workers.launchers.slurm import (
     SlurmQueue,
     parse_partition,
     parse_sacct,
@@ -129,7 +129,7 @@ def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPa
         ("", "Slurm gives no answer about job 12: its state is unknown."),
     ],
 )
-def test_the_end_of_a_running_job_is_told_by_slurm(squeue: str, sentence: str) -> None:
+def test_the_end_of_a_running_job_is_reported_by_slurm(squeue: str, sentence: str) -> None:
     assert Recorded(squeue).why_ended("12", BROKEN) == sentence
 
 
@@ -145,11 +145,11 @@ def test_a_job_that_completed_was_not_the_reason() -> None:
     sentence = Recorded("12|COMPLETING|None|n[1-2]\n", "12|COMPLETED|None|n[1-2]\n").why_ended(
         "12", BROKEN, lambda _s: None
     )
-    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: COMPLETED."
+    assert sentence == f"{BROKEN} State of Slurm job 12 on n[1-2]: COMPLETED."
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
-def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_continues_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("workers.launchers.schedulers.queue.time.monotonic", lambda: now[0])
 
@@ -157,7 +157,7 @@ def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypat
         now[0] += pause_s
 
     sentence = Recorded(f"12|{state}|None|n[1-2]\n").why_ended("12", BROKEN, pause)
-    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: {state}."
+    assert sentence == f"{BROKEN} State of Slurm job 12 on n[1-2]: {state}."
     assert 5 < now[0] <= END_LIMIT_S
 
 

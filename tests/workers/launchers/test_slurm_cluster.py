@@ -44,7 +44,7 @@ def test_it_runs_trials_on_the_nodes_that_slurm_allots(session: Session, make_jo
     assert session.facts["slurm_job"].isdigit()
 
 
-def test_it_shows_a_pending_job_and_cancels_it_when_told(session: Session, slurm: Slurm) -> None:
+def test_it_shows_a_pending_job_and_cancels_it_when_cancelled(session: Session, slurm: Slurm) -> None:
     heard: list[str] = []
 
     class Enough(Exception):
@@ -73,8 +73,8 @@ def test_hydra_makes_one_world_of_two_nodes(
     settings = slurm.settings(mpi=mpi, mpirun="mpiexec.hydra")
     with launchers.get("slurm", settings).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, str(sum_over_mpich(tmp_path)))
-        status, out, complaints = run(session, job)
-    assert status == 0, complaints
+        status, out, stderr = run(session, job)
+    assert status == 0, stderr
     assert sorted(out.splitlines()) == ["rank 0 of 2, sum 3", "rank 1 of 2, sum 3"]
     usages = read_rank_usage(job.report_dir)
     assert [usage.host for usage in usages] == ["n1", "n2"]
@@ -87,15 +87,15 @@ def test_the_nodes_come_back_when_the_worker_is_killed(
     slurm: Slurm, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     session = launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink())
-    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the keeper
+    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the agent
     session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
-    for keeper in session.keepers.values():
-        os.kill(keeper.pid, 9)
+    for agent in session.agents.values():
+        os.kill(agent.pid, 9)
     session.close()
     eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
 
 
-def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+def test_it_reports_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[..., Job]) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sleep", "984")
         process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
@@ -105,11 +105,11 @@ def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[.
             process.wait(30.0)
 
 
-def test_it_does_not_take_a_job_that_goes_on_for_one_that_ended(slurm: Slurm) -> None:
+def test_it_does_not_take_a_job_that_continues_for_one_that_ended(slurm: Slurm) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
-        told = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
+        answer = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
     number = session.facts["slurm_job"]
-    assert told == f"The connection to n2 ended. Slurm says of job {number} on n[1-2]: RUNNING."
+    assert answer == f"The connection to n2 ended. State of Slurm job {number} on n[1-2]: RUNNING."
 
 
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:

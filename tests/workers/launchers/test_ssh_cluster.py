@@ -12,7 +12,6 @@ import pytest
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
-from workers.capture.options import CaptureOptions
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
 from workers.launchers.remote import RemoteSession
@@ -45,7 +44,7 @@ def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     usages = read_rank_usage(job.report_dir)
     assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
     assert all(usage.cpu_s > 0 for usage in usages)
-    assert report.captured == capinfos(stored.path)[0] > 0
+    assert report.captured == capinfos(stored)[0] > 0
 
 
 def test_it_launches_as_the_open_mpi_of_the_first_host_wants(session: Session) -> None:
@@ -64,7 +63,7 @@ def test_it_samples_every_host_and_describes_them(session: Session) -> None:
     assert session.environment(Path("lmp")) == environment
 
 
-def test_it_says_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
+def test_it_reports_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
     alike = session.environment(Path("lmp"))
     assert "other_hosts" not in alike
     output_of(ssh_hosts.testbed, "ip", "link", "set", "eth0", "mtu", "1400", host="n3")
@@ -96,7 +95,7 @@ def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_jo
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
         assert session.addresses_by_name == session.addresses
-        captures = [session.capture(CaptureOptions(host=host)) for host in session.recorded_hosts]
+        captures = [session.capture(host) for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0
         reports = [capture.stop() for capture in captures]
@@ -131,16 +130,16 @@ def test_it_leaves_nothing_on_the_hosts(
         session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
         eventually(lambda: len(sleepers(length)) == 2)
         assert len(list(scratch.iterdir())) == 1
-        os.kill(session.keepers["n1"].pid, 9)  # the connection, as when the worker dies
+        os.kill(session.agents["n1"].pid, 9)  # the connection, as when the worker dies
     eventually(lambda: not sleepers(length))
     eventually(lambda: not list(scratch.iterdir()), explain=lambda: list(scratch.iterdir()))
 
 
-def test_it_says_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+def test_it_reports_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
     with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sleep", "985")
         process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-        os.kill(session.keepers["n1"].pid, 9)
+        os.kill(session.agents["n1"].pid, 9)
         with pytest.raises(HostsLost, match="n1 ended"):
             process.wait(20.0)
 
@@ -173,7 +172,7 @@ def test_it_names_a_missing_program_and_its_host(session: Session, make_job: Cal
         session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
 
 
-def test_it_says_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+def test_it_reports_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     closed = tmp_path / "dumpcap"
     closed.write_text('#!/bin/sh\necho "sudo: a password is required" >&2\nexit 1\n')
     closed.chmod(0o755)

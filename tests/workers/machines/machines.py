@@ -96,7 +96,7 @@ class Machine:
         return self.worker
 
     def cut_off(self) -> None:
-        """Nothing leaves it or reaches it any more, and nobody is told."""
+        """Drop all traffic from and to the machine, silently."""
         ip("link", "set", self._cable, "down")
 
     def reconnect(self) -> None:
@@ -133,9 +133,9 @@ def _hand_on(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)
-    for each in (source, target):
+    for item in (source, target):
         with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            item.shutdown(socket.SHUT_RDWR)
 
 
 def _at_switch(url: str, forwarder: Forwarder) -> str:
@@ -151,8 +151,8 @@ def remove_old_switches() -> None:
     )
     living = {pid % _MOST_SWITCHES for pid in psutil.pids()}
     for link in json.loads(listed.stdout or "[]"):
-        found = re.fullmatch(r"rw(\d+)sw", link.get("ifname", ""))
-        if found and int(found[1]) not in living:
+        result = re.fullmatch(r"rw(\d+)sw", link.get("ifname", ""))
+        if result and int(result[1]) not in living:
             ip("link", "delete", link["ifname"])
 
 

@@ -54,7 +54,7 @@ def machines(
 
 
 def wait_until(condition: Callable[[], object], what: str, *, timeout_s: float = 120) -> None:
-    """What beat does goes on meanwhile."""
+    """Wait while beat's tasks continue."""
     deadline, next_sweep = time.monotonic() + timeout_s, 0.0
     while not condition():
         now = time.monotonic()
@@ -185,7 +185,7 @@ def the_web_process_gives_the_files_of_both(experiment: Experiment, services: Se
         for name in ("m1", "m2"):
             trial = experiment.trials.filter(state=State.FINISHED, worker__startswith=f"{name}:").first()
             assert trial is not None
-            for kept in trial.artifacts.filter(kind__in=("stdout", "samples")):
-                address = f"/api/v1/trials/{trial.pk}/artifacts/{kept.name}/"
+            for stored in trial.artifacts.filter(kind__in=("stdout", "samples")):
+                address = f"/api/v1/trials/{trial.pk}/artifacts/{stored.name}/"
                 status, body = site.answer("GET", address, Authorization=f"Bearer {key}")
-                assert (status, hashlib.sha256(body.encode()).hexdigest()) == (200, kept.sha256)
+                assert (status, hashlib.sha256(body.encode()).hexdigest()) == (200, stored.sha256)

@@ -55,7 +55,7 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 
 @pytest.fixture
 def mails(settings: Any, mailoutbox: list[Any]) -> list[Any]:
-    """What was sent by mail: this installation can send."""
+    """Sent mails of an installation that can send."""
     settings.SENDS_MAIL, settings.PUBLIC_ADDRESS = True, "https://lab.example.org"
     settings.DEFAULT_FROM_EMAIL = "rankwire@example.org"
     return mailoutbox

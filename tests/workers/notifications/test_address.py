@@ -1,4 +1,4 @@
-"""Which addresses a webhook reaches, and that the one that was judged is the one that is reached."""
+"""Addresses that a webhook reaches: the checked address is the one that is contacted."""
 
 from __future__ import annotations
 

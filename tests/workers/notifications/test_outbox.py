@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +12,6 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -54,7 +50,7 @@ def test_one_mail_tells_of_an_experiment_that_ended_and_begins_with_its_answer(
     assert Delivery.objects.get().state == "sent"
 
 
-def test_only_the_first_of_many_failures_is_told(
+def test_only_the_first_of_many_failures_is_reported(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     wants(person)
@@ -90,7 +86,7 @@ def test_a_lost_trial_that_is_run_again_is_no_failure(experiment: Experiment) ->
     assert kinds() == []
 
 
-def test_an_experiment_without_a_result_says_so(
+def test_an_experiment_without_a_result_reports_it(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     wants(person, ended=True)
@@ -108,7 +104,7 @@ def test_an_event_is_gone_with_the_transaction_of_its_trial(experiment: Experime
     assert kinds() == []
 
 
-def test_people_are_told_of_what_they_chose(
+def test_users_are_notified_of_their_choices(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     other = Project.objects.create(slug="other", name="Other")
@@ -125,7 +121,7 @@ def test_people_are_told_of_what_they_chose(
     assert {mail.to[0] for mail in mails} == {"okafor@example.org", "all@example.org", "some@example.org"}
 
 
-def test_who_may_not_read_an_experiment_is_never_told(
+def test_users_without_access_are_never_notified(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:
     stranger = factories.person("eve", email="eve@example.org")
@@ -137,8 +133,8 @@ def test_who_may_not_read_an_experiment_is_never_told(
     Membership.objects.filter(user=person).delete()  # between the event and the mail
     outbox.work()
     assert mails == []
-    left = Delivery.objects.get()
-    assert (left.state, left.result) == ("dropped", "This person may no longer see the experiment.")
+    remaining = Delivery.objects.get()
+    assert (remaining.state, remaining.result) == ("dropped", "The user may no longer see the experiment.")
 
 
 def test_without_a_mail_server_nothing_waits_and_a_test_says_why(
@@ -210,15 +206,15 @@ def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
     [(headers, body)] = receiver.messages
     assert _is_genuine(webhook.secret, headers["Rankwire-Signature"], body)
     assert not _is_genuine("another", headers["Rankwire-Signature"], body)
-    told = json.loads(body)
+    answer = json.loads(body)
     trial = Trial.objects.get(state="failed")
-    assert told["event"] == "failed"
-    assert told["delivery"] == int(headers["Rankwire-Delivery"]) == Delivery.objects.get().pk
+    assert answer["event"] == "failed"
+    assert answer["delivery"] == int(headers["Rankwire-Delivery"]) == Delivery.objects.get().pk
     assert (
-        told["experiment"]["rest"]
+        answer["experiment"]["rest"]
         == f"https://lab.example.org{reverse('api:experiment-detail', args=[experiment.slug])}"
     )
-    assert told["url"] == told["trial"]["url"] == f"https://lab.example.org/trials/{trial.pk}/"
+    assert answer["url"] == answer["trial"]["url"] == f"https://lab.example.org/trials/{trial.pk}/"
 
 
 def _is_genuine(secret: str, header: str, body: bytes) -> bool:
@@ -229,7 +225,7 @@ def _is_genuine(secret: str, header: str, body: bytes) -> bool:
     return hmac.compare_digest(digest, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-def test_an_experiment_that_left_the_project_is_not_told_to_its_webhooks(
+def test_an_experiment_that_left_the_project_is_not_sent_to_its_webhooks(
     experiment: Experiment, receiver: Receiver
 ) -> None:
     Webhook.objects.create(project=experiment.project, url=receiver.url)
@@ -241,7 +237,9 @@ def test_an_experiment_that_left_the_project_is_not_told_to_its_webhooks(
     assert Delivery.objects.get().state == "dropped"
 
 
-def test_a_history_that_steps_is_told_once(experiment: Experiment, person: Any, wants: Wants, mails: list[Any]) -> None:
+def test_a_history_that_steps_is_reported_once(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
     wants(person, stepped=True)
     _at_level(experiment, 1.5, repetitions=6)
     outbox.work()
@@ -270,9 +268,7 @@ def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> 
     connection.check_constraints()  # as a commit does: what histories are made of is written then
 
 
-def test_reports_and_imports_are_told_to_nobody_by_mail(
-    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
-) -> None:
+def test_reports_and_imports_send_no_mail(experiment: Experiment, person: Any, wants: Wants, mails: list[Any]) -> None:
     wants(person)
     report = Report.write(experiment.project, "Water", "text", {}, by=person)
     report.revise("Water", "more", {}, by=person, base=1)
@@ -290,7 +286,7 @@ def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experi
         assert cursor.fetchone()[0] == 1
 
 
-def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_told(
+def test_sweep_wakes_the_background_worker_for_notifications(
     empty_redis: object, experiment: Experiment, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
@@ -302,48 +298,3 @@ def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_t
     assert not backlog.has_listener(current_app, tasks.BACKGROUND_QUEUE)
     tasks.send_notices()
     assert not outbox.is_waiting()
-
-
-_CLAIM = """
-import time
-import django
-django.setup()
-from experiments.models import Delivery, Event
-from workers.notifications import outbox
-outbox.tell(Event.objects.untold().get().pk)
-assert Delivery.claim_next() is not None
-print("claimed", flush=True)
-time.sleep(600)
-"""
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_message_in_the_hands_of_a_killed_process_is_sent_once_by_the_next(
-    services: Any, experiment: Experiment, receiver: Receiver
-) -> None:
-    Webhook.objects.create(project=experiment.project, url=receiver.url)
-    run(experiment)
-    database = f"{services.postgres.url.rpartition('/')[0]}/{connection.settings_dict['NAME']}"
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database,
-        "REDIS_URL": services.redis.url,
-        "RANKWIRE_VAR": str(django_settings.VAR),
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    argv = [sys.executable, "-c", _CLAIM]
-    with subprocess.Popen(
-        argv, stdout=subprocess.PIPE, text=True, env=environment, cwd=django_settings.BASE_DIR
-    ) as one:
-        try:
-            assert one.stdout is not None
-            assert "claimed\n" in one.stdout
-        finally:
-            one.kill()
-    outbox.work()
-    assert receiver.messages == []  # the dead one holds it still
-    assert Delivery.objects.get().state == "waiting"
-    Delivery.objects.update(due_at=Now())
-    outbox.work()
-    outbox.work()
-    assert len(receiver.messages) == 1

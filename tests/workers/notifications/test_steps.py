@@ -34,9 +34,9 @@ def measured(name: str, *days: int, project: Project | None = None) -> Experimen
 def sorted_whole(parts: Any, cluster: int | None) -> list[tuple[Any, ...]]:
     """The same by reading the whole history."""
     rows = Measurement.objects.counted().filter(metric="elapsed_s", scope="all", trial__cluster=cluster)
-    own = rows.filter(trial__configuration__in=parts.values("configuration"))
+    expected = rows.filter(trial__configuration__in=parts.values("configuration"))
     columns = ("trial", "value", "trial__experiment", "trial__ended_at")
-    return sorted(own.values_list(*columns), key=lambda row: (row[3], row[0]))
+    return sorted(expected.values_list(*columns), key=lambda row: (row[3], row[0]))
 
 
 @pytest.mark.parametrize("most", [1, 2, 4, 300])

@@ -1,4 +1,4 @@
-"""What the profiles of a run counted, in the form of the independent count."""
+"""Counts of a run's profiles in the form of the independent count."""
 
 from __future__ import annotations
 

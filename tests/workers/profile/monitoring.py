@@ -1,4 +1,4 @@
-"""What Open MPI's own monitoring component counted: messages of the application from rank to rank."""
+"""Counts of Open MPI's own monitoring component: messages of the application by pair of ranks."""
 
 from __future__ import annotations
 

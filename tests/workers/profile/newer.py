@@ -1,7 +1,7 @@
-"""Open MPI 5 and MPICH 4.3 as Python packages bring them, beside the older ones of this system. The interface of each is one with its
-elder's (libmpi.so.40, libmpi.so.12).
+"""Open MPI 5 and MPICH 4.3 as Python packages, besides the older ones of this system.
 
-Both packages install an mpirun, in one place: each is started by a name that it alone has.
+Their interfaces equal those of their predecessors (libmpi.so.40, libmpi.so.12). Both packages install an mpirun in one place: each is
+started by a name that only it has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def mpich() -> Sequence[str]:
 
 
 def mpich_library() -> Path:
-    """What a program is linked with."""
+    """Return the library that a program is linked with."""
     return _file("mpich", "libmpi.so.12")
 
 

@@ -23,7 +23,7 @@ LIMIT_S = 60
 
 @dataclass
 class Ran:
-    """What a run printed and what its ranks left."""
+    """Output and rank reports of a run."""
 
     status: int
     output: str
@@ -44,7 +44,7 @@ def built(name: str, into: Path) -> Path:
 
 
 def built_with(library: Path, name: str, into: Path) -> Path:
-    """Build a program of MPICH's interface with a C library of its family that lies anywhere."""
+    """Build a program of MPICH's interface with a C library of its family from any directory."""
     program = into / f"{Path(name).stem}-{library.name}"
     finds_it = f"-Wl,-rpath,{library.parent}"
     words = ["gcc", "-DC_ALONE", "-o", program, PROGRAMS / name, library, finds_it]

@@ -37,7 +37,7 @@ def test_it_counts_pairs_and_sizes_of_messages_as_the_library_does(
     assert sum(messages > 0 for messages in np.sum([*sizes(ran).values()], axis=0)) >= 3
 
 
-def test_it_counts_every_way_to_send_a_message_beside_collectives(program: Program, tmp_path: Path) -> None:
+def test_every_way_to_send_a_message_besides_collectives_is_counted(program: Program, tmp_path: Path) -> None:
     ran = monitored([program("messages.c")], tmp_path, 4)
     seen = monitoring.seen(tmp_path)
     assert counted(ran) == {pair: row[:2] for pair, row in seen.items() if row[0]}
@@ -83,9 +83,9 @@ def test_it_counts_a_message_of_mpich_once_in_any_language(
 def test_it_counts_every_kind_of_fortran_alike(program: Program, tmp_path: Path) -> None:
     calls = []
     for name in ("old.f90", "module.f90", "f08.f90"):
-        place = tmp_path / name
-        place.mkdir()
-        ran = run([program(name)], place)
+        directory = tmp_path / name
+        directory.mkdir()
+        ran = run([program(name)], directory)
         assert ran.status == 0, ran.output
         calls.append({row.name: (row.calls, row.bytes) for row in ran.profiles[0].rows})
     assert calls[0] == {"Irecv": (3, 0), "Send": (3, 372), "Wait": (3, 0), "Allreduce": (1, 400)}

@@ -1,4 +1,4 @@
-"""What a trace says of each call's partners: whom a receive took its message of, and in which communicator it was."""
+"""Partners in a trace: the sender of a receive, and the communicator of a collective."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ def confine(profile: Path) -> None:
     """From now on, for this process and all that it starts."""
     library = ctypes.CDLL("libseccomp.so.2", use_errno=True)
     library.seccomp_init.restype = ctypes.c_void_p
-    asked = json.loads(profile.read_text())
-    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(ACTIONS[asked["defaultAction"]])))
-    for rule in asked["syscalls"]:
+    request = json.loads(profile.read_text())
+    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(ACTIONS[request["defaultAction"]])))
+    for rule in request["syscalls"]:
         action = ctypes.c_uint32(ACTIONS[rule["action"]] | rule["errnoRet"])
         for name in rule["names"]:
             number = library.seccomp_syscall_resolve_name(name.encode())

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from workers.testbed import relay
-from workers.testbed.relay_library import made_relay
+from workers.testbed.probe import made_relay
 
 
 @cache
@@ -43,9 +43,9 @@ class Way:
 
     def leaves_ns(self, read_ns: list[int], frame_bytes: int, awake_ns: int = 0) -> list[int]:
         """When frames leave that were read at these moments, by a relay that has no core before `awake_ns`."""
-        left = []
+        remaining = []
         for due_ns in [self.due_ns(moment_ns) for moment_ns in read_ns]:
             awake_ns = max(awake_ns, int(library().relay_leaves_ns(self.pointer, due_ns)))
             library().relay_went(self.pointer, due_ns, awake_ns, frame_bytes)
-            left.append(awake_ns)
-        return left
+            remaining.append(awake_ns)
+        return remaining

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from workers.testbed import commands, emulation
 from workers.testbed.plan import Plan
 
 HOSTS = ("n1", "n2", "n3")
-NOTHING_WRONG = dict.fromkeys(("netem", "nftables", "relay", "wirefilter"), "")
+NOTHING_WRONG = dict.fromkeys(("netem", "nftables", "relay"), "")
 
 
 def test_two_sites_are_two_bridges_joined_by_one_shaped_wire() -> None:
@@ -124,7 +123,7 @@ def test_one_process_relays_all_wires_unless_there_are_four_cores() -> None:
     assert commands.shared_out(wires, 64) == [[wire] for wire in wires]
 
 
-def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_asked_for() -> None:
+def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_requested() -> None:
     def bucket(**asked: object) -> list[str]:
         plan = Plan(**{"hosts": ("n1", "n2"), "bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay", **asked})  # type: ignore[arg-type]
         lines = commands.host_shaping(plan, 1) + commands.hub_shaping(plan)
@@ -134,17 +133,7 @@ def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_
     assert bucket(topology="two sites") == ["625000", "625000"]
     assert bucket(topology="two sites", rates_bps=(1e9,)) == ["7764", "625000", "625000"]
     assert bucket(topology="star") == ["625000"] * 3
-    assert bucket(queue_bytes=100_000) == bucket(emulator="wirefilter") == bucket(delay_s=0.0) == ["7764"]
-
-
-def test_wirefilter_gets_whole_milliseconds_and_a_channel_that_does_not_drop() -> None:
-    plan = Plan(("n1", "n2"), topology="two sites", delay_s=0.008, loss=0.01, loss_burst=3.0, emulator="wirefilter")
-    wire = (Path("/run/rankwire/wan0"), Path("/run/rankwire/wan1"))
-    assert emulation.wirefilter_argv(plan, *wire, both_ways=True) == [
-        *("wirefilter", "-v", "/run/rankwire/wan0:/run/rankwire/wan1"),
-        *("-d", "8", "-c", "268435456", "-l", "1", "-L", "3"),
-    ]
-    assert "LR8" in emulation.wirefilter_argv(plan, *wire, both_ways=False)
+    assert bucket(queue_bytes=100_000) == bucket(delay_s=0.0) == ["7764"]
 
 
 @pytest.mark.parametrize(
@@ -165,10 +154,9 @@ def test_the_first_back_end_that_works_here_and_fits_is_taken(
     assert emulation.choose(Plan(HOSTS, **asked), "auto", problems) == (chosen, "")  # type: ignore[arg-type]
 
 
-def test_a_back_end_that_is_asked_for_is_not_replaced_by_another() -> None:
+def test_a_back_end_that_is_requested_is_not_replaced_by_another() -> None:
     plan = Plan(HOSTS, delay_s=0.0035)
-    assert emulation.choose(plan, "wirefilter", NOTHING_WRONG)[0] == "none"
-    assert "whole milliseconds" in emulation.choose(plan, "wirefilter", NOTHING_WRONG)[1]
+    assert emulation.choose(plan, "nftables", NOTHING_WRONG)[0] == "none"
     assert emulation.choose(plan, "netem", {**NOTHING_WRONG, "netem": "This kernel has no netem."}) == (
         "none",
         "This kernel has no netem.",

@@ -35,9 +35,9 @@ RECORDERS = {"testbed": "recorder", "local": "dumpcap"}
 class Worker:
     """A running worker program and everything it has started."""
 
-    def __init__(self, process: subprocess.Popen[str], keeper: int) -> None:
+    def __init__(self, process: subprocess.Popen[str], agent: int) -> None:
         self.process = process
-        self.keeper = psutil.Process(keeper)
+        self.agent = psutil.Process(agent)
         self.family = psutil.Process(process.pid).children(recursive=True)
         self.networks = {network(member.pid) for member in self.family} - {network(os.getpid()), GONE}
 
@@ -58,7 +58,7 @@ class Worker:
 
 
 def lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that has ended and waits for its parent's notice does not."""
+    """Return whether it runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -128,7 +128,7 @@ def test_after_a_signal_to_the_worker(
     kind: str, number: signal.Signals, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker(kind, tmp_path) as worker:
-        assert {"mpirun", RECORDERS[kind], "sleep"} <= worker.names()
+        eventually(lambda: {"mpirun", RECORDERS[kind], "sleep"} <= worker.names(), explain=worker.names)
         assert len(worker.networks) == (5 if kind == "testbed" else 1)
         worker.process.send_signal(number)
         worker.process.wait(20)
@@ -136,16 +136,16 @@ def test_after_a_signal_to_the_worker(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("victim", ["keeper", "mpirun"])
-def test_after_a_sigkill_of_the_keeper_or_of_mpirun(
+@pytest.mark.parametrize("victim", ["agent", "mpirun"])
+def test_nothing_is_left_after_a_sigkill_of_the_agent_or_of_mpirun(
     kind: str, victim: str, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker(kind, tmp_path) as worker:
-        if victim == "keeper":  # on the test-bed this is `unshare`; its child, PID 1, is killed below
-            worker.keeper.kill()
+        if victim == "agent":  # on the test-bed this is `unshare`; its child, PID 1, is killed below
+            worker.agent.kill()
         else:
             worker.only(victim).kill()
-        worker.process.wait(20)  # mpirun gone: the job ends; keeper gone: the worker is told
+        worker.process.wait(20)  # mpirun gone: the job ends; agent gone: the worker is told
         assert_nothing_is_left(worker, tmp_path, eventually)
 
 
@@ -153,7 +153,7 @@ def test_after_a_sigkill_of_the_first_process_of_the_namespace(
     tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker("testbed", tmp_path) as worker:
-        (first,) = worker.keeper.children()
+        (first,) = worker.agent.children()
         first.kill()
         assert worker.process.wait(20) != 0
         assert_nothing_is_left(worker, tmp_path, eventually)
@@ -189,7 +189,7 @@ def marked(marker: str) -> list[int]:
 
 def test_closing_a_session_ends_everything_before_it_returns(testbed: Session) -> None:
     with launchers.get("testbed").open(host_count=2, link=PlainLink()) as session:
-        family = psutil.Process(session.keeper.pid).children(recursive=True)
+        family = psutil.Process(session.agent.pid).children(recursive=True)
     assert not any(member.is_running() for member in family)
     assert not session.alive()
     assert testbed.alive()  # the neighbour is untouched
@@ -207,7 +207,7 @@ def test_a_session_outlives_the_thread_that_opened_it() -> None:
         assert output_of(session, "hostname", host="n1").strip() == "n1"
 
 
-def test_a_dead_keeper_is_told_in_a_sentence(eventually: Callable[..., str]) -> None:
+def test_dead_agent_is_reported_in_a_sentence(eventually: Callable[..., str]) -> None:
     def complaint() -> str:
         try:
             session.sample()
@@ -216,8 +216,8 @@ def test_a_dead_keeper_is_told_in_a_sentence(eventually: Callable[..., str]) -> 
         return ""  # it may answer with its last breath
 
     with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
-        psutil.Process(session.keeper.pid).kill()
-        assert eventually(complaint) == "The keeper of the cluster was killed by signal 9."
+        psutil.Process(session.agent.pid).kill()
+        assert eventually(complaint) == "The agent of the cluster was killed by signal 9."
         assert not session.alive()
         assert complaint()
 

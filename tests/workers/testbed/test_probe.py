@@ -1,4 +1,4 @@
-"""Whether the test-bed can run here, said plainly."""
+"""Requirements of the test-bed on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.workers.clusters.trials import PlainLink
 from workers import launchers
 from workers.compiled import COMPILER_MISSING
 from workers.errors import ClusterUnavailable
-from workers.testbed import probe
+from workers.testbed.probe import probe
 
 MODULE = sys.modules["workers.testbed.probe"]
 
@@ -48,7 +48,7 @@ def test_a_forbidden_namespace_names_the_sysctl(
     assert advice in problem
 
 
-def test_root_needs_no_user_namespace_and_everybody_else_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_needs_no_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MODULE, "has_capabilities", lambda: True)
     assert "--user" not in MODULE.unshare_argv()
     monkeypatch.setattr(MODULE, "has_capabilities", lambda: False)
@@ -63,12 +63,12 @@ def answer_probes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[st
     """The next probes end with these statuses, of which nothing is known yet; the commands are collected."""
 
     def prepare(*ends: int | Exception) -> list[list[str]]:
-        asked: list[list[str]] = []
-        left = iter(ends)
+        request: list[list[str]] = []
+        remaining = iter(ends)
 
         def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-            asked.append(argv)
-            end = next(left)
+            request.append(argv)
+            end = next(remaining)
             if isinstance(end, Exception):
                 raise end
             return subprocess.CompletedProcess(
@@ -77,7 +77,7 @@ def answer_probes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[st
 
         monkeypatch.setattr(MODULE, "_granted", set())
         monkeypatch.setattr(subprocess, "run", run)
-        return asked
+        return request
 
     return prepare
 
@@ -88,20 +88,20 @@ LATE = subprocess.TimeoutExpired("unshare", 10.0)
 def test_a_probe_that_was_killed_or_starved_is_no_refusal_and_is_sent_again(
     answer_probes: Callable[..., list[list[str]]],
 ) -> None:
-    asked = answer_probes(-9, LATE, 0)
+    request = answer_probes(-9, LATE, 0)
     assert probe() == []
-    assert len(asked) == 3
+    assert len(request) == 3
     assert probe() == []  # what the kernel grants is asked once
-    assert len(asked) == 3
+    assert len(request) == 3
 
 
 def test_probes_that_are_killed_again_and_again_end_with_a_sentence_and_are_not_remembered(
     answer_probes: Callable[..., list[list[str]]],
 ) -> None:
-    asked = answer_probes(-9, LATE, -15, 0)
+    request = answer_probes(-9, LATE, -15, 0)
     with pytest.raises(ClusterUnavailable, match="could not be found out: `true` was killed by signal 9, then did not"):
         launchers.get("testbed").open(host_count=1, link=PlainLink())
-    assert len(asked) == 3
+    assert len(request) == 3
     assert probe() == []
 
 
@@ -114,9 +114,9 @@ def test_a_refusal_of_the_moment_is_not_remembered(answer_probes: Callable[..., 
 
 def test_a_killed_probe_of_an_emulator_is_no_refusal_either(answer_probes: Callable[..., list[list[str]]]) -> None:
     answer_probes(-9, 0, 1)
-    found = MODULE.emulators()
-    assert found["netem"] == ""
-    assert found["nftables"]
+    result = MODULE.emulators()
+    assert result["netem"] == ""
+    assert result["nftables"]
 
 
 def test_a_relay_that_cannot_be_made_says_what_to_install(

@@ -26,8 +26,8 @@ def test_a_core_that_is_lost_between_two_clocks_moves_no_arrival(monkeypatch: py
 
 @pytest.mark.parametrize(("delay_s", "polling"), [(0.001, ["delay"]), (2.0, [])])
 def test_both_ends_poll_while_a_short_delay_is_measured(delay_s: float, polling: list[str]) -> None:
-    asked = schedule.Asked(1e8, 1500, delay_s=delay_s)
-    planned = schedule.phases((asked, asked))
+    request = schedule.RequestedPath(1e8, 1500, delay_s=delay_s)
+    planned = schedule.phases((request, request))
     for plan in schedule.prober_plans(planned, ("10.77.0.1", "10.77.0.2"), 0):
-        names = [phase.name for phase, told in zip(planned, plan["phases"], strict=True) if told.get("polls")]
+        names = [phase.name for phase, answer in zip(planned, plan["phases"], strict=True) if answer.get("polls")]
         assert names == polling

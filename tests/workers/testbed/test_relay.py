@@ -1,4 +1,4 @@
-"""What the relay does with frames: order, delay, the rate at which they leave, and how it loses."""
+"""Frames in the relay: order, delay, rate and loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECOND_NS = 1_000_000_000
 
 
 @pytest.mark.parametrize(("burst", "mean_run"), [(1.0, 1 / 0.9), (5.0, 5.0)])
-def test_it_loses_the_share_that_is_asked_for_in_runs_of_the_asked_length(burst: float, mean_run: float) -> None:
+def test_it_loses_the_share_that_is_requested_in_runs_of_the_asked_length(burst: float, mean_run: float) -> None:
     outcomes = Way(loss=0.1, loss_burst=burst).losses(200_000)
     runs = [len(list(run)) for value, run in groupby(outcomes) if value]
     assert statistics.fmean(outcomes) == pytest.approx(0.1, abs=0.01)
@@ -50,21 +50,24 @@ def test_frames_never_overtake_each_other() -> None:
 
 def test_frames_leave_a_gigabit_link_as_far_apart_as_it_needs_for_them() -> None:
     way = Way(delay_s=0.001, rate_bps=1e9)
-    left = way.leaves_ns([SECOND_NS] * 100, FRAME_BYTES)
-    assert left[0] == SECOND_NS + 1_000_000
-    assert {after - before for before, after in pairwise(left)} == {FRAME_NS}
+    remaining = way.leaves_ns([SECOND_NS] * 100, FRAME_BYTES)
+    assert remaining[0] == SECOND_NS + 1_000_000
+    assert {after - before for before, after in pairwise(remaining)} == {FRAME_NS}
 
 
 def test_a_relay_that_was_late_hands_over_no_burst_and_catches_up() -> None:
     way = Way(delay_s=0.001, rate_bps=1e9)
     read = [SECOND_NS + number * FRAME_NS for number in range(2000)]
     late_ns = 2_000_000
-    left = way.leaves_ns(read, FRAME_BYTES, awake_ns=read[0] + 1_000_000 + late_ns)
+    remaining = way.leaves_ns(read, FRAME_BYTES, awake_ns=read[0] + 1_000_000 + late_ns)
     # After five frames that fit into 60 us the line is never more than a tenth faster than its rate ...
-    assert min(after - before for before, after in zip(left[6:], left[50:], strict=False)) >= 44 * FRAME_NS / 1.1001
+    assert (
+        min(after - before for before, after in zip(remaining[6:], remaining[50:], strict=False))
+        >= 44 * FRAME_NS / 1.1001
+    )
     # ... and in the end nothing of the delay is left.
-    assert left[0] - read[0] == 1_000_000 + late_ns
-    assert left[-1] - read[-1] == 1_000_000
+    assert remaining[0] - read[0] == 1_000_000 + late_ns
+    assert remaining[-1] - read[-1] == 1_000_000
 
 
 def test_a_link_without_a_rate_hands_over_what_is_due() -> None:

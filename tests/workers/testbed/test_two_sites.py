@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of
 from workers import launchers
-from workers.capture.options import CaptureOptions
 
 FAR_SITE = "site-2"
 
@@ -17,13 +16,13 @@ def test_what_stays_within_the_second_site_is_recorded_there_and_nothing_twice(t
         assert session.recorded_hosts == (None, FAR_SITE)
         for source, target in (("n1", "n2"), ("n3", "n4"), ("n1", "n3")):  # now all addresses are known
             assert "1 received" in output_of(session, "ping", "-c", "1", "-W", "5", target, host=source)
-        with session.capture() as near, session.capture(CaptureOptions(host=FAR_SITE)) as far:
+        with session.capture() as near, session.capture(FAR_SITE) as far:
             before = session.sample()
             for source, target, count in (("n1", "n2", 3), ("n3", "n4", 5), ("n1", "n3", 7)):
                 output_of(session, "ping", "-c", str(count), "-i", "0.01", "-W", "5", target, host=source)
             counted = (near.stop().captured, far.stop().captured)
             after = session.sample()
-            paths = [capture.save(tmp_path / f"{k}.pcapng.zst").path for k, capture in enumerate((near, far))]
+            paths = [capture.save(tmp_path / f"{k}.pcapng.zst") for k, capture in enumerate((near, far))]
         # Conservation: every frame crosses the interfaces of two hosts and stands in exactly one recording.
         ports = sum(
             a.rx_packets + a.tx_packets - b.rx_packets - b.tx_packets

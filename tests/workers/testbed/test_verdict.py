@@ -7,7 +7,7 @@ from scipy import stats
 
 from tests.words import plain
 from workers.testbed import verdict
-from workers.testbed.schedule import Asked
+from workers.testbed.schedule import RequestedPath
 from workers.testbed.verdict import Way
 
 FRAME = 1514
@@ -31,7 +31,7 @@ def way(**found: object) -> Way:
     return Way(**{**good, **found})  # type: ignore[arg-type]
 
 
-def not_kept(asked: Asked, found: Way) -> list[str]:
+def not_kept(asked: RequestedPath, found: Way) -> list[str]:
     """The quantities outside of their tolerance."""
     return [row.quantity for row in verdict.rows("n1", "n2", asked, found) if row.kept is False]
 
@@ -72,7 +72,7 @@ def test_losses_in_runs_tell_less() -> None:
 
 
 def test_a_link_as_asked_is_kept_in_every_quantity() -> None:
-    assert not_kept(Asked(3e8, 1500, delay_s=0.004), way()) == []
+    assert not_kept(RequestedPath(3e8, 1500, delay_s=0.004), way()) == []
 
 
 @pytest.mark.parametrize(
@@ -94,37 +94,37 @@ def test_a_link_as_asked_is_kept_in_every_quantity() -> None:
     ],
 )
 def test_what_is_outside_of_its_tolerance_is_named(found: dict[str, object], outside: list[str]) -> None:
-    asked = Asked(3e8, 1500, delay_s=0.004)
-    assert not_kept(asked, way(**found)) == outside
+    request = RequestedPath(3e8, 1500, delay_s=0.004)
+    assert not_kept(request, way(**found)) == outside
 
 
 def test_long_delays_may_be_wrong_by_five_percent_and_short_ones_by_a_third_of_a_millisecond() -> None:
-    assert not_kept(Asked(3e8, 1500, delay_s=0.1), way(delays_s=[0.1049] * 20)) == []
-    assert not_kept(Asked(3e8, 1500, delay_s=0.1), way(delays_s=[0.1051] * 20)) == ["delay"]
-    assert not_kept(Asked(3e8, 1500), way(delays_s=[0.00029] * 20)) == []
+    assert not_kept(RequestedPath(3e8, 1500, delay_s=0.1), way(delays_s=[0.1049] * 20)) == []
+    assert not_kept(RequestedPath(3e8, 1500, delay_s=0.1), way(delays_s=[0.1051] * 20)) == ["delay"]
+    assert not_kept(RequestedPath(3e8, 1500), way(delays_s=[0.00029] * 20)) == []
 
 
-def test_loss_is_kept_when_it_lies_in_the_interval() -> None:
-    asked = Asked(3e8, 1500, delay_s=0.004, loss=0.01)
-    assert not_kept(asked, way(lost=85, probed=8000)) == []
-    assert not_kept(asked, way(lost=30, probed=8000)) == ["loss"]
-    assert not_kept(asked, way(lost=0, probed=8000)) == ["loss"]
+def test_loss_is_kept_when_it_is_in_the_interval() -> None:
+    request = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01)
+    assert not_kept(request, way(lost=85, probed=8000)) == []
+    assert not_kept(request, way(lost=30, probed=8000)) == ["loss"]
+    assert not_kept(request, way(lost=0, probed=8000)) == ["loss"]
 
 
-def test_the_length_of_bursts_is_kept_when_it_lies_in_its_interval() -> None:
+def test_the_length_of_bursts_is_kept_when_it_is_in_its_interval() -> None:
     exact = stats.binomtest(32, 160).proportion_ci(0.99, method="exact")
     assert verdict.run_interval(160, 32) == pytest.approx((1 / exact.high, 1 / exact.low))
-    asked = Asked(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
-    assert not_kept(asked, way(lost=160, loss_runs=34, probed=16_000)) == []
-    assert not_kept(asked, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
-    rows = verdict.rows("n1", "n2", asked, way(lost=160, loss_runs=40, probed=16_000))
+    request = RequestedPath(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
+    assert not_kept(request, way(lost=160, loss_runs=34, probed=16_000)) == []
+    assert not_kept(request, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
+    rows = verdict.rows("n1", "n2", request, way(lost=160, loss_runs=40, probed=16_000))
     (row,) = [row for row in rows if row.quantity == "length of loss bursts"]
     assert plain(verdict.sentence(row)).startswith(
         "the length of loss bursts from n1 to n2 is 4 packets instead of 5 packets"
     )
 
 
-def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
+def test_jitter_is_reported_in_the_sense_of_its_distribution() -> None:
     delays = [0.004 + 0.001 * (k / 1000 - 0.5) * 2 for k in range(1001)]
     assert verdict.spread(delays, "uniform") == pytest.approx(0.001, rel=0.01)
     normal = [float(stats.norm.ppf((k + 0.5) / 1000, 0.004, 0.001)) for k in range(1000)]
@@ -132,7 +132,7 @@ def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
 
 
 def test_a_sentence_has_both_values_and_the_tolerance() -> None:
-    rows = verdict.rows("n1", "n2", Asked(3e8, 1500, delay_s=0.004), way(udp_bps=2.5e8, tcp_bps=None))
+    rows = verdict.rows("n1", "n2", RequestedPath(3e8, 1500, delay_s=0.004), way(udp_bps=2.5e8, tcp_bps=None))
     assert plain(verdict.sentence(rows[0])) == (
         "the bandwidth from n1 to n2 is 250 Mbit/s instead of 300 Mbit/s (tolerance 5 %)"
     )
@@ -147,6 +147,6 @@ def test_a_sentence_has_both_values_and_the_tolerance() -> None:
     ],
 )
 def test_the_burst_is_what_left_ahead_of_the_rate(burst_bps: float, at_once: float) -> None:
-    rows = verdict.rows("n1", "n2", Asked(1e8, 1500), way(burst_bps=burst_bps))
+    rows = verdict.rows("n1", "n2", RequestedPath(1e8, 1500), way(burst_bps=burst_bps))
     (burst,) = [row for row in rows if row.quantity == "burst"]
     assert (burst.achieved, burst.unit, burst.kept) == (pytest.approx(at_once), "B", None)

@@ -65,7 +65,7 @@ def test_no_frame_is_longer_than_the_wire_allows_and_all_are_counted(
         status, _, stderr = run(testbed, make_job(testbed, "/usr/bin/python3", "-c", TRANSFER, hosts=2))
         report = capture.stop()
         after = testbed.sample()
-        path = capture.save(tmp_path / "capture.pcapng.zst").path
+        path = capture.save(tmp_path / "capture.pcapng.zst")
     assert status == 0, stderr
     lengths = frame_lengths(path)
     assert max(lengths) == 1514
@@ -75,7 +75,7 @@ def test_no_frame_is_longer_than_the_wire_allows_and_all_are_counted(
         (a.rx_packets + a.tx_packets - b.rx_packets - b.tx_packets)
         for a, b in zip(after.hosts, before.hosts, strict=True)
     ]
-    assert report.captured == report.on_interface == len(lengths)
+    assert report.captured == len(lengths)
     arrivals_of_broadcasts = sum(ports) - 2 * report.captured  # an ARP question leaves one host and reaches three
     assert 0 <= arrivals_of_broadcasts <= 2 * 4
     assert capinfos(path) == (report.captured, sum(lengths))
@@ -88,7 +88,7 @@ def test_ports_count_the_bytes_that_the_capture_holds(testbed: Session, make_job
         run(testbed, make_job(testbed, "/usr/bin/python3", "-c", TRANSFER, hosts=2))
         capture.stop()
         after = testbed.sample()
-        path = capture.save(tmp_path / "capture.pcapng.zst").path
+        path = capture.save(tmp_path / "capture.pcapng.zst")
     pairs = list(zip(after.hosts, before.hosts, strict=True))
     frames = sum(a.rx_packets + a.tx_packets - b.rx_packets - b.tx_packets for a, b in pairs)
     octets = sum(a.rx_bytes + a.tx_bytes - b.rx_bytes - b.tx_bytes for a, b in pairs)
@@ -110,8 +110,8 @@ def test_mtu_and_rate_are_as_asked_on_every_interface(bandwidth_bps: float | Non
 
 
 def test_a_size_or_link_that_cannot_be_made_is_refused() -> None:
-    with pytest.raises(ClusterUnavailable, match="whole milliseconds only"):
-        launchers.get("testbed").open(host_count=2, link=PlainLink(delay_s=0.0105, emulator="wirefilter"))
+    with pytest.raises(ClusterUnavailable, match="cannot delay"):
+        launchers.get("testbed").open(host_count=2, link=PlainLink(delay_s=0.0105, emulator="nftables"))
     with pytest.raises(ClusterUnavailable, match="1 to 250 hosts, not 251"):
         launchers.get("testbed").open(host_count=251, link=PlainLink())
     with pytest.raises(ClusterUnavailable, match="one host, not 2"):

@@ -1,5 +1,5 @@
 """A worker to kill: `python worker_program.py KIND DIRECTORY`. Opens a cluster, records, runs a job that never ends, and
-prints the process ids of its keeper's family once all ranks are up. It needs no Django."""
+prints the process ids of its agent's family once all ranks are up. It needs no Django."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def report(session: Session, recording: object) -> None:
     print(
         "ready",
         os.getpid(),
-        session.keeper.pid,
+        session.agent.pid,
         "recording" if not isinstance(recording, str) else recording,
         flush=True,
     )

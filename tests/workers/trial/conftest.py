@@ -1,4 +1,4 @@
-"""What the tests of the pipeline share: an experiment to run, and a workload whose end they choose."""
+"""Fixtures of the pipeline's tests: an experiment to run, and a workload with a chosen end."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def script_workload(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def open_path() -> Iterator[Path]:
     """A directory that programs of trials see, unlike ``tmp_path``: for what they start or look for themselves."""
     above = next(path for path in (settings.BASE_DIR / "var", Path("/opt"), Path("/srv")) if _is_open(path))
-    with tempfile.TemporaryDirectory(dir=above, prefix="programs-") as place:
-        Path(place).chmod(0o755)
-        yield Path(place)
+    with tempfile.TemporaryDirectory(dir=above, prefix="programs-") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a user of no account can get there, in a cell too."""
+    """Return whether a user without an account can get there, in a sandbox too."""
     above = [path, *path.parents]
-    return not {*above} & {*sandbox.HIDDEN} and all(each.stat().st_mode & stat.S_IXOTH for each in above)
+    return not {*above} & {*sandbox.HIDDEN} and all(item.stat().st_mode & stat.S_IXOTH for item in above)
 
 
 @pytest.fixture

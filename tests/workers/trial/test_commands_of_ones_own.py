@@ -10,12 +10,12 @@ THREADS = {"name": "threads", "regex": r"^(\d+)$"}
 ECHO = {"program": ["/usr/bin/printenv", "OMP_NUM_THREADS"], "extract": [THREADS]}
 
 
-def test_its_ranks_have_the_threads_that_were_asked_for(run_all: Callable[..., list[Trial]]) -> None:
-    asked = {"parameters": {**ECHO, "hosts": 2}, "certificate": "skip"}
-    one, three = run_all(workload="command", sweep={"threads": [1, 3]}, **asked)
+def test_its_ranks_have_the_threads_that_were_requested(run_all: Callable[..., list[Trial]]) -> None:
+    request = {"parameters": {**ECHO, "hosts": 2}, "certificate": "skip"}
+    one, three = run_all(workload="command", sweep={"threads": [1, 3]}, **request)
     assert (one.state, three.state) == (State.FINISHED, State.FINISHED), one.message + three.message
-    told = [trial.measurements.get(metric="command.threads").value for trial in (one, three)]
-    assert told == [1.0, 3.0]
+    answer = [trial.measurements.get(metric="command.threads").value for trial in (one, three)]
+    assert answer == [1.0, 3.0]
     assert one.conditions["oversubscription"].startswith("2 virtual hosts on ")
     assert three.conditions["oversubscription"].endswith(", 2 ranks with 3 threads each")
 

@@ -34,46 +34,38 @@ def told(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: bool
     return "; ".join(disturbances(samples, ranks, foreign_share=0.1, own_machines=own_machines))
 
 
-def test_it_tells_what_others_took_while_no_core_was_free() -> None:
+def test_it_reports_what_others_took_while_no_core_was_free() -> None:
     busy = after(10, cpu_user_s=20.0, cpu_ours_s=11.2)
     assert told(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
     stolen = after(10, cpu_user_s=11.2, cpu_stolen_s=8.8, cpu_ours_s=11.2)
     assert "other programs took 44" in told(after(0), stolen)
 
 
-def test_it_says_nothing_where_others_used_what_was_free_or_little() -> None:
-    assert told(after(0), after(10, cpu_user_s=14.4, cpu_idle_s=5.6, cpu_ours_s=10.0)) == ""
-    assert told(after(0), after(10, cpu_user_s=20.0, cpu_ours_s=18.5)) == ""
-    assert told(after(0)) == ""
-
-
-def test_packets_that_the_kernel_hands_on_are_no_other_programs() -> None:
-    handed_on = after(10, cpu_user_s=12.0, cpu_system_s=8.0, cpu_interrupts_s=6.0, cpu_ours_s=13.5)
-    assert told(after(0), handed_on) == ""
-
-
-def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
-    # One second of a loaded machine, then nine of a free one: 1 of 20 core-seconds.
-    course = (
-        after(0),
-        after(1, cpu_user_s=2.0, cpu_ours_s=1.0),
-        after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0),
-    )
-    assert told(*course) == ""
-
-
-def test_load_beside_a_free_core_is_no_disturbance_of_the_seconds_without_one() -> None:
-    # Others take three core-seconds while a core is free; then the ranks alone fill both cores.
-    course = (
-        after(0),
-        after(5, cpu_user_s=3.0, cpu_idle_s=7.0, cpu_ours_s=0.0),
-        after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0),
-    )
-    assert told(*course) == ""
+@pytest.mark.parametrize(
+    "course",
+    [
+        pytest.param((after(10, cpu_user_s=14.4, cpu_idle_s=5.6, cpu_ours_s=10.0),), id="free cores"),
+        pytest.param((after(10, cpu_user_s=20.0, cpu_ours_s=18.5),), id="little"),
+        pytest.param((), id="one sample"),
+        pytest.param(
+            (after(10, cpu_user_s=12.0, cpu_system_s=8.0, cpu_interrupts_s=6.0, cpu_ours_s=13.5),), id="interrupts"
+        ),
+        pytest.param(
+            (after(1, cpu_user_s=2.0, cpu_ours_s=1.0), after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0)),
+            id="one loaded second, 1 of 20 core-seconds",
+        ),
+        pytest.param(
+            (after(5, cpu_user_s=3.0, cpu_idle_s=7.0), after(10, cpu_user_s=13.0, cpu_idle_s=7.0, cpu_ours_s=10.0)),
+            id="load beside a free core, then the ranks alone",
+        ),
+    ],
+)
+def test_disturbances_ignores_load_that_costs_the_trial_nothing(course: tuple[Sample, ...]) -> None:
+    assert told(after(0), *course) == ""
 
 
 def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
-    """The keeper's total lacks ranks that have ended; their own reports do not."""
+    """The agent's total lacks ranks that have ended; their own reports do not."""
     course = after(0), after(10, cpu_user_s=20.0, cpu_ours_s=0.5)
     ranks = rank(0, "n1", 8.2), rank(1, "n2", 8.2)
     assert told(*course, ranks=ranks).startswith("other programs took 18")
@@ -103,12 +95,12 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
         ({"swapped_in_bytes": 4096}, ""),
     ],
 )
-def test_it_tells_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
+def test_it_reports_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
     said = told(after(0), after(1, cpu_idle_s=2.0, **counters))
     assert said.startswith(words) if words else said == ""
 
 
-def test_it_tells_machines_with_fewer_cores_than_threads() -> None:
+def test_it_reports_machines_with_fewer_cores_than_threads() -> None:
     ranks = [rank(number, "n1", 1.0) for number in range(2)]
     assert missing_cores([after(0)], ranks, threads=1) == ()
     assert missing_cores([after(0)], ranks, threads=2) == ("2 ranks with 2 threads each share 2 cores of n1",)
@@ -129,7 +121,7 @@ def foreign_load() -> Iterator[None]:
 SERIAL = {"program": ["/usr/bin/python3", "-c", "sum(i for i in range(20_000_000))"], "extract": []}
 
 
-def test_a_trial_beside_foreign_load_is_not_trusted(
+def test_trial_under_foreign_load_is_not_trusted(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
@@ -139,14 +131,14 @@ def test_a_trial_beside_foreign_load_is_not_trusted(
     assert "other programs took" in " ".join(trial.trust_reasons)
 
 
-def test_a_trial_beside_foreign_load_is_repeated_once(
+def test_trial_under_foreign_load_is_repeated_once(
     run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
 ) -> None:
     settings.FOREIGN_CPU_PERCENT = 10
     trial, repeat = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
     assert (trial.state, trial.attempt, bool(Trial.repeats_among([trial]))) == (State.FINISHED, 1, False)
     assert (repeat.state, repeat.attempt, bool(Trial.repeats_among([repeat]))) == (State.FINISHED, 2, True)
-    assert all(each.conditions["disturbances"] for each in (trial, repeat))
+    assert all(item.conditions["disturbances"] for item in (trial, repeat))
 
 
 def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
@@ -161,19 +153,19 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
         workload="command", parameters=SERIAL, sweep={"hosts": [1]}, repetitions=2, meanwhile=use_up
     )
     # The first ends while the second waits: no more trials may wait then.
-    assert [each.attempt for each in (first, second, repeat)] == [1, 1, 2]
+    assert [item.attempt for item in (first, second, repeat)] == [1, 1, 2]
     assert repeat.repetition == second.repetition
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
-    """What ended between two samples counts too: programs of a second would be somebody else's otherwise."""
+    """Programs that end between two samples count as the trial's."""
     talk = "from mpi4py import MPI\nw = MPI.COMM_WORLD\nfor _ in range(500): w.allgather(bytes(20_000))"
     job = make_job(testbed, "/usr/bin/python3", "-c", talk)
     before = testbed.sample().machine
     with testbed.capture() as capture:
-        status, _, complaints = run(testbed, job)
+        status, _, stderr = run(testbed, job)
         capture.stop()
-    assert status == 0, complaints
+    assert status == 0, stderr
     after = testbed.sample().machine
     of_ranks_s = sum(usage.cpu_s for usage in read_rank_usage(job.report_dir))
     assert after.cpu_ours_s - before.cpu_ours_s > of_ranks_s > 0.2

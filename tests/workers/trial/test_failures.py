@@ -97,7 +97,7 @@ def test_it_names_the_package_of_a_missing_program(
     assert "needs the package no-such-package" in trial.message
 
 
-def test_it_says_why_input_files_cannot_be_written(
+def test_it_reports_why_input_files_cannot_be_written(
     run_all: Callable[..., list[Trial]], script_workload: Callable[..., None]
 ) -> None:
     def files(parameters: object, *, ranks: int) -> dict[str, str]:

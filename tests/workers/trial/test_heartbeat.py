@@ -1,4 +1,4 @@
-"""The heart of a trial: it beats from time to time, and at once when there is something to show."""
+"""The heartbeat of a trial: it beats from time to time, and at once when there is something to show."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from experiments.models import Experiment, State, Trial
 from tests.conftest import Services
 from workers import reaper, stopping
 from workers.trial import heartbeat
-from workers.trial.heartbeat import Heart
+from workers.trial.heartbeat import TrialHeartbeat
 
 
 def test_what_is_shown_reaches_the_database_without_waiting_for_the_next_beat(
     submit: Callable[..., Experiment], eventually: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat, "BEAT_S", 1000.0)
+    monkeypatch.setattr(heartbeat, "INTERVAL_S", 1000.0)
     experiment = submit(workload="water")
     assert experiment.cluster is not None
     trial = Trial.claim_next(experiment.cluster, "host:1:1")
     assert trial is not None
-    with Heart(trial) as beating:
+    with TrialHeartbeat(trial) as beating:
         for packets in (7, 8):
             beating.show({"packets": packets})
             eventually(lambda packets=packets: Trial.objects.get(pk=trial.pk).progress == {"packets": packets})
 
 
-def test_it_tells_that_its_worker_is_to_end(
+def test_it_reports_that_its_worker_is_to_end(
     submit: Callable[..., Experiment], eventually: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = submit(workload="water")
     assert experiment.cluster is not None
     trial = Trial.claim_next(experiment.cluster, "host:1:1")
     assert trial is not None
-    with Heart(trial) as beating:
+    with TrialHeartbeat(trial) as beating:
         beating.show({"packets": 7})
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7})
         monkeypatch.setattr(stopping, "is_asked", lambda: True)
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7, heartbeat.ENDING: True})
 
 
-def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to_end_costs_no_attempt(
+def test_stopped_worker_killed_while_the_database_is_away_costs_no_attempt(
     submit: Callable[..., Experiment],
     eventually: Callable[..., object],
     monkeypatch: pytest.MonkeyPatch,
@@ -55,16 +55,16 @@ def test_a_worker_that_is_killed_while_the_database_is_away_after_it_was_told_to
     worker = f"{socket.gethostname()}:1:0"  # a process that is gone
     trial = Trial.claim_next(experiment.cluster, worker)
     assert trial is not None
-    heart = Heart(trial)
-    heart.__enter__()
+    heartbeat = TrialHeartbeat(trial)
+    heartbeat.__enter__()
     connection.close()
     services.postgres.stop()
     try:
         monkeypatch.setattr(stopping, "is_asked", lambda: True)
         eventually(lambda: stopping.is_noted_on_disk(worker))
-        heart._end.set()  # killed: the block is never left
-        heart._news.set()
-        heart._thread.join()
+        heartbeat._end.set()  # killed: the block is never left
+        heartbeat._news.set()
+        heartbeat._thread.join()
     finally:
         services.postgres.start()
     assert reaper.reap() == 0

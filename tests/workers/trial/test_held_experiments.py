@@ -1,4 +1,4 @@
-"""The first failed trial of a new program holds the rest of its experiment, until somebody says what to do."""
+"""The first failed trial of a new program holds the rest of its experiment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from experiments.models import Experiment, Hold, State, Trial
 from experiments.selectors import progress_of
@@ -33,7 +32,7 @@ def held(run_all: Callable[..., list[Trial]], open_path: Path) -> Experiment:
     return Experiment.objects.get(pk=trials[0].experiment_id)
 
 
-def test_it_holds_the_rest_and_says_why(held: Experiment) -> None:
+def test_it_holds_the_rest_and_reports_why(held: Experiment) -> None:
     assert states(held) == [State.FAILED, *[State.QUEUED] * 3]
     assert progress_of([held])[held.pk].status == "held"
     assert "No such file" in held.why_held
@@ -67,13 +66,7 @@ def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., l
     assert [trial.state for trial in trials] == [State.FAILED, State.FAILED]
 
 
-def test_cancelling_gives_the_rest_up(held: Experiment, admin_client: Client) -> None:
-    admin_client.post(reverse("experiment-cancel", args=[held.slug]))
-    held.refresh_from_db()
-    assert (held.hold, states(held)) == (Hold.NONE, [State.FAILED, *[State.CANCELLED] * 3])
-
-
-def test_rest_says_it_and_goes_on(held: Experiment, admin_client: Client) -> None:
+def test_rest_says_it_and_continues(held: Experiment, admin_client: Client) -> None:
     address = f"/api/v1/experiments/{held.slug}/"
     assert admin_client.get(address).json()["status"] == "held"
     assert admin_client.post(f"{address}go-on/").json() == {"queued": 3}
@@ -83,12 +76,12 @@ def test_rest_says_it_and_goes_on(held: Experiment, admin_client: Client) -> Non
 def test_other_figures_of_a_command_are_read_without_a_new_run(
     run_all: Callable[..., list[Trial]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {"program": ["/bin/echo", "rate 12"], "hosts": 1}
-    (trial,) = run_all(**FAILING, parameters=asked)
+    request: dict[str, Any] = {"program": ["/bin/echo", "rate 12"], "hosts": 1}
+    (trial,) = run_all(**FAILING, parameters=request)
     experiment, sent = trial.experiment, []
     monkeypatch.setattr(queue, "_send", lambda task, key: sent.append((task, key)))
     extract = [{"name": "rate", "regex": r"rate (\d+)"}]
-    fields = {**experiment.specification, "parameters": {**asked, "extract": extract}}
+    fields = {**experiment.specification, "parameters": {**request, "extract": extract}}
     assert queue.revise(experiment, parse(fields)) == 0
     assert sent == [(queue.REPARSE, experiment.pk)]
     tasks.read_again(experiment.pk)

@@ -1,4 +1,4 @@
-"""Programs of trials that reach for what is not theirs, on both clusters of this machine: each finds nothing and harms nobody."""
+"""Hostile programs of trials find nothing and harm nothing, on both clusters of this machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ended(
 
 @pytest.fixture
 def told(ended: Callable[..., Trial]) -> Callable[..., Any]:
-    """What the expression at the end of a script gave inside of a trial."""
+    """Return the value of an expression at the end of a script inside of a trial."""
 
     def run(script: str, expression: str) -> Any:
         trial = ended(f"{script}\nimport json\nprint('told', json.dumps({expression}))\n{GOOD}")
@@ -132,9 +132,9 @@ places = ["/etc/x", "/usr/bin/x", "/x", "../stdout.txt", "../capture.pcapng.zst"
 def test_they_see_no_temporary_file_of_others_and_leave_none(told: Callable[..., Any]) -> None:
     with tempfile.NamedTemporaryFile() as other:
         assert told("import os", f"os.path.exists({other.name!r})") is False
-    left = Path("/tmp", f"left-{os.getpid()}")  # noqa: S108
-    told("", f"open({str(left)!r}, 'w').close()")
-    assert not left.exists()
+    remaining = Path("/tmp", f"left-{os.getpid()}")  # noqa: S108
+    told("", f"open({str(remaining)!r}, 'w').close()")
+    assert not remaining.exists()
 
 
 def test_they_have_no_capability_and_get_none(told: Callable[..., Any]) -> None:
@@ -167,7 +167,7 @@ if os.path.exists("/proc/{os.getpid()}"):
 """
 
 
-def test_they_neither_see_nor_harm_the_worker_or_its_keeper(told: Callable[..., Any]) -> None:
+def test_they_neither_see_nor_harm_the_worker_or_its_agent(told: Callable[..., Any]) -> None:
     script = f"""
 import ctypes, os, signal
 {UNLESS_THE_WORKER_IS_SEEN}
@@ -188,7 +188,7 @@ for number in (signal.SIGTERM, signal.SIGKILL):
     assert set(told(script, "others")) == {False}
 
 
-def test_a_daemon_that_kills_all_that_it_sees_is_not_beside_the_next_trial(ended: Callable[..., Trial]) -> None:
+def test_daemon_that_kills_all_it_sees_does_not_outlive_its_trial(ended: Callable[..., Trial]) -> None:
     mark = f"RANKWIRE_DAEMON={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
     script = f"""

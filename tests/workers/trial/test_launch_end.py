@@ -10,7 +10,7 @@ import pytest
 from experiments.models import State, Trial
 from tests.words import plain
 from workers.launchers import Job, Launcher, testbed
-from workers.trial import launch_end, measure
+from workers.trial import measure
 
 
 @pytest.fixture
@@ -18,8 +18,7 @@ def run_under_a_launcher_that_hangs(
     run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], Trial]:
     """Runs the one rank of a trial with a launch command that stays when the rank has ended."""
-    for module in (launch_end, measure):
-        monkeypatch.setattr(module, "END_LIMIT_S", 1.0)
+    monkeypatch.setattr(measure, "END_LIMIT_S", 1.0)
     monkeypatch.setattr(measure, "TERM_GRACE_S", 0.2)
 
     def argv(_launcher: Launcher, job: Job) -> list[str]:
@@ -42,7 +41,7 @@ def test_it_names_the_rank_that_was_killed(run_under_a_launcher_that_hangs: Call
     assert "The launch command did not end within 1 s of that and was stopped." in plain(trial.message)
 
 
-def test_it_says_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
+def test_it_reports_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
     trial = run_under_a_launcher_that_hangs("print('answer 42')")
     assert trial.state == State.FAILED
     assert plain(trial.message).startswith("All ranks of Script ended. The launch command did not end within 1 s")
@@ -51,7 +50,7 @@ def test_it_says_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Calla
 def test_a_rank_that_takes_its_time_is_left_alone(
     run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch_end, "END_LIMIT_S", 0.0)
+    monkeypatch.setattr(measure, "END_LIMIT_S", 0.0)
     script = "import time; time.sleep(2.5); print('answer 42')"
     (trial,) = run_all(workload="script", parameters={"script": script})
     assert trial.state == State.FINISHED, trial.message

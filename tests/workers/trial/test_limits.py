@@ -122,6 +122,6 @@ def test_the_middle_of_an_endless_output_takes_no_disk(
     trial = ended(f"{GOOD}\nimport time\nfor _ in range(60): print('x' * (1 << 20), flush=True)\ntime.sleep(2)")
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert taken[-2] < 8 << 20
-    kept = trial.artifacts.get(name="stdout.txt").file
-    assert kept.stat().st_size < 2 << 20
-    assert kept.read_text().startswith("answer 42")
+    stored = trial.artifacts.get(name="stdout.txt").file
+    assert stored.stat().st_size < 2 << 20
+    assert stored.read_text().startswith("answer 42")

@@ -28,13 +28,13 @@ def _workload(script_workload: object) -> None:
 
 
 def test_it_keeps_one_certificate_for_all_trials_on_the_same_link(run_all: RunAll) -> None:
-    asked = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
-    first, second = run_all(workload="script", link=WIDE_AREA, repetitions=2, **asked)
+    request = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
+    first, second = run_all(workload="script", link=WIDE_AREA, repetitions=2, **request)
     assert first.state == second.state == State.FINISHED, first.message
     assert first.certificate == second.certificate
     assert first.certificate["kept"], first.certificate["reasons"]
-    asked = {row["quantity"]: row["asked"] for row in first.certificate["rows"]}
-    assert (asked["bandwidth"], asked["delay"], asked["loss"], asked["path MTU"]) == (3e8, 0.002, 0.0, 1500)
+    request = {row["quantity"]: row["asked"] for row in first.certificate["rows"]}
+    assert (request["bandwidth"], request["delay"], request["loss"], request["path MTU"]) == (3e8, 0.002, 0.0, 1500)
     assert "tbf" in first.conditions["back_end"]
     assert first.conditions["link_asked"].startswith("two sites, 300 Mbit/s, 2 ms delay")
 
@@ -43,8 +43,8 @@ def test_a_link_outside_its_tolerance_degrades_the_trial_with_the_reason(
     run_all: RunAll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdict, "BANDWIDTH_TOLERANCE", -1.0)
-    asked = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
-    (trial,) = run_all(workload="script", link={"bandwidth": "50 Mbit/s"}, **asked)
+    request = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
+    (trial,) = run_all(workload="script", link={"bandwidth": "50 Mbit/s"}, **request)
     assert trial.state == State.FINISHED, trial.message
     assert trial.trust == "degraded"
     assert "the bandwidth from n1 to n2 is" in trial.trust_reasons[0]
@@ -70,8 +70,8 @@ def test_an_emulator_killed_in_mid_trial_fails_it(run_all: RunAll, monkeypatch: 
     started = pipeline.TrialRun._watch
 
     def kill_then_watch(run: object, session: object, *watched: object) -> object:
-        keeper = psutil.Process(session.keeper.pid)  # type: ignore[attr-defined]
-        (emulator,) = called(keeper.children(recursive=True), "relay.py")
+        agent = psutil.Process(session.agent.pid)  # type: ignore[attr-defined]
+        (emulator,) = called(agent.children(recursive=True), "relay.py")
         emulator.kill()
         return started(run, session, *watched)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What a running trial shows: of its traffic now, and of its rates and ranks so far."""
+"""Live view of a running trial: its traffic now, its rates and ranks so far."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -8,8 +8,7 @@ import pytest
 from tests.analysis.capture_files import Frame, enhanced, interface, section
 from tests.analysis.frames import ethernet, ipv4, tcp
 from workers.hosts.sampling import HostSample
-from workers.trial.live_history import MOST, LiveHistory
-from workers.trial.live_traffic import LiveTraffic
+from workers.trial.live import MOST, LiveHistory, LiveTraffic
 
 HOSTS = [{"tx_pps": 10.0, "tx_Bps": 700.0}, {"tx_pps": 5.0, "tx_Bps": 300.0}]
 
@@ -73,14 +72,14 @@ def test_the_charts_of_a_long_run_have_means_over_equal_times_to_its_end() -> No
     looks = 10 * MOST
     for second in range(1, looks + 1):
         history.add(second, {"Bps": 500.0, "pps": float(second)}, [])
-    shown = history.shown()["history"]
-    times = shown["t_s"]
+    view = history.shown()["history"]
+    times = view["t_s"]
     assert MOST / 4 <= len(times) < MOST
     steps = {later - earlier for earlier, later in pairwise(times)}
     assert steps == {times[0]}
     assert looks - times[-1] < times[0]
-    assert set(shown["Bps"]) == {500}
-    assert shown["pps"][0] == sum(range(1, int(times[0]) + 1)) / times[0]
+    assert set(view["Bps"]) == {500}
+    assert view["pps"][0] == sum(range(1, int(times[0]) + 1)) / times[0]
 
 
 def test_what_an_ended_rank_used_stays() -> None:

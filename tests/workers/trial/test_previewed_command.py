@@ -90,9 +90,3 @@ def test_it_is_the_same_on_real_hosts_but_for_the_names_that_only_they_can_give(
         random = session.scratch.name.removeprefix("rankwire-")
         names = dict(zip(("node1", "node2"), session.hosts, strict=True))
     require_equal(trials, lambda trial: previewed(trial, RANDOM=random, **names))
-
-
-def test_it_is_that_of_a_trial_that_ran(run_all: Callable[..., list[Trial]], script_workload: object) -> None:
-    (trial,) = run_all(workload="script", sweep={"hosts": [2]})
-    assert trial.state == "finished", trial.message + trial.traceback
-    assert previewed(trial, TRIAL=str(trial_directory(trial))) == trial.command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,7 @@ from django.urls import reverse
 import analysis
 from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
-from tests.worker_process import CeleryWorker
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
-from workers.capture import prepared_recordings
-from workers.capture.prepared_recordings import Shares
 from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
@@ -54,48 +51,22 @@ def require_result(trial: Trial) -> None:
     assert not Lease.objects.exists()
 
 
-@pytest.fixture
-def helped(
-    start_celery_worker: Callable[..., CeleryWorker], empty_redis: object, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[Path]]:
-    """A worker that takes analysis alone makes all shares but the first of each trial; returns where it did."""
-    worker = start_celery_worker(queues="analysis")
-    places: list[Path] = []
-    finish = Shares.finish
-
-    def finish_last(prepared_recordings: Shares, check: Callable[[], None]) -> None:
-        deadline = time.monotonic() + LIVE_LIMIT_S
-        while not all(prepared_recordings.is_done(number) for number in range(1, len(prepared_recordings.recordings))):
-            assert time.monotonic() < deadline, f"nobody helps: {worker.output()[-3000:]}"
-            time.sleep(0.02)
-        places.append(prepared_recordings.place)
-        finish(prepared_recordings, check)
-
-    monkeypatch.setattr(Shares, "finish", finish_last)
-    monkeypatch.setattr(prepared_recordings, "HELPED_FROM_BYTES", 0)
-    yield places
-    worker.kill()
-
-
-def test_it_measures_on_hosts_over_ssh(
-    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, helped: list[Path]
-) -> None:
+def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
     slug = add_cluster("ssh", ssh_hosts.settings())
     with ssh_hosts.testbed.capture() as between:  # the switch between the hosts sees every frame once
         (trial,) = run_all(cluster=slug, **WATER)
         between.stop()
         stored = between.save(trial_directory(trial) / "between.pcapng.zst")
     require_result(trial)
-    assert len(helped) == 1
-    assert not helped[0].exists()
+    assert not (trial_directory(trial) / "shares").exists()
     assert (trial.trust, trial.trust_reasons) == ("good", [])
     assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
     assert names == {"capture.pcapng.zst", *(f"capture-{host}.pcapng.zst" for host in ("n1", "n2", "n3"))}
-    truth = analysis.analyse(stored.path, mpi_ports=MPI_PORTS).mpi.metrics
-    told = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
+    truth = analysis.analyse(stored, mpi_ports=MPI_PORTS).mpi.metrics
+    answer = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
     for metric in ("packets", "wire_bytes", "payload_bytes"):
-        assert told[metric] == truth[metric]
+        assert answer[metric] == truth[metric]
     joined = trial.conditions["joined"]
     assert joined["hosts"] == ["n1", "n2", "n3"]
     for clock in joined["clocks"].values():  # one machine, one clock
@@ -151,10 +122,10 @@ def test_it_shows_rates_of_the_interfaces_and_cpu_of_every_host_while_it_runs(
     request: pytest.FixtureRequest,
 ) -> None:
     cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
-    slug, told = add_cluster(kind, cluster.settings()), tmp_path / "told"
-    parameters = {"script": TALK_UNTIL_TOLD.format(told=told)}
-    with ThreadPoolExecutor(1) as beside:
-        seen = beside.submit(see_it_run, admin_client, told)
+    slug, answer = add_cluster(kind, cluster.settings()), tmp_path / "told"
+    parameters = {"script": TALK_UNTIL_TOLD.format(told=answer)}
+    with ThreadPoolExecutor(1) as parallel:
+        seen = parallel.submit(see_it_run, admin_client, answer)
         (trial,) = run_all(cluster=slug, workload="script", parameters=parameters, sweep={"hosts": [3]})
     progress, html = seen.result()
     assert trial.state == State.FINISHED, trial.message + trial.traceback
@@ -187,7 +158,7 @@ def test_a_missing_permission_costs_the_network_metrics_only(
     assert trial.not_available["packets"] == "the program no-such-recorder is missing on host n1"
 
 
-def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
+def test_a_host_that_cannot_be_recorded_is_reported_and_the_run_counts(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
     recorder = tmp_path / "recorder"
@@ -204,7 +175,7 @@ def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
     assert names == {"capture.pcapng.zst", "capture-n1.pcapng.zst", "capture-n3.pcapng.zst"}
 
 
-def test_hosts_that_nobody_recorded_are_missed_together(
+def test_unrecorded_hosts_are_missed_together(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
     recorder = tmp_path / "recorder"
@@ -213,9 +184,9 @@ def test_hosts_that_nobody_recorded_are_missed_together(
     (trial,) = run_all(cluster=add_cluster("ssh", ssh_hosts.settings(capture_command=[str(recorder)])), **WATER)
     require_result(trial)
     assert trial.trust == "degraded"
-    told = " ".join(trial.trust_reasons)
-    assert "host n1 was not recorded" in told
-    assert "analysed from host n3 alone" in told
+    answer = " ".join(trial.trust_reasons)
+    assert "host n1 was not recorded" in answer
+    assert "analysed from host n3 alone" in answer
 
 
 @pytest.mark.parametrize(
@@ -241,7 +212,7 @@ def test_a_cluster_that_cannot_be_used_fails_its_trials_with_the_reason(
     assert not Lease.objects.exists()
 
 
-def test_a_job_that_slurm_refuses_fails_its_trial_and_the_rest_goes_on(
+def test_a_job_that_slurm_refuses_fails_its_trial_and_the_rest_continues(
     run_all: Callable[..., list[Trial]], slurm: Slurm
 ) -> None:
     slug = add_cluster("slurm", slurm.settings(partition="gpu"))

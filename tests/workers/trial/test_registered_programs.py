@@ -53,8 +53,8 @@ def test_it_runs_by_its_name(run_all: Callable[..., list[Trial]]) -> None:
     assert "mode fast-20" in two.artifacts.get(kind="stdout").file.read_text()
     assert two.artifacts.get(name="notes.log").file.read_text() == "hello\n"
     assert two.measurements.get(metric="solver.speed").value == 20.0
-    kept = [artifact.name for artifact in two.artifacts.filter(kind="other")]
-    assert kept == ["notes.log", "out/run20/result.json", "ranks.json"]
+    stored = [artifact.name for artifact in two.artifacts.filter(kind="other")]
+    assert stored == ["notes.log", "out/run20/result.json", "ranks.json"]
     assert two.configuration.parameters["version"] == 1
     assert two.experiment.specification["parameters"]["version"] == 1
 
@@ -66,8 +66,8 @@ def test_files_may_have_the_time_of_day_in_their_names(run_all: Callable[..., li
     (trial,) = run_all(workload="solver", parameters={"hosts": 1})
     assert trial.state == State.FINISHED, trial.message
     assert trial.measurements.get(metric="solver.rate").value == 7.0
-    kept = [artifact.name for artifact in trial.artifacts.filter(kind="other")]
-    assert kept == ["n=4,m=2/a@b~", "ranks.json", "run.2026:11:22-16:43:01.yaml"]
+    stored = [artifact.name for artifact in trial.artifacts.filter(kind="other")]
+    assert stored == ["n=4,m=2/a@b~", "ranks.json", "run.2026:11:22-16:43:01.yaml"]
 
 
 def test_what_is_run_begins_a_new_version_and_experiments_keep_theirs(run_all: Callable[..., list[Trial]]) -> None:
@@ -163,10 +163,10 @@ def test_a_figure_beyond_its_limit_fails_the_trial(run_all: Callable[..., list[T
 
 
 def test_ranks_may_run_programs_of_their_own(run_all: Callable[..., list[Trial]]) -> None:
-    told = [{"name": "first", "regex": r"first (\d+)"}, {"name": "others", "regex": r"other (\d+)", "pick": "sum"}]
+    answer = [{"name": "first", "regex": r"first (\d+)"}, {"name": "others", "regex": r"other (\d+)", "pick": "sum"}]
     # The pause: what a program prints and ends at once is lost now and then on a busy machine.
     other = {"from_rank": 2, "program": ["/bin/sh", "-c", "echo other {steps}; sleep 0.3"]}
-    registered(program=["/bin/sh", "-c", "echo first 7; sleep 0.3"], parts=[other], extract=told, success="")
+    registered(program=["/bin/sh", "-c", "echo first 7; sleep 0.3"], parts=[other], extract=answer, success="")
     (trial,) = run_all(workload="solver", parameters={"hosts": 4}, certificate="skip")
     assert trial.state == State.FINISHED, trial.message
     values = dict(trial.measurements.filter(metric__startswith="solver.").values_list("metric", "value"))
@@ -181,18 +181,22 @@ def shell_program(file: Path, *lines: str) -> Path:
 
 
 def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
-    """And where programs are confined, which allows no real container, the trial fails with what mends it."""
+    """A confined trial, which allows no container, fails with a suggested fix."""
     image = open_path / "solver.sif"
     shell_program(open_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
     shell_program(open_path / "bin" / "solve-it", 'echo "rate = $1 per s"')
     path = f"{open_path / 'bin'}:/usr/bin:/bin"
     registered(program=["solve-it", "{steps}"], container=str(image), environment={"PATH": path}, keep=[])
-    asked: dict[str, Any] = {"workload": "solver", "cluster": "local", "parameters": {"hosts": 1, "ranks_per_host": 2}}
-    (confined,) = run_all(**asked)
+    request: dict[str, Any] = {
+        "workload": "solver",
+        "cluster": "local",
+        "parameters": {"hosts": 1, "ranks_per_host": 2},
+    }
+    (confined,) = run_all(**request)
     assert confined.state == State.FAILED
     assert confined.message.startswith("Apptainer cannot run here: programs of trials on this machine are confined")
     Cluster.objects.filter(slug="local").update(settings={"confined": False})
-    (trial,) = run_all(**asked)
+    (trial,) = run_all(**request)
     assert trial.state == State.FINISHED, trial.message
     assert trial.artifacts.get(kind="stdout").file.read_text().count(f"image {image}") == 2
     assert trial.measurements.get(metric="solver.rate").value == 10.0
@@ -212,7 +216,7 @@ def test_it_runs_on_real_hosts(
     """A program of MPICH, behind a binary of the cluster's own, launched as it was built, in one world of two hosts."""
     hosts = request.getfixturevalue("ssh_hosts" if kind == "ssh" else "slurm")
     Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings())
-    told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
+    answer = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
     (tmp_path / "a.deck").write_text("of {ranks} ranks")
     here = {"binary": str(sum_over_mpich(tmp_path)), "decks": {"in.deck": str(tmp_path / "a.deck")}}
     binary = {f"real-{kind}": here}
@@ -221,7 +225,7 @@ def test_it_runs_on_real_hosts(
         placeholders={},
         inputs={},
         environment={},
-        extract=told,
+        extract=answer,
         clusters=binary,
         success="rank 1 of 2",
     )

@@ -42,7 +42,7 @@ SCALING = {
 
 
 def everything(experiment: Experiment) -> dict[str, Any]:
-    """What must be the same in both installations, without the keys of rows and the name of the cluster."""
+    """Return what must be equal in both installations, without keys and the cluster's name."""
     trials = []
     for trial in experiment.trials.order_by("position"):
         analysis = read_analysis(trial)
@@ -57,12 +57,12 @@ def everything(experiment: Experiment) -> dict[str, Any]:
                 "times": (trial.queued_at, trial.preparing_at, trial.running_at, trial.ended_at),
             }
         )
-    told = diagnosis_of(experiment)
+    answer = diagnosis_of(experiment)
     summaries = Summary.objects.filter(configuration__experiment=experiment).order_by("metric", "scope", "median")
     return {
         "trials": trials,
-        "answer": told.answer.to_dict(),
-        "findings": told.study.report.to_dict(),
+        "answer": answer.answer.to_dict(),
+        "findings": answer.study.report.to_dict(),
         "summaries": list(summaries.values_list("metric", "scope", "median", "samples")),
         "specification": experiment.specification,
         "uid": experiment.uid,
@@ -113,15 +113,15 @@ def its_headers_say_the_same(trial: Trial, bundle: Path) -> None:
     """Cut and with other addresses, a recording gives every metric as it was."""
     call_command("bundle", f"t:{trial.pk}", str(bundle), captures="headers", anonymise=True)
     with zipfile.ZipFile(bundle) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith(".pcapng.zst"))
+        (name,) = (item for item in archive.namelist() if item.endswith(".pcapng.zst"))
         cut = Path(archive.extract(name, bundle.parent / "cut"))
     capture = trial.artifacts.get(kind=Artifact.Kind.CAPTURE)
-    own, other = analyse(capture.file), analyse(cut)
-    assert own.metrics == other.metrics
-    assert own.mpi.metrics == other.mpi.metrics
-    assert (own.series, own.trust.to_dict()) == (other.series, other.trust.to_dict())
-    assert own.matrices["ranks"] == other.matrices["ranks"], "who is which rank is known as before"
-    assert own.metrics["packets"] > 1000
+    expected, other = analyse(capture.file), analyse(cut)
+    assert expected.metrics == other.metrics
+    assert expected.mpi.metrics == other.mpi.metrics
+    assert (expected.series, expected.trust.to_dict()) == (other.series, other.trust.to_dict())
+    assert expected.matrices["ranks"] == other.matrices["ranks"], "who is which rank is known as before"
+    assert expected.metrics["packets"] > 1000
     assert cut.stat().st_size < capture.size_bytes
 
 

@@ -18,7 +18,7 @@ from tests.workers.clusters.real_hosts import Slurm
 from workers.launchers.remote import RemoteJob, RemoteSession
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 from workers.trial import pipeline
-from workers.trial.one_at_a_time import alone_on
+from workers.trial.pipeline import alone_on
 
 SOON = "from mpi4py import MPI\nMPI.COMM_WORLD.Barrier()\nprint('answer 42', flush=True)\n"
 LATE = SOON.replace("MPI.COMM_WORLD.Barrier()", "import time; time.sleep(4)")
@@ -226,6 +226,6 @@ def test_a_second_worker_leaves_the_cluster_to_the_first(
         assert cursor.fetchone() == (0,)
 
 
-def test_it_is_refused_where_nobody_allots_hosts(submit: Callable[..., Experiment], script_workload: object) -> None:
+def test_shared_job_without_a_scheduler_is_refused(submit: Callable[..., Experiment], script_workload: object) -> None:
     with pytest.raises(InvalidSpec, match="no scheduler allots the hosts"):
         submit(**spec_of(SOON, cluster="local"))

@@ -40,16 +40,18 @@ def family(worker: CeleryWorker) -> list[psutil.Process]:
 
 
 def names(processes: list[psutil.Process]) -> set[str]:
-    found = set()
+    result = set()
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found.add(process.name())
-    return found
+            result.add(process.name())
+    return result
 
 
 def own_namespaces(processes: list[psutil.Process]) -> set[str]:
     """The network namespaces that these processes made, by the text of their links."""
-    return {own for process in processes if (own := namespace(process.pid)) is not None} - {namespace(os.getpid())}
+    return {expected for process in processes if (expected := namespace(process.pid)) is not None} - {
+        namespace(os.getpid())
+    }
 
 
 def namespace(pid: int) -> str | None:
@@ -93,6 +95,6 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     assert (again.state, again.attempt) == (State.QUEUED, 2)
     assert not Lease.objects.exists()
     assert not Measurement.objects.filter(trial=lost).exists()
-    kept = {path.name for path in trial_directory(lost).glob("*")}
-    assert kept <= {"stdout.txt", "stderr.txt", "capture.pcapng.zst", "mpi-profile.json.zst"}
+    stored = {path.name for path in trial_directory(lost).glob("*")}
+    assert stored <= {"stdout.txt", "stderr.txt", "capture.pcapng.zst", "mpi-profile.json.zst"}
     Trial.objects.cancel()

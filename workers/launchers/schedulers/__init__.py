@@ -1,1 +1,1 @@
-"""What the kinds of cluster share whose hosts a scheduler allots: one queue, one launcher, and a login where jobs take no steps."""
+"""Schedulers: one queue, one launcher, and a login for schedulers without steps in jobs."""

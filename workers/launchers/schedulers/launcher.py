@@ -1,7 +1,7 @@
-"""Nodes that a scheduler allots: one batch job holds them, keepers run on them for as long as it does.
+"""Nodes of a scheduler: one batch job holds them while agents run on them.
 
-The batch script ends as soon as the first node's keeper does, so that nodes go back even if nobody is left to give them
-back: a killed worker ends its connections, those end the keepers, the first one ends the job.
+The batch script ends with the first node's agent, so that nodes are returned without a worker: a killed worker ends its
+connections, those end the agents, the first agent ends the job.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from analysis.numbers import plural
 from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
 from workers.errors import ClusterUnavailable, HostsLost, TrialFailed
 from workers.hosts.programs import missing_programs
-from workers.hosts.remote_agent import RemoteKeeper
-from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
+from workers.hosts.remote_agent import RemoteAgent
+from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, ignore_progress
 from workers.launchers.job import Job
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.schedulers.queue import Queue
 from workers.launchers.ssh_words import SSH_FAILED, why_unreached
 
-KEEPER_WAIT_S = 120
+AGENT_WAIT_S = 120
 TEST_PENDING_S = 60.0
 SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwWDEB")
 """As patterns of a shell: the value is the next word (ssh(1))."""
@@ -33,7 +33,7 @@ SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwW
 
 @dataclasses.dataclass
 class Allocation:
-    """Nodes that one job holds, from the moment on at which it had them. ``lasting``: for sessions that follow each other."""
+    """Nodes of one job, and since when. ``lasting``: for consecutive sessions."""
 
     queue: Queue[Any]
     job: str
@@ -44,12 +44,12 @@ class Allocation:
     since: float = dataclasses.field(default_factory=time.monotonic)
 
     def alive(self) -> bool:
-        """Whether the job still has its nodes; silence of the scheduler is no end."""
+        """Return whether the job has its nodes; a silent scheduler does not mean an end."""
         state = self.queue.states([self.job]).get(self.job)
         return state is None or state.phase == "running"
 
     def left_s(self) -> float | None:
-        """How long it may go on; None where nothing limits it."""
+        """Return the job's remaining time; None without a limit."""
         return self.queue.left_s(self.job, time.monotonic() - self.since)
 
     def close(self) -> None:
@@ -57,14 +57,14 @@ class Allocation:
 
 
 class SchedulerLauncher(HostsLauncher):
-    """mpirun on the first node of a job."""
+    """Launch command on the first node of a job."""
 
     kind: ClassVar[SchedulerKind]
     queue_type: ClassVar[type[Queue[Any]]]
     programs: ClassVar[tuple[tuple[str, str], ...]]
-    """Commands that the worker's machine needs where there is no login host, and the packages that hold them."""
+    """Commands that the worker's machine needs without a login host, and their packages."""
     greeting: ClassVar[tuple[str, ...]]
-    """A command of the scheduler that works where the scheduler does."""
+    """A command that succeeds if the scheduler works."""
     settings: SchedulerSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -73,44 +73,44 @@ class SchedulerLauncher(HostsLauncher):
 
     @abstractmethod
     def connection(self, allocation: Allocation, node: str) -> list[str]:
-        """The command of a keeper's connection. Pure."""
+        """Return the command of an agent's connection. Pure."""
 
     @abstractmethod
-    def agent(self, allocation: Allocation) -> str:
-        """How the MPI library on the first node starts its daemon on another, as a script: NODE COMMAND... as with ssh. Pure."""
+    def remote_shell(self, allocation: Allocation) -> str:
+        """Return the script by which the MPI library starts daemons: NODE COMMAND... Pure."""
 
     def script(self, scratch: Path, *, lasting: bool = False) -> str:
-        """The batch script. Pure."""
+        """Return the batch script. Pure."""
         return "#!/bin/sh\n" + holding_script(scratch, lasting=lasting)
 
     def probe(self) -> list[str]:
         return missing_programs({"ssh": "openssh-client"} if self.settings.login else dict(self.programs))
 
     def reach(self) -> list[Reached]:
-        """The scheduler, through the login host where there is one."""
+        """Contact the scheduler, through the login host if there is one."""
         begun = time.monotonic()
-        place = self.settings.login.host if self.settings.login else "the worker's machine"
+        login_host = self.settings.login.host if self.settings.login else "the worker's machine"
         try:
             answer = self.queue.run(self.greeting)
         except ClusterUnavailable as error:
-            return [Reached(place, time.monotonic() - begun, problem=str(error))]
+            return [Reached(login_host, time.monotonic() - begun, problem=str(error))]
         took_s = time.monotonic() - begun
         if answer.status == 0:
-            return [Reached(place, took_s)]
+            return [Reached(login_host, took_s)]
         if self.settings.login and answer.status == SSH_FAILED:
-            return [why_unreached(place, took_s, answer.complaints, self.settings.login)]
-        said = answer.complaints.splitlines()[-1:] or ["nothing"]
-        sentence = f"{self.kind.title}'s commands do not work on {place}: {said[0].strip().rstrip('.')}."
-        remedy = f"Does {self.greeting[0]} work there by hand, without a login shell?"
-        return [Reached(place, took_s, problem=sentence, remedy=remedy)]
+            return [why_unreached(login_host, took_s, answer.stderr, self.settings.login)]
+        said = answer.stderr.splitlines()[-1:] or ["nothing"]
+        sentence = f"{self.kind.title}'s commands do not work on {login_host}: {said[0].strip().rstrip('.')}."
+        remedy = f"Check that {self.greeting[0]} works there without a login shell."
+        return [Reached(login_host, took_s, problem=sentence, remedy=remedy)]
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """Two nodes, and no day of waiting for them."""
+        """Request two nodes, with a short wait."""
         limit_s = min(self.settings.pending_limit_s, TEST_PENDING_S)
         return type(self)({**self.settings.model_dump(exclude_unset=True), "pending_limit_s": limit_s}), 2
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
-        """Placeholders: the scheduler names the nodes when it allots them."""
+        """Return placeholders: the scheduler names the nodes later."""
         return tuple(f"node{number}" for number in range(1, host_count + 1))
 
     def rehearse(self, job: Job) -> Rehearsal:
@@ -121,7 +121,7 @@ class SchedulerLauncher(HostsLauncher):
         notes = [f"{nodes} that {self.kind.title} allocates and names.", *rehearsal.notes]
         return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
 
-    def allocate(self, host_count: int, tell: Tell = say_nothing, *, lasting: bool = False) -> Allocation:
+    def allocate(self, host_count: int, tell: Tell = ignore_progress, *, lasting: bool = False) -> Allocation:
         """Wait until a job has its nodes. Raises ClusterUnavailable."""
         if problems := self.probe():
             raise ClusterUnavailable(" ".join(problems))
@@ -130,8 +130,10 @@ class SchedulerLauncher(HostsLauncher):
         try:
             nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
             if len(nodes) != host_count:
-                given = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
-                raise ClusterUnavailable(f"{given}: is the number of slots of a host right in the cluster's settings?")
+                difference = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
+                raise ClusterUnavailable(
+                    f"{difference}. Check the number of slots of a host in the cluster's settings."
+                )
             facts: dict[str, Any] = {"back_end": self.kind.title, f"{self.kind.name}_job": job}
             if partition := self.queue.partition(job):
                 facts["partition"] = partition
@@ -140,7 +142,7 @@ class SchedulerLauncher(HostsLauncher):
             raise
         return Allocation(self.queue, job, nodes, scratch, lasting, facts)
 
-    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         if problems := self.refusals(link):
             raise ClusterUnavailable(" ".join(problems))
         allocation = self.allocate(host_count, tell)
@@ -153,59 +155,55 @@ class SchedulerLauncher(HostsLauncher):
         return session
 
     def open_on(self, allocation: Allocation, host_count: int) -> SchedulerSession:
-        """A session on the first nodes of a job. Raises ClusterUnavailable."""
-        keepers: dict[str, RemoteKeeper] = {}
+        """Open a session on the first nodes of a job. Raises ClusterUnavailable."""
+        agents: dict[str, RemoteAgent] = {}
         try:
             for node in allocation.nodes[:host_count]:
-                keepers[node] = RemoteKeeper(node, self.connection(allocation, node))
-            return SchedulerSession(self, keepers, allocation)
+                agents[node] = RemoteAgent(node, self.connection(allocation, node))
+            return SchedulerSession(self, agents, allocation)
         except BaseException:
-            for keeper in keepers.values():
-                keeper.close()
+            for agent in agents.values():
+                agent.close()
             raise
 
 
 class SchedulerSession(RemoteSession):
-    """Ends with its job."""
+    """Session that ends with its job."""
 
     launcher: SchedulerLauncher
 
-    def __init__(
-        self, launcher: SchedulerLauncher, keepers: Mapping[str, RemoteKeeper], allocation: Allocation
-    ) -> None:
+    def __init__(self, launcher: SchedulerLauncher, agents: Mapping[str, RemoteAgent], allocation: Allocation) -> None:
         self.allocation = allocation
-        super().__init__(launcher, keepers, allocation.scratch, launcher.agent(allocation), dict(allocation.facts))
+        super().__init__(
+            launcher, agents, allocation.scratch, launcher.remote_shell(allocation), dict(allocation.facts)
+        )
 
     def hold(self) -> None:
-        """Give the nodes back at the end, also if a keeper does not answer any more."""
+        """Return the nodes at the end, also if an agent does not answer."""
         self._stack.callback(self.allocation.close)
 
     def why_lost(self, error: TrialFailed) -> str:
-        """The scheduler's word about the job before that of the connection, unless the job had not ended before it."""
+        """Return the scheduler's reason, or the connection's if the job had not ended."""
         return self.launcher.queue.why_ended(self.allocation.job, str(error))
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """A scheduler that takes a job away signals the launch command too: its bad end may be told before that of the connection."""
+        """Convert errors after the job's end to HostsLost: its signal may end a launch command first."""
         if not isinstance(error, ClusterUnavailable) and not self.allocation.alive():
             return HostsLost(self.why_lost(error))
         return super().as_lost(error)
 
-    def is_taken_away(self) -> bool:
-        """Whether the scheduler ended the job under us."""
-        return self.launcher.queue.has_ended(self.allocation.job)
-
 
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:
-    """The batch job: hold the nodes as long as the keeper on this first one lives; give it two minutes to appear.
+    """Return the batch job, which holds the nodes while the first node's agent lives.
 
-    A lasting one gives the next keeper two minutes too: another session follows on the same nodes.
+    An agent has two minutes to appear. A lasting job gives the next agent two minutes too: another session follows.
     """
-    alive = f'kill -0 "$(cat {scratch}/keeper-"$(hostname)".pid)" 2>/dev/null'
+    alive = f'kill -0 "$(cat {scratch}/agent-"$(hostname)".pid)" 2>/dev/null'
     wait = f"""\
 waited=0
 until {alive}; do
     waited=$((waited + 1))
-    [ "$waited" -le {KEEPER_WAIT_S} ] || exit 1
+    [ "$waited" -le {AGENT_WAIT_S} ] || exit 1
     sleep 1
 done
 while {alive}; do
@@ -215,10 +213,10 @@ done
     return f"while :; do\n{wait}done\n" if lasting else wait
 
 
-def agent_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
-    """Run ``step`` for the node that the MPI library names: `agent [OPTION...] NODE COMMAND...`, as with ssh.
+def remote_shell_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
+    """Return a script that runs ``step`` for a node: `rsh [OPTION...] NODE COMMAND...`.
 
-    Hydra takes every agent for an ssh and puts ssh's options first: MPICH's -x, Intel MPI's -q -x. They mean nothing here.
+    Hydra passes ssh's options first (MPICH's -x, Intel MPI's -q -x), which are ignored.
     """
     words = " ".join(word.replace("$node", '"$node"') for word in step)
     return f"""\

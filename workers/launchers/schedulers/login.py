@@ -1,6 +1,6 @@
-"""Nodes of a job that are reached with ssh, where a scheduler has no way into a running job from outside.
+"""Nodes reached with ssh, for schedulers without a way into a running job.
 
-The scheduler does not end what came in by ssh, so the first keeper's connection watches the job itself.
+The scheduler does not end ssh logins, so the first agent's connection watches the job itself.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from experiments.cluster_kinds.scheduler import LoginSettings
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import (
-    KEEPER_WAIT_S,
+    AGENT_WAIT_S,
     Allocation,
     SchedulerLauncher,
-    agent_script,
     holding_script,
+    remote_shell_script,
 )
 
 
 class LoginLauncher(SchedulerLauncher):
-    """ssh from the login host, and from the first node, to the others."""
+    """Launcher over ssh from the login host and from the first node."""
 
     settings: LoginSettings
 
@@ -34,7 +34,7 @@ class LoginLauncher(SchedulerLauncher):
         return f"#!/bin/sh\n{noted}{holding_script(scratch, lasting=lasting)}"
 
     def attached(self, allocation: Allocation, argv: Sequence[str]) -> list[str]:
-        """The command as a part of the job, where the scheduler can take a login into it. Pure."""
+        """Return the command as a part of the job, if the scheduler supports it. Pure."""
         return list(argv)
 
     def connection(self, allocation: Allocation, node: str) -> list[str]:
@@ -42,34 +42,35 @@ class LoginLauncher(SchedulerLauncher):
         watched = ["sh", "-c", watching_script(allocation.scratch, start)] if node == allocation.nodes[0] else start
         return self.queue.wrap([*self.settings.between_hosts, node, shlex.join(watched)])
 
-    def agent(self, allocation: Allocation) -> str:
+    def remote_shell(self, allocation: Allocation) -> str:
         attached = shlex.join(self.attached(allocation, ["sh", "-c"]))
-        # What follows is one word for the login shell of the node, as ssh hands it over.
+        # One word for the login shell of the node, as ssh passes it.
         command = f"\"{attached} '$(printf %s \"$*\" | sed \"s/'/'\\\\\\\\''/g\")'\"" if attached != "sh -c" else '"$*"'
-        return agent_script([*map(shlex.quote, self.settings.between_hosts), "$node"], command)
+        return remote_shell_script([*map(shlex.quote, self.settings.between_hosts), "$node"], command)
 
 
 def watching_script(scratch: Path, start: Sequence[str]) -> str:
-    """Start the keeper, and close its input as soon as the batch script is gone, which ends it and all that it runs.
+    """Return a script that starts the agent and closes its input when the batch script ends.
 
-    A scheduler calls a job running before its script has begun. What watches is no child of the keeper, which ends all that it has.
+    That ends the agent and its programs. A scheduler calls a job running before its script has begun. The watcher is no child
+    of the agent, which ends all its children.
     """
     job, pipe = f"{scratch}.job", f"{scratch}.in"
     alive = f'kill -0 "$(cat {job})"'
     return f"""\
 mkfifo -m 600 {pipe} || exit 1
 exec 3<&0
-{shlex.join(start)} <{pipe} 3<&- & keeper=$!
+{shlex.join(start)} <{pipe} 3<&- & agent=$!
 (
     exec >{pipe} 2>/dev/null
     rm -f {pipe}
     cat <&3 & fed=$!
     waited=0
-    until {alive} || [ $waited -ge {KEEPER_WAIT_S} ]; do waited=$((waited + 1)); sleep 1; done
+    until {alive} || [ $waited -ge {AGENT_WAIT_S} ]; do waited=$((waited + 1)); sleep 1; done
     while kill -0 $fed && {alive}; do sleep 1; done
     kill $fed
     {alive} || rm -f {job}
 ) &
 exec 3<&-
-wait $keeper
+wait $agent
 """

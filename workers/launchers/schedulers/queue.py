@@ -1,6 +1,6 @@
-"""The queue of a scheduler: a job goes in, waits, holds its nodes, ends. No answer is no answer, never a success.
+"""Queue of a scheduler: a job is submitted, waits, holds its nodes, ends.
 
-A scheduler is a subclass that says the exact commands and reads their answers; the waiting is the same for all.
+A missing answer is never a success. Subclasses give the exact commands and parse their answers; waiting is common to all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 20.0
 SILENCE_LIMIT_S = 120.0
-END_LIMIT_S = 10.0  # until the scheduler has noticed what a broken connection told us first
+END_LIMIT_S = 10.0  # until the scheduler has noticed the end that a broken connection showed first
 
 Phase = Literal["waiting", "running", "ending", "ended"]
 S = TypeVar("S", bound=SchedulerSettings)
@@ -31,7 +31,7 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
 
 @dataclass(frozen=True)
 class JobState:
-    """One job as its scheduler sees it, in the scheduler's own words; ``nodes`` in its own short form."""
+    """State of a job in the scheduler's own words; ``nodes`` in its own short form."""
 
     job: str
     state: str
@@ -39,7 +39,7 @@ class JobState:
     nodes: str = ""
     phase: Phase = "ended"
     hopeless: bool = False
-    """Whether it would wait for ever."""
+    """True if it would wait for ever."""
 
     @property
     def waiting(self) -> bool:
@@ -47,41 +47,41 @@ class JobState:
 
     @property
     def running(self) -> bool:
-        """Whether it has its nodes, or has not given all of them back."""
+        """Whether it has its nodes, or has not returned all of them."""
         return self.phase in ("running", "ending")
 
     def words(self) -> str:
-        """`state (reason)` as the scheduler names them."""
+        """Return `state (reason)` in the scheduler's words."""
         return self.state + (f" ({self.reason})" if self.reason not in ("", "None") else "")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command of the scheduler said; status None: it did not answer in time."""
+    """Answer of a scheduler's command; status None: no answer in time."""
 
     status: int | None
     output: str
-    complaints: str
+    stderr: str
 
 
 class Queue(ABC, Generic[S]):
-    """A scheduler's commands, run here or on the login host."""
+    """Commands of a scheduler, run here or on the login host."""
 
     good_end: ClassVar[str] = ""
     """The state of a job whose script ended by itself: not a reason why its hosts were lost."""
 
     def __init__(self, settings: S, title: str) -> None:
-        """``title``: of the scheduler, for people."""
+        """Store the settings and the scheduler's ``title`` for messages."""
         self.settings = settings
         self.title = title
 
     @abstractmethod
     def submit_argv(self, nodes: int) -> list[str]:
-        """Nodes for us alone. The script comes by standard input; it prints nothing that would need a file. Pure."""
+        """Return the command that submits a job for whole nodes; the script is its input. Pure."""
 
     @abstractmethod
     def job_in(self, output: str) -> str | None:
-        """The job's number in what the command printed that submits; None where there is none. Pure."""
+        """Return the job's number in the output of the submit command, or None. Pure."""
 
     @abstractmethod
     def cancel_argv(self, job: str) -> list[str]:
@@ -89,32 +89,38 @@ class Queue(ABC, Generic[S]):
 
     @abstractmethod
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
-        """The state of every job that the scheduler tells about; those it is silent about are absent."""
+        """Return the states of jobs; jobs without an answer are absent."""
+
+    def nodes(self, state: JobState) -> tuple[str, ...]:
+        """Return the names of a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
+        if names := self.node_names(state.nodes):
+            return names
+        raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}.")
 
     @abstractmethod
-    def nodes(self, state: JobState) -> tuple[str, ...]:
-        """The names of a job's nodes, in the scheduler's order."""
+    def node_names(self, nodes: str) -> tuple[str, ...]:
+        """Return the names of nodes in the scheduler's short form."""
 
     def partition(self, job: str) -> dict[str, Any]:
-        """Name of a job's queue and how many `hosts` one job can have there; empty where the scheduler does not tell."""
+        """Return name and `hosts` limit of a job's queue; empty if unknown."""
         return {}
 
     def left_s(self, job: str, held_s: float) -> float | None:
-        """How long a job may keep its nodes, which it has had for ``held_s`` seconds; None where nothing limits it."""
+        """Return the remaining time of a job held for ``held_s`` seconds; None without a limit."""
         limit_s = self.limit_s(self.settings.time_limit or "")
         return None if limit_s is None else limit_s - held_s
 
     def limit_s(self, text: str) -> float | None:
-        """A time limit in seconds; None for none, and for one that is not understood. Pure."""
+        """Parse a time limit; None for none and for an unreadable one. Pure."""
         return clock_s(text)
 
     def wrap(self, argv: Sequence[str]) -> list[str]:
-        """The command as it is run: over ssh when the settings name a login host."""
+        """Return the command, over ssh if the settings name a login host."""
         login = self.settings.login
         return list(argv) if login is None else [*login.ssh(login.host), "exec " + shlex.join(argv)]
 
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
-        """Run one command with `text` as its input. Raises ClusterUnavailable when there is no such program."""
+        """Run one command with `text` as its input. Raises ClusterUnavailable if it is missing."""
         try:
             result = subprocess.run(
                 self.wrap(argv), input=text, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
@@ -126,7 +132,7 @@ class Queue(ABC, Generic[S]):
         return Answer(result.returncode, result.stdout, result.stderr.strip())
 
     def submit(self, nodes: int, script: str) -> str:
-        """Submit a batch script; returns the job's number. Raises ClusterUnavailable with the scheduler's reason."""
+        """Submit a batch script; return the job's number. Raises ClusterUnavailable."""
         argv = self.submit_argv(nodes)
         answer = self.run(argv, script)
         if answer.status == 0 and (job := self.job_in(answer.output)):
@@ -134,20 +140,20 @@ class Queue(ABC, Generic[S]):
         raise ClusterUnavailable(f"{self.title} did not accept the job: {self.refusal(answer, argv[0])}.")
 
     def refusal(self, answer: Answer, program: str) -> str:
-        """The scheduler's own reason without its decoration. Pure."""
+        """Return the scheduler's own reason without its decoration. Pure."""
         if answer.status is None:
             return f"no answer within {amount(COMMAND_LIMIT_S, 's')}"
-        lines = [line.strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()]
+        lines = [line.strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
         return lines[-1] if lines else f"{program} ended with status {answer.status}"
 
     def cancel(self, job: str) -> None:
-        """Give the job's nodes back; a job that has ended already is no error."""
+        """Cancel a job; an ended job is no error."""
         self.run(self.cancel_argv(job))
 
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> JobState:
-        """Wait, ever more patiently, until the job has its nodes. Raises ClusterUnavailable when it never will."""
+        """Wait, with growing pauses, until the job has its nodes. Raises ClusterUnavailable."""
         begun = answered = time.monotonic()
         pause_s = FIRST_PAUSE_S
         while True:
@@ -172,14 +178,14 @@ class Queue(ABC, Generic[S]):
             pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
 
     def has_ended(self, job: str, pause: Callable[[float], None] = time.sleep) -> bool:
-        """Whether the scheduler itself ended a job, or took its nodes away: its time was up, or somebody cancelled it."""
+        """Return whether the scheduler ended a job or took its nodes away."""
         state = self._settled(job, pause)
         return state is not None and not state.running and state.state != self.good_end
 
     def why_ended(self, job: str, broken: str, pause: Callable[[float], None] = time.sleep) -> str:
-        """Why a job's hosts were lost, in sentences; ``broken`` is what the connection itself has told.
+        """Return why a job's hosts were lost, in sentences.
 
-        A job that still runs after a while did not end, and one that completed did so because its keeper had gone.
+        ``broken`` is the connection's own reason: it holds if the job still runs, or completed because its agent had ended.
         """
         state = self._settled(job, pause)
         if state is None:
@@ -188,11 +194,11 @@ class Queue(ABC, Generic[S]):
             return f"{self.title} put job {job} back into the queue ({state.words()}): what ran is lost."
         nodes = state.nodes or "its nodes"
         if state.running or state.state == self.good_end:
-            return f"{broken} {self.title} says of job {job} on {nodes}: {state.words()}."
+            return f"{broken} State of {self.title} job {job} on {nodes}: {state.words()}."
         return f"{self.title} job {job} on {nodes} ended: {state.words()}."
 
     def _settled(self, job: str, pause: Callable[[float], None]) -> JobState | None:
-        """The state of a job, asked again for a while as long as it is one of a job that has not ended."""
+        """Return the state of a job, polled for a while as long as it runs."""
         deadline = time.monotonic() + END_LIMIT_S
         pause_s = FIRST_PAUSE_S
         while (state := self.states([job]).get(job)) is not None and state.running:
@@ -204,7 +210,10 @@ class Queue(ABC, Generic[S]):
 
 
 def clock_s(text: str, *, last: float = 1.0) -> float | None:
-    """`[days-][[hours:]minutes:]number` in seconds; ``last``: how many seconds the last number counts. None for anything else."""
+    """Parse `[days-][[hours:]minutes:]number` to seconds, else None.
+
+    ``last``: how many seconds the last number counts.
+    """
     match = _CLOCK.fullmatch(text.strip())
     if match is None:
         return None
@@ -213,12 +222,12 @@ def clock_s(text: str, *, last: float = 1.0) -> float | None:
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Each name once, in the order of their first appearance."""
+    """Return each name once, in the order of first appearance."""
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _pause_and_listen(pause_s: float, tell: Callable[[str], None], pause: Callable[[float], None]) -> None:
-    """Wait in short steps: whoever listens may end the waiting."""
+    """Wait in short steps, in which ``tell`` may raise to give up."""
     while pause_s > 0:
         pause(min(pause_s, 1.0))
         pause_s -= 1.0

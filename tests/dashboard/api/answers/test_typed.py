@@ -15,11 +15,11 @@ from tests.dashboard.api.answers.judging import errors
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from workers.testbed.certificate import Certificate
-from workers.testbed.verdict import Row
+from workers.testbed.verdict import CertificateRow
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 STUDIES = ("eadline-2006-hpl", "guster-2007-water", "monarc-1999-readers", "pinning-2007-wan", "york-staging")
-ROW = Row("n1", "n2", "bandwidth", "bit/s", 1e9, 9.57e8, (9.5e8, 9.6e8), "5 %", kept=True)
+ROW = CertificateRow("n1", "n2", "bandwidth", "bit/s", 1e9, 9.57e8, (9.5e8, 9.6e8), "5 %", kept=True)
 
 
 @pytest.fixture(scope="module")

@@ -170,4 +170,4 @@ def test_what_was_not_delivered_is_forgotten_after_a_day(bucket: Bucket, db: Non
         directory.mkdir(parents=True)
     os.utime(old, (1e9, 1e9))
     delivery.forget_undelivered()
-    assert [each.name for each in Path(settings.VAR, "trials").iterdir()] == ["999999"]
+    assert [item.name for item in Path(settings.VAR, "trials").iterdir()] == ["999999"]

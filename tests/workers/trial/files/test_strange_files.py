@@ -96,7 +96,7 @@ def test_it_fails_where_a_report_of_a_rank_is_a_pipe(ended: Callable[..., Trial]
     assert "rank-7.json is a pipe" in trial.message
 
 
-def test_it_says_that_the_printed_output_was_removed(ended: Callable[..., Trial]) -> None:
+def test_it_reports_that_the_printed_output_was_removed(ended: Callable[..., Trial]) -> None:
     trial = ended(f"{GOOD}\nimport os\nos.remove('../stdout.txt')")
     assert trial.state == State.FAILED, trial.traceback
     assert "stdout.txt was removed while the trial ran." in trial.message
@@ -122,11 +122,11 @@ def test_it_keeps_the_beginning_and_the_end_of_a_long_output(
     lines = "for number in range(20000): print('line', number, 'x' * 20)"
     trial = ended(f"print('answer 42')\n{lines}\n{end}")
     assert trial.state == (State.FAILED if end else State.FINISHED), trial.message + trial.traceback
-    kept = trial.artifacts.get(name="stdout.txt").file.read_text().splitlines()
-    assert sum(map(len, kept)) < 11_000
-    assert kept[0] == "answer 42"
-    assert kept[-1] == "line 19999 " + "x" * 20
-    assert any("bytes are left out here" in line for line in kept)
+    stored = trial.artifacts.get(name="stdout.txt").file.read_text().splitlines()
+    assert sum(map(len, stored)) < 11_000
+    assert stored[0] == "answer 42"
+    assert stored[-1] == "line 19999 " + "x" * 20
+    assert any("bytes are left out here" in line for line in stored)
 
 
 def test_others_of_this_machine_cannot_look_into_a_trial(ended: Callable[..., Trial]) -> None:

@@ -1,4 +1,4 @@
-"""What a run wrote is found by name and by pattern: plain files of its working directory and those below it, nothing else."""
+"""Files of a run by name and pattern: only plain files of its working directory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_selects_plain_files(work: Path, patterns: list[str], names: list[str
     assert written.names_of(work, patterns) == names
 
 
-def test_it_tells_of_a_link_in_the_place_of_a_file_that_is_asked_for(work: Path) -> None:
+def test_link_in_place_of_a_named_file_is_refused(work: Path) -> None:
     with pytest.raises(NotPlain, match=r"b\.log is a symbolic link"):
         written.names_of(work, ["b.log"])
     (work.parent / "link").symlink_to(work)
@@ -65,9 +65,9 @@ def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.M
 
 def test_it_keeps_a_file_under_its_path(work: Path) -> None:
     directory = work.parent
-    kept = [written.keep(work, name, directory) for name in ("a.log", "run2/deep/x.csv")]
-    assert [written.name_in(file, directory) for file in kept] == ["a.log", "run2/deep/x.csv"]
-    assert kept[1] == directory / "kept" / "run2" / "deep" / "x.csv"
+    stored = [written.keep(work, name, directory) for name in ("a.log", "run2/deep/x.csv")]
+    assert [written.name_in(file, directory) for file in stored] == ["a.log", "run2/deep/x.csv"]
+    assert stored[1] == directory / "kept" / "run2" / "deep" / "x.csv"
     assert not (work / "a.log").exists()
 
 

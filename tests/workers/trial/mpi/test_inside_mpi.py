@@ -20,16 +20,16 @@ def values(trial: Trial) -> dict[str, float]:
     return dict(trial.measurements.filter(scope="all", metric__startswith="mpi_").values_list("metric", "value"))
 
 
-def test_it_tells_where_the_time_of_every_rank_went(run_all: Callable[..., list[Trial]]) -> None:
+def test_it_reports_where_the_time_of_every_rank_went(run_all: Callable[..., list[Trial]]) -> None:
     (trial,) = run_all(**WATER)
     measured = values(trial)
     assert not {m.id for m in METRICS.values() if m.section == "mpi"} - {*measured, *trial.not_available}
     tree_of(trial)
     assert "ideal" in trial.not_available["mpi_transfer_efficiency"]
-    kept = read_mpi_profile(trial)
-    assert kept is not None
-    assert [(row["rank"], row["host"]) for row in kept["ranks"]] == [(0, "n1"), (1, "n2")]
-    assert sum(row["calls"] for row in kept["functions"]) == measured["mpi_calls"] > 100
+    stored = read_mpi_profile(trial)
+    assert stored is not None
+    assert [(row["rank"], row["host"]) for row in stored["ranks"]] == [(0, "n1"), (1, "n2")]
+    assert sum(row["calls"] for row in stored["functions"]) == measured["mpi_calls"] > 100
 
 
 def test_a_ping_pong_spends_its_known_time_and_messages_inside(run_all: Callable[..., list[Trial]]) -> None:
@@ -72,9 +72,9 @@ def test_it_keeps_the_call_in_which_a_rank_of_a_failed_trial_was(
 ) -> None:
     (trial,) = run_all(workload="script", parameters={"script": HANG, "hosts": 2}, capture={"enabled": False})
     assert trial.state == State.FAILED
-    kept = read_mpi_profile(trial)
-    assert kept is not None
-    assert {row["rank"]: (row["end"], row["inside"]) for row in kept["ranks"]} == {
+    stored = read_mpi_profile(trial)
+    assert stored is not None
+    assert {row["rank"]: (row["end"], row["inside"]) for row in stored["ranks"]} == {
         0: ("killed", "Mprobe"),
         1: ("killed", ""),
     }

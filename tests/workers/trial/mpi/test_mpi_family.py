@@ -33,8 +33,8 @@ from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, w
     ],
 )
 def test_it_knows_a_library_by_the_files_that_a_program_loads(libraries: list[str], family: str | None) -> None:
-    known = library_of(libraries)
-    assert (known and known[0]) == family
+    cases = library_of(libraries)
+    assert (cases and cases[0]) == family
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def sentence(libraries: list[str], mpi: str | None, ranks: int = 3, *, setting: 
     return why_singletons(environment, program="solver", ranks=ranks, setting=setting)
 
 
-def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
+def test_it_reports_nothing_of_what_fits_or_is_not_known() -> None:
     assert sentence(["libmpi.so.40.30.4"], "mpirun (Open MPI) 4.1.4") is None
     assert sentence(["libmpi.so.12.1.8"], "Hydra 4.0.2") is None
     assert sentence(["libmpi.so.40.30.4"], "Hydra 4.0.2", ranks=1) is None
@@ -68,11 +68,11 @@ def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
 @pytest.mark.timeout(120)
 def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
     """Each is launched by its own library, in one world across the hosts, and its messages are on the wire."""
-    told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
+    answer = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
     script = hidden_in_script(open_path, f"exec {sum_over_mpich(open_path)}")
-    asked: dict[str, Any] = {"sweep": {"hosts": [2]}, "certificate": "skip", "retries": 0}
+    request: dict[str, Any] = {"sweep": {"hosts": [2]}, "certificate": "skip", "retries": 0}
     (trial,) = run_all(
-        workload="command", parameters={"program": [str(script)], "extract": told, "ranks_per_host": 2}, **asked
+        workload="command", parameters={"program": [str(script)], "extract": answer, "ranks_per_host": 2}, **request
     )
     assert trial.state == State.FINISHED, trial.message
     assert trial.command[0] == "mpiexec.hydra"
@@ -84,7 +84,7 @@ def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., l
     assert (ranks["labels"], ranks["connections_without_ranks"] > 0) == ([], True)
     assert ranks["by_host_alone"].endswith("and several ranks ran on 10.77.0.1, 10.77.0.2")
     (other,) = run_all(
-        workload="command", parameters={"program": [str(mpi_program(open_path, "libmpi.so.40"))]}, **asked
+        workload="command", parameters={"program": [str(mpi_program(open_path, "libmpi.so.40"))]}, **request
     )
     assert (other.state, other.command[0]) == (State.FINISHED, "mpirun"), other.message
 
@@ -100,7 +100,7 @@ def test_a_program_of_mpich_runs_on_this_machine(run_all: Callable[..., list[Tri
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
 
 
-def test_a_library_without_its_launch_command_is_told(
+def test_a_library_without_its_launch_command_is_reported(
     run_all: Callable[..., list[Trial]], open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mpi_choice, "_PROGRAMS", {**mpi_choice._PROGRAMS, "mpich": ("mpiexec.nowhere",)})

@@ -27,8 +27,8 @@ def test_ranks_stand_at_every_address_that_is_their_hosts_alone() -> None:
         "b": frozenset({"127.0.0.1", "10.0.0.2"}),
         "c": frozenset({"10.0.0.3"}),
     }
-    told = ranks_by_address(usages("a", "b", "b"), addresses, 3)
-    assert told == {"10.0.0.1": [0], "fd00::1": [0], "10.0.0.2": [1, 2]}
+    answer = ranks_by_address(usages("a", "b", "b"), addresses, 3)
+    assert answer == {"10.0.0.1": [0], "fd00::1": [0], "10.0.0.2": [1, 2]}
 
 
 def test_with_a_report_missing_no_rank_is_placed() -> None:
@@ -36,7 +36,7 @@ def test_with_a_report_missing_no_rank_is_placed() -> None:
 
 
 def require_ranks_of_the_exchange(trial: Trial) -> None:
-    """On the wire are three messages of a megabyte each way, and what the library says beside them."""
+    """Require three messages of a megabyte each way, besides the library's own."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
     ranks = read_analysis(trial)["matrices"]["ranks"]

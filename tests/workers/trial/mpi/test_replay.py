@@ -1,4 +1,4 @@
-"""A program that ran on the test-bed is replayed on other networks, where it takes what its messages cost by construction."""
+"""A program that ran on the test-bed is replayed on networks with known message costs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_a_ring_that_ran_costs_its_messages_on_another_network(run_all: Callable
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     calls = read_mpi_calls(trial)
     assert calls is not None
-    told = traces(calls)
+    answer = traces(calls)
 
     def seconds(delay_s: float, rate_bps: float) -> float:
-        return replay.replay(told, Link(delay_s, rate_bps), EXACT, places=[0, 1])
+        return replay.replay(answer, Link(delay_s, rate_bps), EXACT, places=[0, 1])
 
     mild = seconds(0.0, 1e9)
     # Longer than any turn of another process on a busy core, so that nothing of it hides behind computing.

@@ -12,7 +12,7 @@ from analysis.mpi.calls import Calls
 from analysis.mpi.wait_sums import CAUSES
 from experiments.files import read_mpi_calls, read_mpi_profile, trial_directory
 from experiments.models import State, Trial
-from workers.trial.waits import wire_of
+from workers.trial.inside_mpi import wire_of
 
 RunAll = Callable[..., list[Trial]]
 
@@ -112,9 +112,9 @@ def ran(run_all: RunAll, script: str, link: Mapping[str, str], ranks_per_host: i
 
 
 def seconds(trial: Trial) -> dict[tuple[int, int], dict[str, float]]:
-    kept = read_mpi_profile(trial)
-    assert kept is not None
-    waits = kept["waits"]
+    stored = read_mpi_profile(trial)
+    assert stored is not None
+    waits = stored["waits"]
     return {(row[0], row[1]): dict(zip(waits["causes"], row[3:], strict=True)) for row in waits["pairs"]}
 
 

@@ -1,4 +1,4 @@
-"""What counts as n ranks was n ranks of one world: seen in the programs that ran, whatever script started them, and in their messages."""
+"""n ranks count only if they were one world, seen in the programs and in their messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from experiments.models import Cluster, State, Trial
 from tests.workers.clusters.mpi_programs import exchange_over_mpich, hidden_in_script, mpi_program
 from tests.workers.clusters.real_hosts import SshHosts
+from workers.trial.inside_mpi import sent_between_hosts, why_unseen
 from workers.trial.mpi_family import World, world_of
 from workers.trial.rank_usage import RankUsage
-from workers.trial.unseen_messages import sent_between_hosts, why_unseen
 
 OPEN = "mpirun (Open MPI) 4.1.4"
 LIBMPI, LIBMPICH, LIBPMIX = "libmpi.so.40.30.4", "libmpich.so.12.2.2", "libpmix.so.2.6.3"
@@ -25,8 +25,8 @@ def world(
 ) -> World:
     """The judgement on ranks with these libraries (separated by spaces) and variables."""
     usages = [
-        RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), told)
-        for number, (names, told) in enumerate(ranks)
+        RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), answer)
+        for number, (names, answer) in enumerate(ranks)
     ]
     return world_of(usages, version, ranks=asked, setting=setting)
 
@@ -39,9 +39,9 @@ def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
     return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
 
 
-def test_it_tells_a_world_that_is_as_asked() -> None:
+def test_it_reports_a_world_that_is_as_asked() -> None:
     seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
-    assert seen == World(told="2 ranks in one world, as asked (libmpi.so.40.30.4)")
+    assert seen == World(summary="2 ranks in one world, as asked (libmpi.so.40.30.4)")
     assert world((LIBMPICH, by_hydra(0)), (LIBMPICH, by_hydra(1)), version="Hydra 4.0.2").checked
     assert world((f"{LIBMPICH} {LIBPMIX}", by_open_mpi(0)), (f"{LIBMPICH} {LIBPMIX}", by_open_mpi(1))).checked
 
@@ -51,21 +51,21 @@ def test_it_tells_a_world_that_is_as_asked() -> None:
     [
         ([(LIBMPICH, by_open_mpi(0)), (LIBMPICH, by_open_mpi(1))], "it ran as one of 2 programs of one rank each"),
         ([(LIBMPI, by_hydra(0)), (LIBMPI, by_hydra(1))], "it ran as one of 2 programs of one rank each"),
-        ([(LIBMPI, {}), (LIBMPI, {})], "let its script hand on the environment"),
+        ([(LIBMPI, {}), (LIBMPI, {})], "et its script pass on the environment"),
         ([(LIBMPI, by_open_mpi(0, 1)), (LIBMPI, by_open_mpi(0, 1))], "in a world of 1 rank, and 2 were asked for"),
         ([(LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(0))], "Rank 1 on n2 ran as rank 0 of another world"),
     ],
 )
-def test_it_says_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[str, str]]], words: str) -> None:
+def test_it_reports_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[str, str]]], words: str) -> None:
     assert words in world(*ranks).problem
 
 
-def test_it_says_what_could_not_be_checked() -> None:
+def test_it_reports_what_could_not_be_checked() -> None:
     assert world(("", {}), ("", {})) == World(
         told="not checked: no MPI library was seen in any of 2 ranks", checked=False
     )
     half = world((LIBMPI, by_open_mpi(0)), ("", {}))
-    assert (half.checked, half.told.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
+    assert (half.checked, half.summary.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
     assert world(("", {}), asked=1) == World()
 
 
@@ -80,10 +80,12 @@ def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
     assert trial.state == State.FAILED
     assert "loaded MPICH or a library with its interface" in trial.message
     assert "it ran as one of 2 programs of one rank each" in trial.message
-    assert trial.message.endswith("To mend it, build it with the compiler of Open MPI.")
+    assert trial.message.endswith("Build it with the compiler of Open MPI.")
 
 
-def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+def test_a_program_in_a_script_that_runs_as_asked_is_reported(
+    run_all: Callable[..., list[Trial]], open_path: Path
+) -> None:
     script = hidden_in_script(open_path, f"exec {mpi_program(open_path, 'libmpi.so.40')}")
     (trial,) = run_all(
         workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
@@ -113,18 +115,14 @@ def test_it_counts_what_ranks_on_different_hosts_sent(hosts: tuple[str, ...], se
 
 
 @pytest.mark.parametrize(("sent", "payload"), [(6_000_000, 6_100_000), (6_000_000, 5_400_000), (99_999, 0), (0, 0)])
-def test_it_says_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
+def test_it_reports_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
     assert why_unseen(tables("n1", "n2", pairs=[[0, 1, 1, sent]]), payload) is None
 
 
-def test_it_says_nothing_without_a_profile() -> None:
-    assert why_unseen(None, 0) is None
-
-
-def test_messages_through_memory_that_hosts_share_are_told(
+def test_messages_through_memory_that_hosts_share_are_reported(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
-    """Virtual hosts share a kernel, which MPICH finds out by itself where nobody forbids it."""
+    """Virtual hosts share a kernel, which MPICH uses unless it is forbidden."""
     Cluster.objects.create(slug="real-ssh", name="Real", kind="ssh", settings=ssh_hosts.settings())
     program = [str(exchange_over_mpich(tmp_path))]
     (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})

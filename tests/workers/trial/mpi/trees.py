@@ -1,4 +1,4 @@
-"""What the efficiencies of any real trial must come to."""
+"""Efficiencies of any real trial must multiply to their parents."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ def tree_of(trial: Trial) -> dict[str, float]:
     """The trial's metrics over all traffic, held against each other and against the processor time that the kernel charged its ranks."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
-    kept = read_mpi_profile(trial)
-    assert kept is not None, trial.not_available
+    stored = read_mpi_profile(trial)
+    assert stored is not None, trial.not_available
     balance, communication = values["mpi_load_balance"], values["mpi_communication_efficiency"]
     parallel, window_s = values["mpi_parallel_efficiency"], values["mpi_window_s"]
     assert parallel == pytest.approx(balance * communication)
-    assert parallel == pytest.approx(values["mpi_useful_s"] / len(kept["ranks"]) / window_s)
+    assert parallel == pytest.approx(values["mpi_useful_s"] / len(stored["ranks"]) / window_s)
     assert 0 < parallel <= min(balance, communication) <= 1
     assert window_s < values["elapsed_s"]
     shares = [values[f"mpi_{name}_share"] for name in ("useful", "no_core", "on_cpu", "blocked")]
     assert sum(shares) == pytest.approx(1.0)
-    on_processors_s = sum(rank["computing_s"] + rank["on_cpu_s"] for rank in kept["ranks"])
+    on_processors_s = sum(rank["computing_s"] + rank["on_cpu_s"] for rank in stored["ranks"])
     assert on_processors_s < 1.02 * values["cpu_s"] + 0.02, "more than its ranks used, start and end included"
     return values
