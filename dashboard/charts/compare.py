@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis import numbers
-from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis_title, few_log_ticks
+from dashboard.charts.parts import (
+    MOST_SERIES,
+    SERIES,
+    SYMBOLS,
+    Figure,
+    X,
+    axis_title,
+    error_bars,
+    few_log_ticks,
+    level_line,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +52,12 @@ def change_over(
     if in_times:
         ends = [end for change in changes for p in change.points for end in (p.value, p.low, p.high) if end]
         y_axis |= {"type": "log", **few_log_ticks(min([*ends, 1.0]), max([*ends, 1.0]))}
-    unchanged = 1 if in_times else 0
     return {
         "data": [_series(change, in_times) for change in changes if change.points],
         "layout": {
             "xaxis": {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category"},
             "yaxis": y_axis,
-            "shapes": [
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": unchanged,
-                    "y1": unchanged,
-                    "line": {"color": "--ink-3", "width": 1},
-                }
-            ],
+            "shapes": [level_line("y", 1 if in_times else 0, color="--ink-3", width=1)],
         },
     }
 
@@ -79,15 +78,11 @@ def _series(change: Change, in_times: bool) -> Figure:
         "x": [str(point.x) for point in change.points],
         "y": values,
         "marker": {"size": 9, "color": SERIES[place], "symbol": SYMBOLS[place]},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0 if end is None else max(0.0, end - v) for v, end in zip(values, highs, strict=True)],
-            "arrayminus": [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
-            "color": SERIES[place],
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_y": error_bars(
+            [0 if end is None else max(0.0, end - v) for v, end in zip(values, highs, strict=True)],
+            [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
+            SERIES[place],
+        ),
         "text": [numbers.change(point.value) for point in change.points],
         "of": [point.of for point in change.points],
         "configurations": [point.configuration for point in change.points],

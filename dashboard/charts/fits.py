@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import Figure, Scale
+from dashboard.charts.parts import Figure, Scale, band, skipped_line
 
 # Measured series take the first colours of the theme; fits take those that a chart with one measured series has left.
 _COLOURS = ("--s3", "--s4", "--s5")
@@ -48,30 +48,10 @@ def fit_traces(fits: Sequence[Fitted], scale: Scale, *, bands: bool = True) -> l
 
 
 def _curve(fit: Fitted, at: Sequence[int], scale: Scale, line: Figure, name: str) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "meta": "fit",
-        "x": [fit.x[i] for i in at],
-        "y": [scale(fit.y[i]) for i in at],
-        "line": line,
-        "hoverinfo": "skip",
-    }
+    x, y = [fit.x[i] for i in at], [scale(fit.y[i]) for i in at]
+    return {**skipped_line(name, x, y, **line), "meta": "fit"}
 
 
 def _band(fit: Fitted, at: Sequence[int], scale: Scale, colour: str) -> list[Figure]:
-    edge: Figure = {
-        "type": "scatter",
-        "mode": "lines",
-        "meta": "fit",
-        "x": [fit.x[i] for i in at],
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    lower = {**edge, "y": [scale(fit.low[i] or 0.0) for i in at]}
-    return [
-        lower,
-        {**edge, "y": [scale(fit.high[i] or 0.0) for i in at], "fill": "tonexty", "fillcolor": f"{colour}/0.13"},
-    ]
+    edges = band([fit.x[i] for i in at], *([scale(ends[i] or 0.0) for i in at] for ends in (fit.low, fit.high)), colour)
+    return [{**edge, "meta": "fit"} for edge in edges]

@@ -80,13 +80,9 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
 
 def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity: str, time_axis: Figure) -> Figure:
     cells = [[None if value is None else short(scale(value), CELL_DIGITS) for value in line.means] for line in lines]
-    hosts, times, name = (
-        [line.host for line in lines],
-        [short(t, CELL_DIGITS) for t in t_s],
-        axis_title(quantity, scale.unit)["text"],
-    )
+    hosts, times = [line.host for line in lines], [short(t, CELL_DIGITS) for t in t_s]
     trace: Figure = {
-        **heat(times, hosts, cells, name=name, unit=scale.unit),
+        **heat(times, hosts, cells, name=axis_title(quantity, scale.unit)["text"], unit=scale.unit),
         "hovertemplate": f"%{{y}}, {hover('x', 's')}: {hover('z', scale.unit)}<extra></extra>",
     }
     return {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import log10
 
 from analysis import numbers
-from dashboard.charts.parts import Figure, Scale, axis_title
+from dashboard.charts.parts import Figure, Scale, category_axis
 
 Cells = Sequence[Sequence[float | None]]
 """Values by row (y) and column (x); None where nothing was measured."""
@@ -53,36 +53,33 @@ def heat_map(
     return _figure(trace, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
 
 
-def apart_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
+def difference_map(
+    x: Sequence[str],
+    y: Sequence[str],
+    cells: Cells,
+    reference: Cells,
+    *,
+    x_title: str,
+    y_title: str,
+    of: Keys = (),
+    as_ratio: bool = False,
 ) -> Figure:
-    """How far `cells` lie from `reference`, in percent: blue below it, orange above, zero in the middle."""
-    z = [
-        [None if a is None or not b else 100 * (a / b - 1) for a, b in zip(row, other, strict=True)]
-        for row, other in zip(cells, reference, strict=True)
-    ]
-    text = [["" if v is None else numbers.percent_change(1 + v / 100) for v in row] for row in z]
-    most = max((abs(v) for row in z for v in row if v is not None), default=0.0)
-    most = max(_PERCENT_FLOOR, most)
-    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
-    trace |= {"hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
-    inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
-    return _figure(trace, text, inks, x_title, y_title)
+    """Return `cells` against `reference`: blue below it, orange above, equality in the middle.
 
-
-def ratio_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
-) -> Figure:
-    """`cells` over `reference`: half and double are equally far from 1, which has the colour of the middle."""
+    In percent; with `as_ratio` half and double are equally far from the middle.
+    """
     ratios = [
         [None if not a or not b else a / b for a, b in zip(row, other, strict=True)]
         for row, other in zip(cells, reference, strict=True)
     ]
-    z = [[None if ratio is None else log10(ratio) for ratio in row] for row in ratios]
-    text = [["" if ratio is None else numbers.times(ratio) for ratio in row] for row in ratios]
-    most = max([log10(1 + _PERCENT_FLOOR / 100), *(abs(v) for row in z for v in row if v is not None)])
-    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
-    trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
+    written = numbers.times if as_ratio else numbers.percent_change
+    z = [[None if r is None else log10(r) if as_ratio else 100 * (r - 1) for r in row] for row in ratios]
+    text = [["" if ratio is None else written(ratio) for ratio in row] for row in ratios]
+    least = log10(1 + _PERCENT_FLOOR / 100) if as_ratio else _PERCENT_FLOOR
+    most = max([least, *(abs(v) for row in z for v in row if v is not None)])
+    trace = _cells(x, y, z, text, f"{y_title} by {x_title} ({'ratio' if as_ratio else '%'})")
+    trace |= {"colorscale": "--div", "zmin": -most, "zmax": most, **_leads(of)}
+    trace["hovertemplate"] = "%{x}, %{y}: %{text}<extra></extra>"
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
     return _figure(trace, text, inks, x_title, y_title)
 
@@ -136,15 +133,9 @@ def _leads(of: Keys, configurations: Keys = ()) -> Figure:
 
 
 def _figure(
-    trace: Figure,
-    text: Sequence[Sequence[str]],
-    inks: Sequence[Sequence[str]],
-    x_title: str,
-    y_title: str,
+    trace: Figure, text: Sequence[Sequence[str]], inks: Sequence[Sequence[str]], x_title: str, y_title: str
 ) -> Figure:
-    if (
-        len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS
-    ):  # pointing at a cell and the table tell its value
+    if len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS:
         return {"data": [trace | {"xgap": 0, "ygap": 0}], "layout": _layout(x_title, y_title)}
     # Places and not names: a name such as "10" would be taken for the tenth place.
     notes = [
@@ -157,13 +148,9 @@ def _figure(
 
 
 def _layout(x_title: str, y_title: str) -> Figure:
-    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
-    return {
-        "hovermode": "closest",
-        "margin": {"l": 58, "r": 8, "t": 6, "b": 40},
-        "xaxis": {**bare, "title": axis_title(x_title, "")},
-        "yaxis": {**bare, "title": axis_title(y_title, "")},
-    }
+    margin = {"l": 58, "r": 8, "t": 6, "b": 40}
+    axes = {"xaxis": category_axis(x_title), "yaxis": category_axis(y_title)}
+    return {"hovermode": "closest", "margin": margin, **axes}
 
 
 def _on(place: float | None, dark: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis import numbers
 from analysis.sensitivity import Fit, Link, relative_times
-from dashboard.charts.parts import Figure, Line, Scale, axis_title, spread
+from dashboard.charts.parts import Figure, Line, Scale, axis_title, error_bars, spread
 
 CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
 """(elapsed time / that here, dash of its line)."""
@@ -121,15 +121,7 @@ def _by_size(
         "y": [value for _, value, _ in ends],
         "line": {"color": colour, "width": 2, "dash": ("solid", "dash")[index]},
         "marker": {"size": 8, "color": colour, "symbol": ("circle", "diamond")[index]},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - value for _, value, high in ends],
-            "arrayminus": [value - low for low, value, _ in ends],
-            "color": colour,
-            "thickness": 1.25,
-            "width": 3,
-        },
+        "error_y": error_bars([high - v for _, v, high in ends], [v - low for low, v, _ in ends], colour),
         "hovertemplate": f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{unit}<extra>{name}</extra>",
     }
 

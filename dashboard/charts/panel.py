@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashboard.charts import Figure
+from dashboard.charts.parts import Figure
 
 _MOST_LINES: Final = 4
 _SHORT: Final = 16

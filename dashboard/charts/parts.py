@@ -120,6 +120,36 @@ def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]]
     }
 
 
+def category_axis(title: str, **more: Any) -> Figure:
+    """Return an axis of names without grid, ticks and line, as under the cells of a map."""
+    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
+    return {**bare, "title": axis_title(title, ""), **more}
+
+
+def level_line(axis: str, at: Any, **line: Any) -> Figure:
+    """Return a line across the whole figure at one value of `axis` (x or y)."""
+    other = "y" if axis == "x" else "x"
+    ends = {f"{axis}0": at, f"{axis}1": at, f"{other}0": 0, f"{other}1": 1, f"{other}ref": "paper"}
+    return {"type": "line", **ends, "line": line}
+
+
+def skipped_line(name: str, x: Sequence[Any], y: Sequence[Any], **line: Any) -> Figure:
+    """Return a line that neither hover text nor tables speak of."""
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, "hoverinfo": "skip"}
+
+
+def band(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: str, **line: Any) -> list[Figure]:
+    """Return the edges of a band from `low` to `high`, the space between them filled."""
+    lower, upper = ({**skipped_line("", x, y, width=0, **line), "showlegend": False} for y in (low, high))
+    return [lower, {**upper, "fill": "tonexty", "fillcolor": f"{colour}/0.16"}]
+
+
+def error_bars(up: Sequence[float], down: Sequence[float], colour: str) -> Figure:
+    """Return bars of these lengths above and below each point of a trace."""
+    look = {"color": colour, "thickness": 1.25, "width": 3}
+    return {"type": "data", "symmetric": False, "array": list(up), "arrayminus": list(down), **look}
+
+
 def spread(line: Line, scale: Scale, index: int, *, series: int = 1) -> list[Figure]:
     """The traces of one measured series: every trial as a dot, a line through the medians, the full range as bar.
 
@@ -195,15 +225,11 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
             "symbol": symbol,
             "line": {"color": "--surface", "width": 1.5},
         },
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [short(point.values[-1] - m) for point, m in zip(points, middle, strict=True)],
-            "arrayminus": [short(m - point.values[0]) for point, m in zip(points, middle, strict=True)],
-            "color": colour,
-            "thickness": 1.25,
-            "width": 3,
-        },
+        "error_y": error_bars(
+            [short(point.values[-1] - m) for point, m in zip(points, middle, strict=True)],
+            [short(m - point.values[0]) for point, m in zip(points, middle, strict=True)],
+            colour,
+        ),
         "customdata": [[point.values[0], point.values[-1], len(point.values)] for point in points],
         "hovertemplate": f"{hover_range(unit)}<extra>{name}</extra>",
         **leads(points, [point.trials[0] if len(point.trials) == 1 else 0 for point in points]),

@@ -18,6 +18,7 @@ from dashboard.charts.parts import (
     X,
     axis_title,
     drawn,
+    error_bars,
     hover_range,
     log_ticks,
     short,
@@ -87,11 +88,11 @@ def _number(x: X) -> float:
 
 
 def _ticks(values: Sequence[float], *, log: bool) -> Figure:
-    if len(values) < 2:
+    if len(values) < 2 or (log and values[0] <= 0):
         return {"tickvals": list(values)}
-    if not log:
-        return ticks(values, values[0], values[-1])
-    return log_ticks(values, log10(values[0]), log10(values[-1])) if values[0] > 0 else {"tickvals": list(values)}
+    if log:
+        return log_ticks(values, log10(values[0]), log10(values[-1]))
+    return ticks(values, values[0], values[-1])
 
 
 def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
@@ -153,13 +154,7 @@ def _series(
         **_leads(leads, each(lambda mark: mark.address, "")),
     }
     if not across:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": each(lambda m: 0 if m.high is None else drawn_at(m.high - m.value)),
-            "arrayminus": each(lambda m: 0 if m.low is None else drawn_at(m.value - m.low)),
-            "color": SERIES[index],
-            "thickness": 1.25,
-            "width": 3,
-        }
+        up = each(lambda m: 0 if m.high is None else drawn_at(m.high - m.value))
+        down = each(lambda m: 0 if m.low is None else drawn_at(m.value - m.low))
+        trace["error_y"] = error_bars(up, down, SERIES[index])
     return trace

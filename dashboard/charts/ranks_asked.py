@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashboard.charts.parts import Figure, axis_title, hover
-from dashboard.charts.trial import band
+from dashboard.charts.parts import Figure, axis_title, band, hover
 from dashboard.charts.wire import traffic_matrix
 
 MOST_RANKS: Final = 64
@@ -33,7 +32,7 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
         "line": {"color": "--s3", "width": 1.5, "shape": "hv"},
         "hovertemplate": f"{hover('y', '%')}<extra></extra>",
     }
-    edges = band(x, [min(step) for step in percent], [max(step) for step in percent]) if len(by_rank) > 1 else []
+    edges = band(x, list(map(min, percent)), list(map(max, percent)), "--s1", shape="hv") if len(by_rank) > 1 else []
     return {
         "data": [*edges, line] if count else [],
         "layout": {

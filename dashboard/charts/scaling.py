@@ -16,7 +16,9 @@ from dashboard.charts.parts import (
     Scale,
     axis_title,
     hover,
+    level_line,
     reference,
+    skipped_line,
     spread,
     ticks,
 )
@@ -58,7 +60,8 @@ def speed_up(
     xs = _sizes(shown, published if overlaid else ())
     top = 1.2 * max([*measured, *fitted, *(y for p in published if overlaid for y in p.y), 1.0])
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
-    data = [_ideal(ends, ideal_from), *_references(published, scale, overlaid), *fit_traces(fits, scale)]
+    ideal = skipped_line("Ideal", ends, [x / ideal_from for x in ends], color="--ink-3", width=1)
+    data = [ideal, *_references(published, scale, overlaid), *fit_traces(fits, scale)]
     for index, line in enumerate(shown):
         data += spread(line, scale, index, series=len(shown))
     layout: Figure = {
@@ -69,18 +72,6 @@ def speed_up(
     if best is not None:
         layout |= _predicted(best, ends[-1])
     return {"data": data, "layout": layout} | ({"published": overlaid} if published else {})
-
-
-def _ideal(ends: Sequence[float], ideal_from: float) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "Ideal",
-        "x": list(ends),
-        "y": [x / ideal_from for x in ends],
-        "line": {"color": "--ink-3", "width": 1},
-        "hoverinfo": "skip",
-    }
 
 
 def _references(published: Sequence[Published], scale: Scale, overlaid: bool) -> list[Figure]:
@@ -98,36 +89,15 @@ def _sizes(lines: Sequence[Line], published: Sequence[Published] = ()) -> list[f
 
 
 def _predicted(best: Best, last: float) -> Figure:
-    """The predicted best size as a band as wide as its interval; a line where the data do not bound it."""
-    bounded = best.low is not None and best.high is not None
-    low, high = (best.low, best.high) if best.low is not None and best.high is not None else (best.value, best.value)
-    shape: Figure = {
-        "type": "rect" if bounded else "line",
-        "x0": low,
-        "x1": min(high, last),
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"width": 0} if bounded else {"color": "--mark", "width": 1.5},
-        "layer": "below",
-    }
-    if bounded:
-        shape["fillcolor"] = "--mark/0.35"
-    text = f"&nbsp;predicted best: {whole_size(best.value)}&nbsp;"
-    right = best.value > 0.6 * last
-    return {
-        "shapes": [shape],
-        "annotations": [
-            {
-                "x": best.value,
-                "y": 0,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "xanchor": "right" if right else "left",
-                "text": text,
-            }
-        ],
-    }
+    """Return a band as wide as the interval of the best size; a line if the data do not bound it."""
+    shape = {**level_line("x", best.value, color="--mark", width=1.5), "layer": "below"}
+    if best.low is not None and best.high is not None:
+        band = {"type": "rect", "x0": best.low, "x1": min(best.high, last), "fillcolor": "--mark/0.35"}
+        shape |= {**band, "line": {"width": 0}}
+    note = {"x": best.value, "y": 0, "yref": "paper", "yanchor": "bottom"}
+    note["xanchor"] = "right" if best.value > 0.6 * last else "left"
+    note["text"] = f"&nbsp;predicted best: {whole_size(best.value)}&nbsp;"
+    return {"shapes": [shape], "annotations": [note]}
 
 
 def efficiency(
@@ -154,17 +124,7 @@ def efficiency(
         "layout": {
             "xaxis": x_axis(xs, over),
             "yaxis": {"title": axis_title("Efficiency", "%"), "range": [0, 1.08 * max(top, 100)]},
-            "shapes": [
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": at,
-                    "y1": at,
-                    "line": {"color": "--ink-3", "width": 1, "dash": "dash"},
-                }
-            ],
+            "shapes": [level_line("y", at, color="--ink-3", width=1, dash="dash")],
             "annotations": [said] if words else [],
         },
     }

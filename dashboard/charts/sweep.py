@@ -19,6 +19,7 @@ from dashboard.charts.parts import (
     X,
     axis_title,
     hover,
+    level_line,
     log_ticks,
     reference,
     spread,
@@ -94,14 +95,8 @@ def _along_x(line: Line) -> Line:
     def ordered(values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in order] if values else []
 
-    return replace(
-        line,
-        x=ordered(line.x),
-        trials=ordered(line.trials),
-        of=ordered(line.of),
-        ids=ordered(line.ids),
-        configurations=ordered(line.configurations),
-    )
+    columns = {name: ordered(getattr(line, name)) for name in ("x", "trials", "of", "ids", "configurations")}
+    return replace(line, **columns)
 
 
 def _printed_along_x(published: Published) -> Published:
@@ -150,31 +145,13 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
     if len(medians) < 2:
         return
     best = min(medians, key=lambda pair: pair[0])[1]
-    figure["layout"]["shapes"] = [
-        {
-            "type": "line",
-            "x0": best,
-            "x1": best,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": "--mark", "width": 1.5},
-        }
-    ]
-    xs = _ordered([x for _, x in medians])
-    logarithmic = (
-        figure["layout"]["xaxis"].get("type") == "log"
-    )  # there notes want the power, while shapes take the value
-    figure["layout"]["annotations"] = [
-        {
-            "x": log10(float(best)) if logarithmic else best,
-            "y": 1,
-            "yref": "paper",
-            "yanchor": "top",
-            "xanchor": "right" if best == xs[-1] else "left",
-            "text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;",
-        }
-    ]
+    layout = figure["layout"]
+    layout["shapes"] = [level_line("x", best, color="--mark", width=1.5)]
+    # On a logarithmic axis annotations take the power, while shapes take the value.
+    at = log10(float(best)) if layout["xaxis"].get("type") == "log" else best
+    is_last = best == _ordered([x for _, x in medians])[-1]
+    note = {"x": at, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "right" if is_last else "left"}
+    layout["annotations"] = [note | {"text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;"}]
 
 
 def _at(x: X, parameter: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from analysis import numbers
-from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line
 
 # Frames below this many bytes carry little but headers.
 SMALL_BYTES = 100
@@ -27,7 +27,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     low, high = [min(chunk) / bin_s for chunk in chunks], [max(chunk) / bin_s for chunk in chunks]
     scale = Scale.of([*high, *([mean_bytes_per_s] if mean_bytes_per_s else [])], "B/s")
     x = [i * group * bin_s for i in range(len(chunks))]
-    data = band(x, list(map(scale, low)), list(map(scale, high))) if group > 1 else []
+    data = band(x, list(map(scale, low)), list(map(scale, high)), "--s1", shape="hv") if group > 1 else []
     data.append(
         {
             "type": "scatter",
@@ -46,17 +46,8 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
         "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
     }
     if mean_bytes_per_s:
-        y = scale(mean_bytes_per_s)
-        dashed = {"color": "--ink-3", "width": 1, "dash": "dash"}
-        layout["shapes"] = [{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": dashed}]
+        layout["shapes"] = [level_line("y", scale(mean_bytes_per_s), color="--ink-3", width=1, dash="dash")]
     return {"data": data if wire_bytes else [], "layout": layout}
-
-
-def band(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Figure]:
-    """A band from `low` to `high`: an edge without a line, and another that is filled up to it."""
-    edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
-    edge["line"] = {"width": 0, "shape": "hv"}
-    return [{**edge, "y": high}, {**edge, "y": low, "fill": "tonexty", "fillcolor": "--s1/0.18"}]
 
 
 def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import gammaincc
 
-from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, heat, hover, short
+from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, category_axis, heat, hover, short
 
 # The measured points and three curves can be told apart; the table beside the chart lists every fit.
 MOST_FITS = 3
@@ -38,19 +38,14 @@ def interarrival_ccdf(
 ) -> Figure:
     """Share of gaps longer than x, measured and as the best fits (in the order given) say, on logarithmic axes."""
     points = [(x, y) for x, y in zip(gap_s, share_longer, strict=True) if x > 0 and y > 0]
-    xs = [x for x, _ in points]
-    data: list[Figure] = [
-        _curve("Measured", xs, [y for _, y in points], "markers", {"marker": {"size": 5, "color": "--ink"}})
-    ]
+    data = [_curve("Measured", points, "markers", marker={"size": 5, "color": "--ink"})]
     lowest = min((y for _, y in points), default=1e-3) / 2
     known = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
     for fit, colour, dash in zip(known, _COLOURS, DASHES, strict=False):
         survival = _SURVIVAL[fit["distribution"]]
-        curve = [(x, y) for x in xs if (y := survival(fit["parameters"], x)) >= lowest]
-        look = {"line": {"color": colour, "width": 1.75, "dash": dash}}
-        data.append(
-            _curve(fit["distribution"].capitalize(), [x for x, _ in curve], [y for _, y in curve], "lines", look)
-        )
+        curve = [(x, y) for x, _ in points if (y := survival(fit["parameters"], x)) >= lowest]
+        line = {"color": colour, "width": 1.75, "dash": dash}
+        data.append(_curve(fit["distribution"].capitalize(), curve, "lines", line=line))
     return {
         "data": data if points else [],
         "layout": {
@@ -60,9 +55,10 @@ def interarrival_ccdf(
     }
 
 
-def _curve(name: str, x: Sequence[float], y: Sequence[float], mode: str, look: Figure) -> Figure:
+def _curve(name: str, points: Sequence[tuple[float, float]], mode: str, **look: Figure) -> Figure:
+    x, y = [x for x, _ in points], [y for _, y in points]
     words = f"{hover('y', '')}<extra>{name}</extra>"
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": words, **look}
+    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "hovertemplate": words, **look}
 
 
 def neighbours_together(count: int) -> int:
@@ -86,15 +82,14 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
         "hovertemplate": f"{of} %{{y}} to %{{x}}: {hover('z', scale.unit)}<extra></extra>",
         **({"leads": leads, "led": "Its packets", "unit": scale.unit} if leads else {}),
     }
-    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {
         "data": [trace] if any(value for row in sums for value in row) else [],
         "layout": {
             "hovermode": "closest",
             "margin": {"l": 46, "r": 4, "t": 8, "b": 40},
             "plot_bgcolor": "--line",
-            "xaxis": {**bare, "title": axis_title(f"To {of}", "")},
-            "yaxis": {**bare, "title": axis_title(f"From {of}", ""), "autorange": "reversed"},
+            "xaxis": category_axis(f"To {of}"),
+            "yaxis": category_axis(f"From {of}", autorange="reversed"),
         },
     }
 

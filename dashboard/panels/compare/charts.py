@@ -6,10 +6,10 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.numbers import MANY_TIMES
-from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, Ratio, change_over
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import axis_title, shortened
+from dashboard.charts.parts import Line, axis_title, shortened
+from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label
 from dashboard.panels.compare.sentences import amount, lower_first, point_name
 from experiments.metrics import described

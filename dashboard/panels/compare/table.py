@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis import numbers
 from analysis.statistics import SampleSummary
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from experiments.metrics import HEADLINE
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts import Published, Scale
+from dashboard.charts.parts import Published, Scale
 from dashboard.labels import parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.designs import is_ladder

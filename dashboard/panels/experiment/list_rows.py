@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.conclusions import Answer
 from analysis.numbers import plural
-from dashboard.charts import Spark, sparkline
+from dashboard.charts.marks import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
 from experiments.aggregates import Median

@@ -9,8 +9,9 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions import Diagnosis
 from analysis.trust_level import FLAGGED
-from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section
+from dashboard.charts.parts import MOST_SERIES, Line
+from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of

@@ -7,7 +7,9 @@ from statistics import median
 from typing import Final
 
 from analysis.conclusions import Curve, Diagnosis, Model
-from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
+from dashboard.charts.fits import Fitted
+from dashboard.charts.parts import Figure, Line, Published
+from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
 from dashboard.panels.experiment.axes import groups_beside
 from experiments import workloads

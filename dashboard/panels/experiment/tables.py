@@ -9,7 +9,7 @@ from typing import Final
 
 from analysis import numbers
 from analysis.trust_level import FLAGGED
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from dashboard.labels import trial_role
 from dashboard.states import chip_of
 from experiments.metrics import find

@@ -8,8 +8,8 @@ from typing import Any, Final
 from analysis import numbers
 from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Stop, stop
-from dashboard.charts import Figure
 from dashboard.charts.network import Named, over_sizes
+from dashboard.charts.parts import Figure
 from dashboard.panels.network.model import link_words
 
 _SIZE: Final = "hosts"

@@ -11,8 +11,8 @@ from analysis import sensitivity
 from analysis.conclusions import key_figures
 from analysis.conclusions.observations.needs import Fitted, link_of
 from analysis.numbers import amount, between, times
-from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, Timed, network_map, over_delay
+from dashboard.charts.parts import Figure, Scale
 from dashboard.panels.experiment.diagnosis import STRENGTH
 from dashboard.panels.network.best_size import stops
 from dashboard.panels.network.interval import belief

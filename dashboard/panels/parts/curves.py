@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts import MOST_SERIES, Line
 from dashboard.charts.curves import bandwidth_curves, time_curves
+from dashboard.charts.parts import MOST_SERIES, Line
 from dashboard.labels import parameters_sentence
 from dashboard.panels.parts.measured import Measured, Source, swept
 from experiments.models import Trial

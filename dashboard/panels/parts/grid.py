@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from analysis.catalogue import Metric
-from dashboard.charts import MOST_SERIES, Figure, Scale, over_parameter
-from dashboard.charts.maps import Cells, Keys, apart_map, contour, heat_map, ratio_map
-from dashboard.charts.parts import log_ticks, ticks
-from dashboard.charts.sweep import x_axis
+from dashboard.charts.maps import Cells, Keys, contour, difference_map, heat_map
+from dashboard.charts.parts import MOST_SERIES, Figure, Scale, log_ticks, ticks
+from dashboard.charts.sweep import over_parameter, x_axis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import XAxis
 from dashboard.panels.parts.measured import Measured, Source, line_of, swept
@@ -142,8 +141,8 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
         printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
         panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as printed", printed))
         apart = {
-            "Percent": apart_map(**look, cells=own, reference=cells),
-            "Ratio": ratio_map(**look, cells=own, reference=cells),
+            "Percent": difference_map(**look, cells=own, reference=cells),
+            "Ratio": difference_map(**look, cells=own, reference=cells, as_ratio=True),
         }
         panels.append(_panel(f"{name}difference", f"from {source.name.lower()}", apart))
     return {"panels": panels, "width": "c4" if references else "c6"}

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.mpi.efficiencies import ATTENTION
-from dashboard.charts import MOST_SERIES, Figure, Line, efficiency
+from dashboard.charts.parts import MOST_SERIES, Figure, Line
+from dashboard.charts.scaling import efficiency
 from dashboard.labels import parameters_sentence
 from dashboard.panels.parts import efficiencies
 from dashboard.panels.parts.efficiencies import COST, SHARES, WINDOW, Branch, Tree, efficiency_trees, metric_branch

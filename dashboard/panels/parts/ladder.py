@@ -8,7 +8,7 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.ladder import Gain, Step, Trialled, ladder
 from analysis.statistics import Interval
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from dashboard.charts.studies import Rungs, ladder_chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.panels.parts.measured import Measured, Source

@@ -10,8 +10,7 @@ from typing import Any
 from analysis.conclusions import Together
 from analysis.conclusions.observations.economics import ClusterFacts
 from analysis.statistics import Interval
-from dashboard.charts import Line
-from dashboard.charts.parts import X
+from dashboard.charts.parts import Line, X
 from dashboard.panels.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of

@@ -10,7 +10,7 @@ from analysis import numbers
 from analysis.conclusions.observations.economics import contention
 from analysis.conclusions.observations.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
 from analysis.scaling import Estimate, Fit, Point, Study
-from dashboard.charts import Fitted
+from dashboard.charts.fits import Fitted
 from dashboard.charts.studies import phases_chart
 from dashboard.panels.parts.measured import Measured, Source, cluster_facts, line_of, stated_facts
 from experiments.metrics import find

@@ -8,10 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis import numbers
-from dashboard.charts import (
-    Dots,
-    dot_strip,
-)
+from dashboard.charts.marks import Dots, dot_strip
 from dashboard.panels.experiment.results import published_name
 from experiments.metrics import HEADLINE, find
 from experiments.models import Measurement, Trial

@@ -6,14 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from dashboard.charts import (
-    interarrival_ccdf,
-    neighbours_together,
-    packet_sizes,
-    size_classes,
-    throughput_over_time,
-    traffic_matrix,
-)
+from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
+from dashboard.charts.wire import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.roce import roce_of
 from experiments.files import read_analysis

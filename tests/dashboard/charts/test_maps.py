@@ -7,8 +7,8 @@ from math import log10
 
 import pytest
 
-from dashboard.charts import Scale
-from dashboard.charts.maps import apart_map, heat_map, ratio_map
+from dashboard.charts.maps import difference_map, heat_map
+from dashboard.charts.parts import Scale
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.grid import grid_part
 from experiments.library import load_defaults
@@ -38,10 +38,10 @@ def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shar
 
 def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_colours() -> None:
     reference = [[0.2, 0.2], [0.2, None]]
-    percent = apart_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    percent = difference_map(X, Y, CELLS, reference, **TITLES)["data"][0]
     assert percent["text"] == [["−50\u202f%", "0\u202f%"], ["", ""]]
     assert (percent["zmin"], percent["zmax"]) == (-50.0, 50.0)
-    ratio = ratio_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    ratio = difference_map(X, Y, CELLS, reference, **TITLES, as_ratio=True)["data"][0]
     assert ratio["text"] == [["0.5×", "1×"], ["", ""]]
     assert ratio["zmin"] == pytest.approx(-ratio["zmax"])
 

@@ -4,7 +4,8 @@ from math import log10
 
 import pytest
 
-from dashboard.charts import Line, Published, over_parameter
+from dashboard.charts.parts import Line, Published
+from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
 from experiments import workloads
