@@ -52,5 +52,4 @@ def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figur
 
 
 def _size(size_bytes: int) -> str:
-    """Without the unit, which the axis has."""
     return size(size_bytes).removesuffix("B").strip()

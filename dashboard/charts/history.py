@@ -60,7 +60,6 @@ def _around(values: Sequence[float], scale: Scale) -> list[float]:
 
 
 def _ends(level: Level) -> tuple[float, float]:
-    """Where a level begins and ends on the axis, on which the first trial stands at 1."""
     return level.first + 0.6, level.last + 1.4
 
 

@@ -166,7 +166,6 @@ def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
 
 
 def _words(values: np.typing.NDArray[np.float64]) -> list[list[str]]:
-    """Each as an address has it."""
     return [[numbers.plain(numbers.rounded(value, _DIGITS), _PICOSECONDS)] for value in values.tolist()]
 
 

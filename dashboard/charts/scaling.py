@@ -79,7 +79,6 @@ def _references(published: Sequence[Published], scale: Scale, overlaid: bool) ->
 
 
 def _fits(published: Sequence[Published], lines: Sequence[Line]) -> bool:
-    """Whether published sizes leave the measured ones most of the axis."""
     last = max(_sizes(lines), default=0.0)
     return bool(published) and max(_sizes((), published), default=0.0) <= 1.5 * last
 

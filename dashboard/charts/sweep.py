@@ -74,7 +74,6 @@ def over_parameter(
 
 
 def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
-    """Trials whose capture cannot be believed: seen, not counted."""
     return {
         "type": "scatter",
         "mode": "markers",
@@ -87,7 +86,6 @@ def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
 
 
 def _along_x(line: Line) -> Line:
-    """The points from left to right: tables and sweeps may have any order, and a line would run to and fro."""
     if not _numeric(line.x):
         return line
     order = sorted(range(len(line.x)), key=lambda i: float(line.x[i]))

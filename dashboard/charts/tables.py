@@ -2,12 +2,70 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from dashboard.charts.panel import Chart, Section
 from dashboard.charts.parts import Figure
-from dashboard.charts.table import Row, as_csv, table_of
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_SURFACES: Final = ("heatmap", "contour")
+
+Row = Sequence[Any]
+
+
+def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
+    """Return the names of the columns and the rows: series, both axes, lowest, highest and n; of a map its places and values,
+    which ``meta`` names where they are more than the colour.
+    """
+    x, y = (_title(figure, axis) for axis in ("x", "y"))
+    traces = [each for each in figure["data"] if each.get("hoverinfo") != "skip" and each.get("visible") is not False]
+    surfaces = [each for each in traces if each.get("type") in _SURFACES]
+    if surfaces:
+        values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
+        return [x, y, *values], [row for each in surfaces for row in _surface(each)]
+    return ["series", x, y, "lowest", "highest", "n"], [row for each in traces for row in _line(each)]
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return them as CSV (RFC 4180). A text that a spreadsheet would take for a formula is marked as text."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(columns)
+    writer.writerows([_marked(cell) for cell in row] for row in rows)
+    return stream.getvalue()
+
+
+def _title(figure: Figure, axis: str) -> str:
+    title = figure["layout"].get(f"{axis}axis", {}).get("title")
+    return str(title.get("text") if isinstance(title, dict) else title or "") or axis
+
+
+def _surface(trace: Figure) -> Iterator[Row]:
+    more = trace.get("meta") is not None
+    for place, (y, values) in enumerate(zip(trace["y"], trace["z"], strict=True)):
+        for column, (x, value) in enumerate(zip(trace["x"], values, strict=True)):
+            if not more:
+                yield [x, y, value]
+            elif value is not None:
+                yield [x, y, *trace["customdata"][place][column]]
+
+
+def _line(trace: Figure) -> Iterator[Row]:
+    spreads = trace.get("customdata") or []
+    for place, (x, y) in enumerate(zip(trace.get("x") or (), trace.get("y") or (), strict=True)):
+        spread = spreads[place] if place < len(spreads) else None
+        known = isinstance(spread, list | tuple) and len(spread) == 3
+        if x is not None:  # None separates two lines of one series
+            yield [trace.get("name") or "", x, y, *(spread if known and spread is not None else (None, None, None))]
+
+
+def _marked(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
 
 Source = Callable[[], Sequence[Section]]
 

@@ -96,6 +96,5 @@ def size_classes(sizes: Sequence[int], packets: Sequence[int]) -> list[tuple[int
 
 
 def _occupied(bins: Sequence[tuple[int, int, int]]) -> Sequence[tuple[int, int, int]]:
-    """`bins` without the empty classes at either end; those between stay, an empty class is a finding."""
     filled = [i for i, (_, _, packets) in enumerate(bins) if packets]
     return bins[filled[0] : filled[-1] + 1]

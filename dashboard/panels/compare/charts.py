@@ -88,7 +88,6 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
 
 
 def _key(compared: Compared, point: Point) -> str:
-    """One common point has one key in all charts, whoever was measured there."""
     return f"p{compared.points.index(point)}"
 
 
@@ -98,12 +97,10 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
 
 
 def _series_name(member: Member) -> str:
-    """Letter and name for a legend, short enough for two beside one another: versions of one name differ at its end."""
     return f"{member.label}  {shortened(member.name, LONGEST_NAME)}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:
-    """Whether a linear axis would press one member flat: a study in miniature beside its full size."""
     values = [v for own in compared.series[metric].values() for each in own for v in each]
     medians = [median(each) for own in compared.series[metric].values() for each in own if each]
     return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
@@ -119,7 +116,6 @@ def _drawn_points(compared: Compared) -> list[Point]:
 
 
 def _axis(compared: Compared, points: list[Point]) -> list[Any]:
-    """Numbers where one numeric parameter pairs the members, else the points in words."""
     alone = len(compared.names) == 1 and all(isinstance(point[0], int | float) for point in points)
     return [point[0] if alone else point_name(compared, point) for point in points]
 

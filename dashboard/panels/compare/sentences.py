@@ -65,7 +65,6 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
-    """'Elapsed time of B is lower than that of A: 2.3 s against 2.6 s (−11.5 %; 95 % interval −13 % to −10 %).'"""
     of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
     value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
     if c.verdict in ("higher", "lower"):
@@ -76,7 +75,6 @@ def _at_one_point(c: Comparison, metric: str) -> str:
 
 
 def _at_points(changed: Sequence[Comparison], count: int) -> str:
-    """Clauses for the points where it is lower, higher, not clearly changed, and where no test could tell."""
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
         by_verdict.setdefault(comparison.verdict, []).append(comparison)
@@ -110,7 +108,6 @@ def _changes(changed: Sequence[Comparison]) -> str:
 
 
 def _change(c: Comparison) -> str:
-    """'−11.5 %; 95 % interval −13 % to −10 %'."""
     return numbers.change(c.ratio) + _within([c.ratio_interval] if c.ratio_interval is not None else [])
 
 
@@ -136,7 +133,6 @@ def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
 
 
 def _of_many(compared: Compared, metric: str) -> str:
-    """Who has the best median at the chosen point, or between what the medians lie where no direction is better."""
     medians = [(value, m) for m in compared.members if (value := _median(compared, m, metric)) is not None]
     where = f" {at[0].lower()}{at[1:]}" if (at := _at(compared)) else ""
     label, direction = lower_first(described(metric).label), described(metric).direction
@@ -190,7 +186,6 @@ def point_words(member: Member, compared: Compared) -> str:
 
 
 def _at(compared: Compared) -> str:
-    """'At 2 hosts, MTU 9000 B'; nothing where no parameter pairs the members."""
     named = dict(zip(compared.names, compared.at, strict=True))
     return f"At {parameters_sentence(named, compared.names)}" if any(v is not None for v in named.values()) else ""
 

@@ -60,7 +60,6 @@ def _changed(row: MetricRow) -> bool:
 
 
 def _one_sided(compared: Compared, widest: float) -> list[Folded]:
-    """What cannot be held against the baseline, by who measured it."""
     groups: dict[tuple[int, ...], list[MetricRow]] = {}
     for row in compared.rows:
         if not row.compared:
@@ -115,7 +114,6 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float, places: Seque
 
 
 def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:
-    """Of one member; empty where it has none."""
     if summary is None:
         return {}
     ends = numbers.between(scale(summary.minimum), scale(summary.maximum), digits=4) if summary.n > 1 else ""

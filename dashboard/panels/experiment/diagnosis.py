@@ -122,7 +122,6 @@ _PART_NAMES: Final = {
 
 
 def _parts(answer: Answer) -> list[dict[str, str]]:
-    """The parts of the change and their sum, as a table shows them."""
     ordered = [*answer.parts[1:], *answer.parts[:1]]
     return [
         {
@@ -142,7 +141,6 @@ def _change_words(part: ChangePart) -> str:
 
 
 def _settle(diagnosis: KeptDiagnosis) -> str:
-    """What would settle the question, with the time that it takes."""
     missing = diagnosis.answer.missing
     if missing is None:
         return ""
@@ -150,7 +148,6 @@ def _settle(diagnosis: KeptDiagnosis) -> str:
 
 
 def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
-    """What the answer itself gives as a cause; its words begin small, as they stand within sentences too."""
     statement = cause.statement[:1].upper() + cause.statement[1:]
     return Find(f"{statement}.", *_panel(cause.chart, panels))
 
@@ -192,7 +189,6 @@ def where_words(where: Mapping[str, Any]) -> str:
 
 
 def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
-    """(slice in words, model of the elapsed time) of every slice that has one."""
     return [
         (where_words(part.where), part.models["elapsed_s"]) for part in diagnosis.slices if "elapsed_s" in part.models
     ]
@@ -210,7 +206,6 @@ def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
 
 
 def _misfit(diagnosis: Diagnosis) -> str:
-    """Where the chosen model of the time misses by more than the repetitions scatter."""
     for where, model in _time_models(diagnosis):
         misfit = None if model.chosen is None else model.chosen.misfit
         if misfit is not None and misfit.significant:
@@ -233,7 +228,6 @@ def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
-    """One entry per slice and metric: the chosen model and why, or why none, and the others."""
     entries = []
     for part in diagnosis.slices:
         for metric, model in part.models.items():
@@ -267,7 +261,6 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
 
 
 def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Speed-up, efficiency, serial fraction and cost of every size with their intervals."""
     parts = diagnosis.slices
     names = list(dict.fromkeys(name for part in parts for name in part.where))
     rows = [
@@ -319,7 +312,6 @@ def observer_words(effect: ObserverEffect) -> dict[str, str]:
 
 
 def _ratio(estimate: Estimate, unit: str = "") -> str:
-    """'87.5 % (85 to 90 %)'."""
     return numbers.with_interval(estimate.value, estimate.interval, unit, 3)
 
 

@@ -100,7 +100,6 @@ def _setup_changes(experiment: Experiment) -> list[tuple[int, str]]:
 
 
 def _attempts(trials: Sequence[Trial]) -> dict[tuple[Any, ...], int]:
-    """The version that asked for each attempt of the same repetitions."""
     if not trials:
         return {}
     rows = Trial.objects.filter(configuration__in={trial.configuration_id for trial in trials}, attempt__gt=1)

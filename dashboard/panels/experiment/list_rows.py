@@ -80,7 +80,6 @@ def experiment_rows(
 
 
 def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
-    """Median elapsed time per configuration, in the order of the sweep."""
     rows = (
         Measurement.objects.counted()
         .filter(trial__experiment__in=[e.pk for e in experiments], metric="elapsed_s", scope="all")

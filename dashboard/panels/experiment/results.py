@@ -87,7 +87,6 @@ class Results:
 
     @property
     def _fills(self) -> bool:
-        """Whether what is not measured may come yet."""
         return not (self.experiment.published or self.experiment.is_imported)
 
     @property
@@ -117,7 +116,6 @@ class Results:
         return sections
 
     def _deciding_chart(self) -> list[Chart]:
-        """What the answer of a scaling study rests on, where that is the program's own figure and no time that every trial has."""
         metric = decided_by(self.experiment.workload, self.experiment.specification)
         if self.experiment.is_imported and not self.has(metric):
             metric = self.deciding or metric  # its program may be known to nobody here
@@ -134,7 +132,6 @@ class Results:
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
     def _scaling_charts(self) -> list[Chart]:
-        """Speed-up, where the time goes and efficiency, where the number of hosts varies."""
         rows, swept, x = self._axis(TIME[0])
         if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
             return []
@@ -158,7 +155,6 @@ class Results:
         return [row for row in self.rows if row.values.get(metric)]
 
     def _groups(self, rows: list[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
-        """The series of a chart; most charts of a page have the same."""
         key = (x, *swept, *(row.pk for row in rows))
         if key not in self._grouped:
             self._grouped[key] = groups_beside(rows, swept, x)
@@ -229,7 +225,6 @@ class Results:
         return next(filter(self.has, candidates), None)
 
     def _best(self) -> ConfigurationRow | None:
-        """The best of at least two measured configurations."""
         metric = self.deciding
         measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
         if metric is None or len(measured) < 2:

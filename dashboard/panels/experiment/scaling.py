@@ -205,7 +205,6 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
-    """The shares of the window in seconds, and the rest of the elapsed time."""
     window = [row.median(WINDOW) or 0.0 for row in rows]
     left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
     parts: dict[str, Sequence[float | None]] = {

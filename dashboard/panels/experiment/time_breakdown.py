@@ -40,7 +40,6 @@ def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _is_beyond(row: WireRow, times: Sequence[TimeRow]) -> bool:
-    """Whether the parts together are more than the time off the CPU of that size."""
     off_cpu_s = next((time.off_cpu_s for time in times if time.size == row.size), None)
     return row.explained_s is not None and off_cpu_s is not None and row.explained_s > off_cpu_s
 
@@ -59,7 +58,6 @@ def _time(row: TimeRow) -> dict[str, Any]:
 
 
 def _explains(row: WireRow) -> bool:
-    """Whether the captures tell anything of this size."""
     told = ("mean_bps", "peak_bps", "latency_s", "retransmission_s", "small_packet_share")
     return any(getattr(row, name) is not None for name in told)
 

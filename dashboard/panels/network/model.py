@@ -4,13 +4,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log10
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
 
 from analysis import numbers, sensitivity
 from analysis.conclusions.observations.needs import Fitted
-from analysis.sensitivity import Fit, Link
+from analysis.sensitivity import Fit, Link, Outcome, held_out
+
+
+def belief(fitted: Fitted) -> dict[str, Any] | None:
+    """The table of links, each left out of the fit, with its sums; None where no link can be left out."""
+    outcomes = held_out(fitted.fit.runs)
+    if not outcomes:
+        return None
+    return {
+        "at": fitted.at,
+        "inside": sum(each.inside for each in outcomes),
+        "trials": sum(len(each.seconds) for each in outcomes),
+        "error": numbers.amount(median(abs(each.error) for each in outcomes), numbers.SHARE, 2),
+        "rows": [_row(each) for each in outcomes],
+    }
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    foretold = outcome.prediction.elapsed
+    return {
+        "link": link_words(outcome.prediction.link),
+        "predicted": numbers.amount(foretold.value, "s", 3),
+        "interval": numbers.interval(foretold.interval, "s"),
+        "measured": numbers.amount(median(outcome.seconds), "s", 3),
+        "error": numbers.percent_change(1 + outcome.error),
+        "inside": f"{outcome.inside} of {len(outcome.seconds)}",
+        "all_inside": outcome.inside == len(outcome.seconds),
+    }
+
 
 _DIGITS: Final = 8
 """Of the numbers in the page: more than any reader is shown."""

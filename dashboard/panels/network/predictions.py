@@ -82,7 +82,6 @@ def network_words(prediction: Prediction) -> str:
 
 
 def _verdict(check: Check) -> tuple[str, str]:
-    """Tone and words of what became of a prediction."""
     if check.waiting:
         return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
     if check.inside is not None:
@@ -171,7 +170,6 @@ def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
 
 
 def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial that checks a prediction, with what its link was measured to be."""
     certificate = told["certificate"] or {}
     built = achieved(certificate)
     parts = [

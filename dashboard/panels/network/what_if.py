@@ -15,8 +15,7 @@ from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.charts.parts import Figure, Scale
 from dashboard.panels.experiment.diagnosis import STRENGTH
 from dashboard.panels.network.best_size import stops
-from dashboard.panels.network.interval import belief
-from dashboard.panels.network.model import CHANGES, as_json, bought, link_words, sliders
+from dashboard.panels.network.model import CHANGES, as_json, belief, bought, link_words, sliders
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
@@ -64,7 +63,6 @@ def _answer_at(fitted: Fitted) -> str:
 
 
 def _prediction(fitted: Fitted) -> dict[str, str]:
-    """What stands beside the sliders before anybody moves them."""
     here = fitted.here
     foretold = sensitivity.predict(fitted.fit, here)
     low, high = foretold.elapsed.interval.low, foretold.elapsed.interval.high
@@ -79,7 +77,6 @@ def _prediction(fitted: Fitted) -> dict[str, str]:
 
 
 def _others(fits: Sequence[Fitted]) -> str:
-    """What the combinations differ in, as the label of their slider; empty where there is one."""
     if len(fits) < 2:
         return ""
     return "Hosts" if set(fits[0].where) == {"hosts"} else "Combination"

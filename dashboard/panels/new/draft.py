@@ -79,7 +79,6 @@ def holds_text(draft: Mapping[str, Any], name: str) -> bool:
 
 
 def _listed(written: Any, *, text: bool) -> Any:
-    """'1, 2, 4' as the list it means; ranges stay as written."""
     if not isinstance(written, str) or (".." in written and not text):
         return written
     try:
@@ -108,7 +107,6 @@ def _sweep_from_post(post: QueryDict) -> dict[str, str]:
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
-    """Constants of the workload and of the cluster; those that are swept or hold their default are left out."""
     known = workloads.find(workload)
     if known is None:
         return {}

@@ -174,7 +174,6 @@ class Form:
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
 
     def _deciding_choices(self, chosen: str) -> Choices:
-        """The workload's own figures and the times of a run; a metric of the packets stays where it is chosen."""
         workload = workloads.find(self.workload, self._mapping("parameters"))
         if workload is None:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]

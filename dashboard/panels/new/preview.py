@@ -105,7 +105,6 @@ def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> lis
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:
-    """What a trial would do; or nothing, and why the cluster cannot be used as it is set up."""
     try:
         return launch.dry_run(spec, plan, chosen), []
     except ClusterUnavailable as error:

@@ -2,14 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from dashboard.charts.panel import Section
+from dashboard.charts.panel import Chart, Section
 from dashboard.charts.tables import ChartTables
 from dashboard.panels.experiment.results import Results
-from dashboard.panels.parts.charts import part_sections
+from dashboard.panels.parts import Measured, parts_of
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import kept_diagnosis
+
+Shown = Mapping[str, Any]
+
+
+def part_sections(experiment: Experiment) -> list[Section]:
+    """Return the charts of every part that the data of an experiment fit, those of a part together."""
+    sections = []
+    for part in parts_of(Measured.of(experiment), {}):
+        charts = list(_CHARTS[part.element](part.shown)) if part.element in _CHARTS else []
+        if charts:
+            sections.append(Section(part.element, part.title, charts))
+    return sections
+
+
+def _curves(shown: Shown) -> Iterator[Chart]:
+    yield Chart("curve-time", "Transfer time by message size", shown["time"])
+    yield Chart("curve-bandwidth", "Bandwidth by message size", shown["bandwidth"])
+
+
+def _envelope(shown: Shown) -> Iterator[Chart]:
+    yield Chart("envelope", "Wall time against load", shown["chart"])
+
+
+def _ladder(shown: Shown) -> Iterator[Chart]:
+    yield Chart("ladder", shown["metric"], shown["chart"])
+
+
+def _phases(shown: Shown) -> Iterator[Chart]:
+    if shown["measured"] is not None:
+        yield Chart("phases", shown["first_label"], shown["measured"]["chart"])
+
+
+def _inside_mpi(shown: Shown) -> Iterator[Chart]:
+    for table in shown["tables"]:
+        if table["chart"] is not None:
+            name = f", {table['name']}" if table["name"] else ""
+            yield Chart(table["element"], f"Efficiencies over ranks{name}", table["chart"])
+
+
+def _grid(shown: Shown) -> Iterator[Chart]:
+    for outer, group in enumerate(shown["maps"], start=1):
+        for inner, panel in enumerate(group["panels"], start=1):
+            yield _panel(f"map-{outer}-{inner}", panel)
+    for place, panel in enumerate(shown["lines"], start=1):
+        yield _panel(f"lines-{place}", panel)
+
+
+def _panel(element: str, panel: Shown) -> Chart:
+    views = panel["views"]
+    return Chart(element, panel["title"], views[0][1], subtitle=panel["subtitle"], views=views if views[1:] else ())
+
+
+_CHARTS: Final[Mapping[str, Callable[[Shown], Iterator[Chart]]]] = {
+    "inside-mpi": _inside_mpi,
+    "grid": _grid,
+    "curves": _curves,
+    "envelope": _envelope,
+    "ladder": _ladder,
+    "phases": _phases,
+}
+"""By the anchors of the parts; the others have no chart."""
 
 
 def charts_of(experiment: Experiment) -> ChartTables:

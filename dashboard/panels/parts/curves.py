@@ -83,7 +83,6 @@ def _cell(value: float | None, factor: float) -> str:
 
 
 def _interval(row: ConfigurationRow, name: str) -> str:
-    """The fitted latency in µs with the ends of its interval; medians over the trials."""
     value, low, high = (row.median(f"{name}{end}_s") for end in ("", "_low", "_high"))
     if value is None or low is None or high is None:
         return _cell(value, 1e6)

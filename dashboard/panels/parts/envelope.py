@@ -81,7 +81,6 @@ def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -
 
 
 def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
-    """The configuration of every number of jobs over one link; 0 where there is none."""
     known = {
         (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
         for each in source.with_metric(test.wall)

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
+from analysis import numbers
 from analysis.catalogue import Metric
+from analysis.statistics import Interval
 from dashboard.charts.maps import Cells, Keys, contour, difference_map, heat_map
 from dashboard.charts.parts import MOST_SERIES, Figure, Scale, log_ticks, ticks
 from dashboard.charts.sweep import over_parameter, x_axis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import XAxis
 from dashboard.panels.parts.measured import Measured, Source, line_of, swept
-from dashboard.panels.parts.steps import steps
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.certificates import QUANTITIES, achieved_links
 from experiments.specification.parameters import LINK_PARAMETERS
+
+IntervalOf = Callable[[Mapping[str, Any], Mapping[str, Any]], Interval | None]
+"""Of the ratio of two points, by their parameters."""
+
+
+def steps(
+    families: Mapping[str, Sequence[ConfigurationRow]], x: str, metric: str, interval_of: IntervalOf
+) -> list[tuple[str, str]]:
+    """Return (family, words) for each family of rows: a single one step by step, several from their first value to their last.
+
+    The words are ratios of medians with the intervals of the experiment's answer; none where no row was repeated.
+    """
+    told = []
+    for name, family in families.items():
+        ordered = sorted((row for row in family if row.median(metric)), key=lambda row: row.parameters[x])
+        pairs = (
+            list(pairwise(ordered)) if len(families) == 1 else [(ordered[0], ordered[-1])] if len(ordered) > 1 else []
+        )
+        if words := "; ".join(_step(first, second, x, metric, interval_of) for first, second in pairs):
+            told.append((name, words))
+    return told
+
+
+def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str, interval_of: IntervalOf) -> str:
+    ratio = (second.median(metric) or 0.0) / (first.median(metric) or 1.0)
+    ends = numbers.interval(interval_of(second.parameters, first.parameters))
+    change = f"{value_words(x, first.parameters[x])} → {value_words(x, second.parameters[x])}"
+    return f"{change}: {numbers.times(ratio)}" + (f" ({ends})" if ends else "")
+
 
 MOST_GROUPS: Final = 6
 LEAST_FILLED: Final = 0.75
@@ -111,7 +142,6 @@ def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str
 
 
 def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
-    """The maps of one grid: measured (and as contour), published and how far apart, on one colour scale."""
     own = grid.cells(grid.rows, metric.id)
     matching = [(source, _matching(source, grid.rows, metric.id)) for source in measured.published]
     references = [(source, grid.cells(rows, metric.id), grid.keys(rows)) for source, rows in matching]
@@ -171,7 +201,6 @@ def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> 
 def _line_charts(
     measured: Measured, rows: Sequence[ConfigurationRow], x: str, grids: Sequence[Grid], metric: Metric
 ) -> list[dict[str, Any]]:
-    """One chart per grid with a line for each setting of y, or one of x alone; x as asked, and as its certificate says."""
     varied = [name for name in swept(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
     achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}

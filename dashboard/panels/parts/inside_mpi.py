@@ -77,7 +77,6 @@ def _is_measured(line: Mapping[str, Any]) -> bool:
 
 
 def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each combination: its cell of every line that any of them has."""
     rows = []
     for table in tables:
         cells = {line["name"]: line["cells"][0] for line in (*table["lines"], *table["shares"])}
@@ -94,7 +93,6 @@ def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[d
 
 
 def _size_of_all(tables: Sequence[Mapping[str, Any]]) -> str:
-    """The size that all tables of one column have; '' where they differ."""
     sizes = {f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}" for table in tables}
     return sizes.pop() if len(sizes) == 1 else ""
 
@@ -111,7 +109,6 @@ def _chart(tree: Tree) -> Figure | None:
 
 
 def _drawn(branch: Branch, rows: Sequence[ConfigurationRow]) -> Line:
-    """A line over the ranks; what is computed of all trials of a size together leads to all of them."""
     trials = [row.trial_ids.get(branch.name, []) for row in rows]
     ids = trials if [len(each) for each in trials] == [len(values) for values in branch.values] else ()
     return Line(branch.label, [row.ranks for row in rows], branch.values, of=[row.pk for row in rows], ids=ids)
@@ -132,7 +129,6 @@ def _line(branch: Branch, cell: Callable[[Sequence[float]], dict[str, str]]) -> 
 
 
 def _cell(values: Sequence[float], digits: int | None = None) -> dict[str, str]:
-    """An efficiency with half its range, coloured by how much it asks for attention."""
     if not values:
         return {"value": numbers.NOTHING, "spread": "", "tone": ""}
     middle = median(values)

@@ -47,7 +47,6 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 def _measured(
     measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], asked: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what follows from measured times: gains, equations, and the totals at the reader's target."""
     rows = [row for each in by_method.values() for row in each]
     first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
     # Later steps have their data, however it came: all methods measure the same thing.
@@ -122,7 +121,6 @@ def _fit(rows: Sequence[ConfigurationRow], phases: Phases, metric: str) -> Fit |
 
 
 def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, measured: Measured) -> list[dict[str, Any]]:
-    """Return one row per number of nodes and method: aggregate bandwidth and run time against the baseline, and what it lost."""
     facts = cluster_facts(measured.own.experiment)
     baseline = {row.median(phases.nodes): row for row in by_method.get(phases.baseline, [])}
     rows = []
@@ -151,7 +149,6 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
 
 
 def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
-    """Return the gains that a publication prints in place of times, each with its conditions; None where it prints none."""
     rows = [row for row in source.rows if phases.printed_faster in row.values] if source.experiment.published else []
     if not rows:
         return None

@@ -80,7 +80,6 @@ def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
 
 
 def _prices(source: Source) -> list[tuple[str, float | None]]:
-    """Return (when, amount): the price of the facts, and those that a publication gives for other times."""
     other = stated_facts(source.experiment).get("other_prices", {})
     return [("", cluster_facts(source.experiment).price), *other.items()]
 

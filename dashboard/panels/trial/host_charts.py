@@ -38,7 +38,6 @@ def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[s
 
 
 def _leads(samples: HostSamples, trial: Trial) -> Figure | None:
-    """The packets of every step, where the trial has a capture and its samples say by the clock when they began."""
     if len(samples.hosts) <= MOST_SERIES or samples.began_s is None:
         return None
     capture = begin_of_packets(trial)

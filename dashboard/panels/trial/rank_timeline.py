@@ -48,7 +48,6 @@ def rank_timeline(trial: Trial, *, first: str, until: str, steps: str) -> dict[s
 
 
 def _leads(trial: Trial, found: Timeline) -> Figure | None:
-    """The packets of every step, where the trial has a capture; the calls have the clock of the packets."""
     capture = begin_of_packets(trial)
     if capture is None:
         return None

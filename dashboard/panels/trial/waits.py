@@ -99,7 +99,6 @@ def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, A
 
 
 def _share(part: float) -> str:
-    """A few microseconds of a minute need no power of ten to be told."""
     if not part:
         return numbers.NOTHING
     least = numbers.amount(_LEAST_SHARE, numbers.SHARE)

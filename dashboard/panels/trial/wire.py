@@ -9,9 +9,51 @@ from analysis import numbers
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
 from dashboard.charts.wire import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.panels.trial.between import between_address
-from dashboard.panels.trial.roce import roce_of
 from experiments.files import read_analysis
 from experiments.models import Trial
+
+MOST_QUEUE_PAIRS = 10
+
+
+def roce_of(roce: Mapping[str, Any] | None, wire_bytes: float | None) -> dict[str, Any] | None:
+    """What its panel shows; None where the capture holds none. ``wire_bytes``: of everything that was captured."""
+    if not roce:
+        return None
+    rates = roce.get("rates") or {}
+    return {
+        "answer": _answer(roce, wire_bytes),
+        "rows": [
+            ("Mean rate", numbers.amount(rates.get("throughput_bps"), "bit/s")),
+            ("Highest rate in 10 ms", numbers.amount(rates.get("peak_10ms_bps"), "bit/s")),
+            *((name, numbers.grouped(count)) for name, count in roce["operations"].items()),
+            ("Packets sent again", numbers.grouped(roce["retransmitted_packets"])),
+            ("Packets marked by switches", numbers.grouped(roce["marked_packets"])),
+            ("Congestion notifications", numbers.grouped(roce["congestion_notifications"])),
+        ],
+        "pairs": roce["queue_pairs"][:MOST_QUEUE_PAIRS],
+        "pair_count": len(roce["queue_pairs"]),
+    }
+
+
+def _answer(roce: Mapping[str, Any], wire_bytes: float | None) -> str:
+    share = f"{numbers.amount(roce['wire_bytes'] / wire_bytes, numbers.SHARE)} of all bytes" if wire_bytes else ""
+    much = share or numbers.amount(roce["wire_bytes"], "B")
+    again, packets = roce["retransmitted_packets"], roce["packets"]
+    slowed = roce["marked_packets"] + roce["congestion_notifications"]
+    lost = (
+        f"{numbers.plural(again, 'packet')} of {numbers.grouped(packets)} "
+        f"({numbers.amount(again / packets, numbers.SHARE)}) {'was' if again == 1 else 'were'} sent again"
+    )
+    if again and slowed:
+        what = f"{lost}, and switches asked senders to slow down: the network was congested and lost packets"
+    elif again:
+        what = f"{lost} though no switch asked to slow down: packets were lost, or their acknowledgements late"
+    elif slowed:
+        what = "no packet was sent again, but switches asked senders to slow down: the network was congested"
+    else:
+        what = "no packet was sent again and no switch asked to slow down: nothing says that the network held it back"
+    return f"RoCEv2 carries {much}; {what}."
+
 
 MOST_FLOWS = 10
 
@@ -68,7 +110,6 @@ def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
 
 
 def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The connections that carried most, with their share of all bytes."""
     total = sum(flow["wire_bytes"] for flow in flows) or 1
     largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
     return {

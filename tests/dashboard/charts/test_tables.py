@@ -18,7 +18,7 @@ from zstandard import compress
 
 import analysis
 from analysis.mpi.calls import to_bytes
-from dashboard.charts.table import as_csv, table_of
+from dashboard.charts.tables import as_csv, table_of
 from dashboard.panels.parts.chart_tables import charts_of as experiment_charts
 from dashboard.panels.trial.chart_tables import charts_of as trial_charts
 from experiments.files import ANALYSIS_NAME, MPI_CALLS_NAME

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dashboard.charts.ranks_asked import MOST_RANKS, asked_matrix, inside_over_time
-from dashboard.panels.trial.messages import messages_by_pair
+from dashboard.charts.ranks import MOST_RANKS, asked_matrix, inside_over_time
+from dashboard.panels.trial.inside_mpi import messages_by_pair
 from tests.words import plain
 
 
