@@ -57,14 +57,6 @@
     return out;
   }
 
-  /* What follows itself is written once with its number, by in_runs of dashboard/templatetags. */
-  function parsed(text) {
-    const figure = JSON.parse(text);
-    for (const trace of figure.data || [])
-      for (const [name, runs] of Object.entries(trace.runs || {})) trace[name] = runs.flatMap(([value, count]) => Array(count).fill(value));
-    return figure;
-  }
-
   const drawn = new WeakMap(); // plot -> what its picture was made of
 
   function draw(plot) {
@@ -73,7 +65,7 @@
     const source = document.getElementById(plot.dataset.figure);
     if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
     drawn.set(plot, madeOf(plot));
-    const figure = parsed(source.textContent), colour = resolver();
+    const figure = JSON.parse(source.textContent), colour = resolver();
     const shown = resolve({ data: figure.data, layout: layout(figure.layout) }, colour), axes = shown.layout;
     const tool = name => plot.closest(".panel").querySelector(`[data-${name}][aria-pressed=true]`);
     const published = plot.closest(".panel").querySelector("[data-published]");

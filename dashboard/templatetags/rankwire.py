@@ -7,7 +7,6 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import Any, Final
 
 from django import template
@@ -39,9 +38,11 @@ def once() -> SafeString:
     return format_html('<input type="hidden" name="{}" value="{}">', FIELD, secrets.token_urlsafe(16))
 
 
-def _reads_guides(context: Mapping[str, Any]) -> bool:
-    """Visitors by a share link do not: what leads others there says its meaning to them, and leads nowhere."""
-    return not getattr(context.get("user"), "is_visitor", False)
+def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: str, address: str = "") -> SafeString:
+    """Return words with their meaning on hover and focus; a link to their definition, except for visitors."""
+    if not address or getattr(context.get("user"), "is_visitor", False):
+        return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, meaning, inside)
+    return format_html('<a class="{}" href="{}" data-explains="{}">{}</a>', classes, address, meaning, inside)
 
 
 @register.simple_tag(takes_context=True)
@@ -53,11 +54,8 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
     """
     found = term(name or words)
     if found is not None:
-        meaning = found.meaning
-    if found is None or not _reads_guides(context):
-        alone = '<span class="term" tabindex="0" data-explains="{}">{}</span>'
-        return format_html(alone, meaning, words) if meaning else format_html("{}", words)
-    return format_html('<a class="term" href="{}" data-explains="{}">{}</a>', found.address, found.meaning, words)
+        return _explained(context, "term", words, found.meaning, found.address)
+    return _explained(context, "term", words, meaning) if meaning else format_html("{}", words)
 
 
 _PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "background": "No background worker"}
@@ -91,13 +89,9 @@ def chip(
     inside = format_html("{}{}", icon(shown.icon), words or shown.word)
     if found is None:
         return format_html('<span class="{}">{}</span>', classes, inside)
-    if not explained:
-        return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
-    if not _reads_guides(context):
-        return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, found.meaning, inside)
-    return format_html(
-        '<a class="{}" href="{}" data-explains="{}">{}</a>', classes, found.address, found.meaning, inside
-    )
+    if explained:
+        return _explained(context, classes, inside, found.meaning, found.address)
+    return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
 
 
 @register.simple_tag
@@ -123,23 +117,6 @@ def trial_square(mark: dict[str, str], point: str) -> SafeString:
     )
 
 
-_RUN_FROM: Final = 60
-"""Points of a trace from which on those at one place, of one configuration, are written once with their number."""
-
-
-def in_runs(shown: dict[str, Any]) -> dict[str, Any]:
-    """The figure with what follows itself in traces of many points as [value, how often]; static/charts.js writes it out again."""
-    return {**shown, "data": [_in_runs(trace) for trace in shown["data"]]} if "data" in shown else shown
-
-
-def _in_runs(trace: dict[str, Any]) -> dict[str, Any]:
-    long = [name for name in ("x", "of") if len(trace.get(name, ())) >= _RUN_FROM]
-    runs = {name: [[value, len(list(each))] for value, each in groupby(trace[name])] for name in long}
-    shorter = {name: each for name, each in runs.items() if 2 * len(each) <= len(trace[name])}
-    kept = {name: value for name, value in trace.items() if name not in shorter}
-    return kept | {"runs": shorter} if shorter else trace
-
-
 _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
 
 
@@ -149,7 +126,7 @@ def figure(value: dict[str, Any]) -> SafeString:
 
     Plotly takes tags in any text for markup, links with their addresses too: only those that our charts write are left.
     """
-    text = _FOREIGN_TAG.sub("&lt;", json.dumps(in_runs(value), separators=(",", ":"), allow_nan=False))
+    text = _FOREIGN_TAG.sub("&lt;", json.dumps(value, separators=(",", ":"), allow_nan=False))
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
         text = text.replace(character, escaped)
     return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)

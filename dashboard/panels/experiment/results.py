@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,6 @@ class Results:
     def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
-        self._grouped: dict[tuple[Any, ...], dict[str, list[ConfigurationRow]]] = {}
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = decided_by(experiment.workload, experiment.specification)
@@ -154,12 +153,6 @@ class Results:
     def _measured(self, metric: str) -> list[ConfigurationRow]:
         return [row for row in self.rows if row.values.get(metric)]
 
-    def _groups(self, rows: list[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
-        key = (x, *swept, *(row.pk for row in rows))
-        if key not in self._grouped:
-            self._grouped[key] = groups_beside(rows, swept, x)
-        return self._grouped[key]
-
     def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
         """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
         if not self.experiment.published:
@@ -179,16 +172,10 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = self._groups(rows, swept, x)
+        groups = groups_beside(rows, swept, x)
         axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
-            Line(
-                group or self._name(names.get(metric, "Measured")),
-                axis.values(rows),
-                _values(rows, metric),
-                [row.pk for row in rows],
-                [row.trial_ids.get(metric, []) for row in rows],
-            )
+            line_of(group or self._name(names.get(metric, "Measured")), axis.values(rows), rows, metric)
             for metric in metrics
             for group, rows in groups.items()
         ]
@@ -270,21 +257,14 @@ class Results:
 
     def failures(self) -> list[tuple[str, TrialMark]]:
         """Every trial that did not finish or is flagged, with the point it stands for."""
-        return [
-            (self.point(row), mark)
-            for row in self.rows
-            for mark in row.trials
-            if mark.state in FAILED or mark.trust in FLAGGED
-        ]
+        return self._marks(lambda mark: mark.state in FAILED or mark.trust in FLAGGED)
 
     def handed_back(self) -> list[tuple[str, TrialMark]]:
         """Every trial that had begun and waits again, with the point it stands for; its message says why."""
-        return [
-            (self.point(row), mark)
-            for row in self.rows
-            for mark in row.trials
-            if mark.state == State.QUEUED and mark.message
-        ]
+        return self._marks(lambda mark: mark.state == State.QUEUED and bool(mark.message))
+
+    def _marks(self, wanted: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
+        return [(self.point(row), mark) for row in self.rows for mark in row.trials if wanted(mark)]
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:
@@ -308,5 +288,8 @@ def published_name(experiment: Experiment) -> str:
     return f"Published {experiment.source.get('year', '')}".strip()
 
 
-def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
-    return [row.values.get(metric, []) for row in rows]
+def line_of(name: str, x: Sequence[Any], rows: Sequence[ConfigurationRow], metric: str) -> Line:
+    """Return a metric as a line whose points lead to the trials of their configurations."""
+    values = [row.values.get(metric, []) for row in rows]
+    ids = [row.trial_ids.get(metric, []) for row in rows]
+    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)

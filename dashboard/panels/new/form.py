@@ -136,7 +136,8 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
 }
-_USUAL_LINK = LINK_PARAMETERS[:5]
+_USUAL_LINK = 5
+"""Link parameters that the form shows first."""
 _LINK_CHOICES: dict[str, Choices] = {
     "topology": (("one site", "One site"), ("two sites", "Two sites"), ("star", "Star")),
     "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
@@ -199,18 +200,15 @@ class Form:
 
     @property
     def workload_fields(self) -> list[Field]:
-        """The typed parameters of the chosen workload, with unit and help."""
-        given = self._mapping("parameters")
-        return [
-            self._field(
-                f"parameters.{name}",
-                info.title or parameter_label(name),
-                given.get(name, None if info.is_required() else info.default),
-                unit=_unit(info.json_schema_extra),
-                hint=info.description or "",
-            )
-            for name, info in self._own().items()
-        ]
+        """Return the typed parameters of the chosen workload, with unit and help."""
+        given, fields = self._mapping("parameters"), []
+        for name, info in self._own().items():
+            value = given.get(name, None if info.is_required() else info.default)
+            extra = info.json_schema_extra
+            unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
+            label, hint = info.title or parameter_label(name), info.description or ""
+            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
+        return fields
 
     def _own(self) -> Mapping[str, Any]:
         workload = workloads.find(self.workload, self._mapping("parameters"))
@@ -254,10 +252,11 @@ class Form:
 
     @property
     def has_link_options(self) -> bool:
-        """Whether anything but the first five fields of the link is set, or wrong."""
         given = self._mapping("link")
-        rare = [path.removeprefix("link.") for path in LINK_PARAMETERS[len(_USUAL_LINK) :]]
-        return any(name in given or self.errors.get(f"link.{name}") for name in rare) or "certificate" in self.draft
+        rare = LINK_PARAMETERS[_USUAL_LINK:]
+        return "certificate" in self.draft or any(
+            path.removeprefix("link.") in given or self.errors.get(path) for path in rare
+        )
 
     @property
     def capture(self) -> dict[str, Any]:
@@ -272,10 +271,9 @@ class Form:
 
     @property
     def sweep_rows(self) -> list[SweepRow]:
-        rows = self._mapping("sweep").items()
         return [
             SweepRow.of(n, values, self.errors.get(f"sweep.{n}", ()), is_text=holds_text(self.draft, n))
-            for n, values in rows
+            for n, values in self._mapping("sweep").items()
         ]
 
     @property
@@ -335,7 +333,3 @@ class Form:
             yield f"err-{name}", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):
             yield f"err-sweep-{index}", row.errors
-
-
-def _unit(extra: Any) -> str:
-    return str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""

@@ -64,16 +64,10 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
     times = launch.estimates(spec, plan)
     kinds = [trial.kind for trial in plan.trials]
-    rows = [
-        Row(
-            i,
-            [value_words(name, point.parameters[name]) for name in spec.sweep],
-            point.ranks,
-            times[i - 1],
-            i - 1 == chosen,
-        )
-        for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
-    ]
+    rows = []
+    for i, point in enumerate(plan.configurations[:MOST_ROWS]):
+        values = [value_words(name, point.parameters[name]) for name in spec.sweep]
+        rows.append(Row(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
     kept = spec.capture.enabled and spec.capture.keep
     return Preview(

@@ -10,9 +10,9 @@ from analysis import numbers
 from dashboard.charts.curves import bandwidth_curves, time_curves
 from dashboard.charts.parts import MOST_SERIES, Line
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source, swept
+from dashboard.panels.parts.measured import Measured, Source
 from experiments.models import Trial
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.workloads import WorkloadDefinition
 
 FEWEST_SIZES: Final = 3
@@ -26,7 +26,7 @@ def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     if workload is None or measured.own.experiment.published:
         return None
     rows = measured.own.with_metric(f"{workload.slug}.latency_s")
-    lines = _lines(workload, rows[:MOST_SERIES], swept(measured.own.rows))
+    lines = _lines(workload, rows[:MOST_SERIES], swept_parameters(measured.own.rows))
     if not lines:
         return None
     sources = [s for s in measured.sources if s.with_metric(f"{workload.slug}.latency_s")]
@@ -62,7 +62,7 @@ def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names
 
 def _table(source: Source, slug: str) -> dict[str, Any]:
     rows = source.with_metric(f"{slug}.latency_s")
-    names = swept(rows)
+    names = swept_parameters(rows)
     return {
         "name": source.name,
         "rows": [

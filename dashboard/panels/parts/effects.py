@@ -8,8 +8,9 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.ladder import Trialled, effects, joint_effects
 from dashboard.labels import parameter_label, value_words
-from dashboard.panels.parts.measured import Measured, swept
+from dashboard.panels.parts.measured import Measured
 from experiments.metrics import find
+from experiments.selectors import swept_parameters
 from experiments.selectors.designs import is_ladder
 
 MOST_LEVELS = 2
@@ -21,7 +22,7 @@ def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any]
     """Return effects alone and together; None unless two parameters were varied as a design of few levels."""
     metric = measured.deciding
     rows = [] if metric is None else measured.own.with_metric(metric)
-    names = swept(rows)
+    names = swept_parameters(rows)
     levels = [len({repr(row.parameters.get(name)) for row in rows}) for name in names]
     few = len(names) > 1 and len(rows) <= MOST_CONFIGURATIONS and (max(levels) <= MOST_LEVELS or is_ladder(rows))
     if metric is None or not few or any(min(row.values[metric]) <= 0 for row in rows):

@@ -10,9 +10,9 @@ from typing import Any, Final
 from analysis.mpi.efficiencies import Size, scaled
 from dashboard.panels.experiment.axes import groups_beside
 from dashboard.panels.experiment.scaling import IN_WINDOW
-from dashboard.panels.parts.measured import Measured, swept
+from dashboard.panels.parts.measured import Measured
 from experiments.metrics import find
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 
 GLOBAL: Final = "global_efficiency"
 COMPUTATION: Final = "computation_scalability"
@@ -88,7 +88,7 @@ def efficiency_trees(measured: Measured) -> list[Tree]:
     if not rows or measured.own.experiment.published:
         return []
     weak = measured.own.experiment.specification.get("scaling") == "weak"
-    groups = groups_beside(rows, swept(measured.own.rows), "hosts")
+    groups = groups_beside(rows, swept_parameters(measured.own.rows), "hosts")
     return [_tree(name, group, weak=weak) for name, group in groups.items()]
 
 

@@ -16,9 +16,10 @@ from dashboard.charts.parts import MOST_SERIES, Figure, Scale, log_ticks, ticks
 from dashboard.charts.sweep import over_parameter, x_axis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import XAxis
-from dashboard.panels.parts.measured import Measured, Source, line_of, swept
+from dashboard.panels.experiment.results import line_of
+from dashboard.panels.parts.measured import Measured, Source
 from experiments.metrics import find
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.selectors.certificates import QUANTITIES, achieved_links
 from experiments.specification.parameters import LINK_PARAMETERS
 
@@ -94,7 +95,7 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     if metric is None:
         return None
     rows = measured.own.with_metric(metric)
-    names = [name for name in swept(rows) if _ordered(rows, name)]
+    names = [name for name in swept_parameters(rows) if _ordered(rows, name)]
     if not names:
         return None
     x = _across(rows, names)
@@ -126,7 +127,7 @@ def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> li
     beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
     grids = []
     for y in beside:
-        for rest, group in _by_rest(rows, [name for name in swept(rows) if name not in (x, y)]).items():
+        for rest, group in _by_rest(rows, [name for name in swept_parameters(rows) if name not in (x, y)]).items():
             grid = Grid(rest, x, y, group)
             columns, lines = len(grid.values(x)), len(grid.values(y))
             if columns > 1 and lines > 1 and len(group) >= LEAST_FILLED * columns * lines:
@@ -189,7 +190,7 @@ def _bare(name: str, value: Any) -> str:
 def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
     """The source's row with the same settings as each row, in everything that either of the two varies."""
     theirs = source.with_metric(metric)
-    names = sorted({*swept(theirs), *swept(rows)})
+    names = sorted({*swept_parameters(theirs), *swept_parameters(rows)})
 
     def key(row: ConfigurationRow) -> tuple[Any, ...]:
         return tuple(row.parameters.get(name, 0 if name in QUANTITIES else None) for name in names)
@@ -201,7 +202,7 @@ def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> 
 def _line_charts(
     measured: Measured, rows: Sequence[ConfigurationRow], x: str, grids: Sequence[Grid], metric: Metric
 ) -> list[dict[str, Any]]:
-    varied = [name for name in swept(rows) if name != x]
+    varied = [name for name in swept_parameters(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
     achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
     charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)

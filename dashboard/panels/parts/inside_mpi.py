@@ -13,8 +13,8 @@ from dashboard.charts.scaling import efficiency
 from dashboard.labels import parameters_sentence
 from dashboard.panels.parts import efficiencies
 from dashboard.panels.parts.efficiencies import COST, SHARES, WINDOW, Branch, Tree, efficiency_trees, metric_branch
-from dashboard.panels.parts.measured import Measured, swept
-from experiments.selectors import ConfigurationRow
+from dashboard.panels.parts.measured import Measured
+from experiments.selectors import ConfigurationRow, swept_parameters
 
 POOR: Final = 0.6
 """Below it an efficiency is the first to act on; between it and ATTENTION it is looked at more closely."""
@@ -58,7 +58,7 @@ def _table(number: int, tree: Tree) -> dict[str, Any]:
         "name": tree.name,
         "columns": [
             {
-                "size": parameters_sentence(row.parameters, swept(tree.rows))
+                "size": parameters_sentence(row.parameters, swept_parameters(tree.rows))
                 if alike
                 else numbers.plural(row.hosts, "host"),
                 "ranks": numbers.plural(row.ranks, "rank"),

@@ -10,13 +10,12 @@ from typing import Any
 from analysis.conclusions import Together
 from analysis.conclusions.observations.economics import ClusterFacts
 from analysis.statistics import Interval
-from dashboard.charts.parts import Line, X
 from dashboard.panels.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
-from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.selectors import ConfigurationRow, configuration_rows, published_like
 from experiments.selectors.counted_values import measured_metrics
 from experiments.selectors.diagnosis import together_of
 from experiments.workloads import WorkloadDefinition
@@ -85,18 +84,6 @@ class Measured:
 
     def higher_is_better(self, metric: str) -> bool:
         return find(metric, self.own.experiment.specification).direction == "higher"
-
-
-def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
-    """Return the parameters that vary."""
-    return swept_parameters(rows)
-
-
-def line_of(name: str, x: Sequence[X], rows: Sequence[ConfigurationRow], metric: str) -> Line:
-    """Return a line of a metric, whose points lead to the trials of their configurations."""
-    values = [row.values.get(metric, []) for row in rows]
-    ids = [row.trial_ids.get(metric, []) for row in rows]
-    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)
 
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:

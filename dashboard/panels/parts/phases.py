@@ -12,7 +12,8 @@ from analysis.conclusions.observations.extrapolation import Extrapolation, extra
 from analysis.scaling import Estimate, Fit, Point, Study
 from dashboard.charts.fits import Fitted
 from dashboard.charts.studies import phases_chart
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, line_of, stated_facts
+from dashboard.panels.experiment.results import line_of
+from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts
 from experiments.metrics import find
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow

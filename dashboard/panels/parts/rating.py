@@ -9,8 +9,9 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.economics import ClusterFacts, rate
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
+from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts
 from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
+from experiments.selectors import swept_parameters
 
 _NEEDED = {
     "hosts": "hosts",
@@ -49,7 +50,7 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
 
 def _table(source: Source, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
-    names = swept(rows)
+    names = swept_parameters(rows)
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
     prices = _prices(source)
     titles = cluster_facts_by_name()
