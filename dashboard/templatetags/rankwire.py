@@ -233,3 +233,12 @@ def sentences(errors: Iterable[str]) -> SafeString:
     """What is wrong with a field, each on a line of its own."""
     lines = ((text if text.endswith((".", "!", "?")) else f"{text}.",) for text in map(str, errors))
     return format_html_join("", "<span>{}</span>", lines)
+
+
+@register.simple_tag
+def heads(*names: str) -> SafeString:
+    """Return the head of a table: a column for each name; `#` before a name aligns it as a number, "" has none."""
+    cell = '<th scope="col" class="{}">{}</th>'
+    cells = ((cell, "num" if name.startswith("#") else "", name.removeprefix("#")) for name in names)
+    columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]
+    return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((each,) for each in columns)))
