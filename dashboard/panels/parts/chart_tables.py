@@ -51,16 +51,10 @@ def _inside_mpi(shown: Shown) -> Iterator[Chart]:
 
 
 def _grid(shown: Shown) -> Iterator[Chart]:
-    for outer, group in enumerate(shown["maps"], start=1):
-        for inner, panel in enumerate(group["panels"], start=1):
-            yield _panel(f"map-{outer}-{inner}", panel)
-    for place, panel in enumerate(shown["lines"], start=1):
-        yield _panel(f"lines-{place}", panel)
-
-
-def _panel(element: str, panel: Shown) -> Chart:
-    views = panel["views"]
-    return Chart(element, panel["title"], views[0][1], subtitle=panel["subtitle"], views=views if views[1:] else ())
+    for panel in [*(panel for group in shown["maps"] for panel in group["panels"]), *shown["lines"]]:
+        views, subtitle = panel["views"], panel["subtitle"]
+        more = views if views[1:] else ()
+        yield Chart(panel["element"], panel["title"], views[0][1], subtitle=subtitle, views=more)
 
 
 _CHARTS: Final[Mapping[str, Callable[[Shown], Iterator[Chart]]]] = {

@@ -71,22 +71,16 @@ class Grid:
         return sorted({row.parameters[name] for row in self.rows})
 
     def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
-        """Medians by y and x, for rows in the order of `self.rows`."""
-        medians = {
-            (own.parameters[self.y], own.parameters[self.x]): row.median(metric)
-            for own, row in zip(self.rows, rows, strict=True)
-            if row is not None
-        }
-        return [[medians.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
+        """Return medians by y and x, for rows in the order of `self.rows`."""
+        return [[row and row.median(metric) for row in line] for line in self._placed(rows)]
 
     def keys(self, rows: Sequence[ConfigurationRow | None]) -> Keys:
-        """Configurations by y and x, for rows in the order of `self.rows`; 0 where there is none."""
-        known = {
-            (own.parameters[self.y], own.parameters[self.x]): row.pk
-            for own, row in zip(self.rows, rows, strict=True)
-            if row is not None
-        }
-        return [[known.get((y, x), 0) for x in self.values(self.x)] for y in self.values(self.y)]
+        """Return configurations by y and x, for rows in the order of `self.rows`; 0 for none."""
+        return [[row.pk if row else 0 for row in line] for line in self._placed(rows)]
+
+    def _placed(self, rows: Sequence[ConfigurationRow | None]) -> list[list[ConfigurationRow | None]]:
+        at = {(r.parameters[self.y], r.parameters[self.x]): row for r, row in zip(self.rows, rows, strict=True)}
+        return [[at.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
 
 
 def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
@@ -105,6 +99,11 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     lines = _line_charts(measured, rows, x, grids, description) if maps or x in QUANTITIES else []
     if not maps and not lines:
         return None
+    for outer, group in enumerate(maps, start=1):
+        for inner, panel in enumerate(group["panels"], start=1):
+            panel["element"] = f"map-{outer}-{inner}"
+    for place, panel in enumerate(lines, start=1):
+        panel["element"] = f"lines-{place}"
     return {"metric": description.label, "maps": maps, "lines": lines, "x": parameter_label(x).lower()}
 
 
@@ -150,8 +149,8 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     everything = [v for cells in (own, *(c for _, c, _ in references)) for row in cells for v in row if v]
     scale = Scale.of(everything, metric.unit)
     look: dict[str, Any] = {
-        "x": [_bare(grid.x, value) for value in grid.values(grid.x)],
-        "y": [_bare(grid.y, value) for value in grid.values(grid.y)],
+        "x": [value_words(grid.x, value) for value in grid.values(grid.x)],
+        "y": [value_words(grid.y, value) for value in grid.values(grid.y)],
         "x_title": parameter_label(grid.x),
         "y_title": parameter_label(grid.y),
         "of": grid.keys(grid.rows),
@@ -181,10 +180,6 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
 
 def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, Any]:
     return {"title": title[:1].upper() + title[1:], "subtitle": subtitle, "views": list(views.items())}
-
-
-def _bare(name: str, value: Any) -> str:
-    return value_words(name, value)
 
 
 def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
