@@ -49,10 +49,6 @@ CHIPS: Final = {
     Status.HELD: _chip("Held", Tone.WARN),
     "incomplete": _chip("Finished with failures", Tone.WARN),
     "published": _chip("Published", Tone.NONE, "book"),
-    # what the diagnosis of an experiment says
-    "scales": _chip("Scales", Tone.OK),
-    "limited": _chip("Limited", Tone.WARN),
-    "unclear": _chip("Unclear", Tone.NONE, "clock"),
     # histories
     "look": _chip("Look at this", Tone.WARN),
     "expected": _chip("As expected", Tone.OK),

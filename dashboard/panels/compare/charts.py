@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.numbers import MANY_TIMES
 from dashboard.charts.compare import Change, Ratio, change_over
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import Line, axis_title, shortened
+from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label
 from dashboard.panels.compare.sentences import amount, lower_first, point_name
@@ -20,7 +20,7 @@ MOST: Final = 5
 """Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
 
 MOST_OF_ONE_POINT: Final = 3
-LONGEST_NAME: Final = 28
+_LONGEST_NAME: Final = 28
 
 
 def charts(compared: Compared) -> list[Chart]:
@@ -44,27 +44,16 @@ def not_drawn(compared: Compared) -> list[str]:
 
 
 def _side_by_side(compared: Compared, metric: str) -> Chart:
-    description = described(metric)
     lines = [
         Line(_series_name(m), [m.label], [v], [m.label], configurations=[_configuration(compared, m, compared.at)])
         for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
     ]
-    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
-    figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
-    for trace in figure["data"]:
-        trace["mode"] = "markers"
-    return Chart(
-        f"overlay-{metric}",
-        description.label,
-        figure,
-        subtitle="median and range",
-        left_out=max(0, len(lines) - 6),
-        log_first=_decades(compared, metric),
-    )
+    chart = _chart(compared, metric, lines, "Member", joined=False, subtitle="median and range")
+    chart.figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
+    return chart
 
 
 def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
-    description = described(metric)
     points = _drawn_points(compared)
     x = _axis(compared, points)
     lines = [
@@ -77,14 +66,20 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
         )
         for number, m in enumerate(compared.members)
     ]
-    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
-    if len(compared.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+    # With several parameters a line would join the end of one sweep with the beginning of the next.
+    return _chart(compared, metric, lines, parameter, joined=len(compared.names) < 2)
+
+
+def _chart(
+    compared: Compared, metric: str, lines: list[Line], parameter: str, *, joined: bool, subtitle: str = ""
+) -> Chart:
+    label, unit = described(metric).label, described(metric).unit
+    figure = over_parameter(lines, quantity=label, unit=unit, parameter=parameter)
+    if not joined:
         for trace in figure["data"]:
             trace["mode"] = "markers"
-    left_out = max(0, len(lines) - 6)
-    return Chart(
-        f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(compared, metric)
-    )
+    more, log_first = max(0, len(lines) - MOST_SERIES), _decades(compared, metric)
+    return Chart(f"overlay-{metric}", label, figure, left_out=more, subtitle=subtitle, log_first=log_first)
 
 
 def _key(compared: Compared, point: Point) -> str:
@@ -97,7 +92,7 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
 
 
 def _series_name(member: Member) -> str:
-    return f"{member.label}  {shortened(member.name, LONGEST_NAME)}"
+    return f"{member.label}  {shortened(member.name, _LONGEST_NAME)}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:
@@ -123,27 +118,20 @@ def _axis(compared: Compared, points: list[Point]) -> list[Any]:
 def _change(compared: Compared, metric: str, parameter: str) -> Chart:
     """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
     drawn = _drawn_points(compared)
-    series = [
-        Change(
-            _series_name(member),
-            number,
-            [
-                Ratio(
-                    x,
-                    c.ratio,
-                    *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)),
-                    _key(compared, point),
-                    _configuration(compared, member, point),
-                )
-                for x, point in zip(_axis(compared, drawn), drawn, strict=True)
-                if (c := compared.changed[point][number]) is not None and c.ratio is not None
-            ],
-        )
-        for number, member in enumerate(compared.members)
-        if member is not compared.baseline
-    ]
-    ratios = [point.value for each in series for point in each.points]
-    in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
+    series = []
+    for number, member in enumerate(compared.members):
+        if member is compared.baseline:
+            continue
+        ratios = []
+        for x, point in zip(_axis(compared, drawn), drawn, strict=True):
+            c = compared.changed[point][number]
+            if c is not None and c.ratio is not None:
+                ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)
+                key, configuration = _key(compared, point), _configuration(compared, member, point)
+                ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
+        series.append(Change(_series_name(member), number, ratios))
+    values = [point.value for each in series for point in each.points]
+    in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label
     figure = change_over(
         series,

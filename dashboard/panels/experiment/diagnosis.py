@@ -20,7 +20,7 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
 from experiments.metrics import find
-from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
+from experiments.selectors.diagnosis import KeptDiagnosis
 
 _PANELS: Final = {
     "time": ("time", "elapsed"),
@@ -98,7 +98,10 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
         "models": _models(study),
         "sizes": _sizes(study),
         "breakdown": breakdown(study),
-        "observer": [_observer(row, results) for row in diagnosis.observer],
+        "observer": [
+            {"point": parameters_sentence(row.parameters, results.swept or ["hosts"]), **observer_words(row.effect)}
+            for row in diagnosis.observer
+        ],
         "trials": study.trials,
         "slices_left_out": study.slices_left_out,
     }
@@ -171,9 +174,8 @@ def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
     """Matrices are drawn per trial: the first counted one of the size that the fact speaks of."""
     sizes = {evidence.size for evidence in fact.evidence} - {None}
     for row in results.rows:
-        trials = row.trial_ids.get("packets") or row.trial_ids.get(
-            "elapsed_s", []
-        )  # flagged captures are not among the first
+        # Flagged captures have no packets.
+        trials = row.trial_ids.get("packets") or row.trial_ids.get("elapsed_s", [])
         if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, fact.where):
             return f"Traffic of trial {trials[0]}", reverse("trial", args=[trials[0]])
     return "Configurations", "#configurations"
@@ -228,19 +230,16 @@ def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
-    entries = []
-    for part in diagnosis.slices:
-        for metric, model in part.models.items():
-            entries.append(
-                {
-                    "metric": find(metric).label,
-                    "at": where_words(part.where),
-                    "reason": model.reason,
-                    "criterion": model.criterion,
-                    "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
-                }
-            )
-    return entries
+    return [
+        {
+            "metric": find(metric).label,
+            "at": where_words(part.where),
+            "reason": model.reason,
+            "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
+        }
+        for part in diagnosis.slices
+        for metric, model in part.models.items()
+    ]
 
 
 def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
@@ -279,22 +278,16 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
     ]
     first = next((row for part in parts for row in part.rows), None)
     known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
-    alone = known is not None and known.level == _ALONE
+    intervals = "intervals as in the answer" if known else ""
+    if known is not None and known.level == _ALONE:
+        intervals = "95 % intervals; both sizes' spread counted"
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
         "cost_unit": first.cost_unit if first else "",
-        "intervals": "95 % intervals; both sizes' spread counted"
-        if alone
-        else "intervals as in the answer"
-        if known
-        else "",
+        "intervals": intervals,
         "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
     }
-
-
-def _observer(point: ObservedPoint, results: Results) -> dict[str, Any]:
-    return {"point": parameters_sentence(point.parameters, results.swept or ["hosts"]), **observer_words(point.effect)}
 
 
 def observer_words(effect: ObserverEffect) -> dict[str, str]:
@@ -313,9 +306,3 @@ def observer_words(effect: ObserverEffect) -> dict[str, str]:
 
 def _ratio(estimate: Estimate, unit: str = "") -> str:
     return numbers.with_interval(estimate.value, estimate.interval, unit, 3)
-
-
-def _interval_of(parameter: Estimate) -> str:
-    ends = numbers.interval(parameter.interval)
-    value = numbers.significant(parameter.value, 2)
-    return f"{value}, 95 % CI {ends}" if ends else value

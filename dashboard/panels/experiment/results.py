@@ -143,11 +143,11 @@ class Results:
         against = f"elapsed, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
-        shown, shown_too = speed_up.get("published"), efficiency.get("published")
+        overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
-            Chart("speedup", "Speed-up", speed_up, shown, left_out, against, logarithm=False),
+            Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),
             Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
-            Chart("efficiency", "Scaling efficiency", efficiency, shown_too, left_out, against, logarithm=False),
+            Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]
 
     def _measured(self, metric: str) -> list[ConfigurationRow]:

@@ -53,21 +53,14 @@ class _Ahead:
         return max(0.0, max(known) - (monotonic() - self.at)) if known and len(known) == len(left) else None
 
 
-class _Shared:
-    """What every open page asks for every two seconds, kept in this process for a while: it changes slowly and is long to find out."""
-
-    def __init__(self) -> None:
-        self._ahead: _Ahead | None = None
-
-    def ahead_of(self, experiments: Set[int]) -> _Ahead:
-        """Not older than KEPT_S, and with all of these."""
-        kept = self._ahead
-        if kept is None or monotonic() - kept.at > KEPT_S or not experiments <= kept.trials.keys():
-            kept = self._ahead = _Ahead.asked()
-        return kept
+_ahead: list[_Ahead] = []
+"""The latest, for all users of this process: every open page needs it every two seconds."""
 
 
-_shared: Final = _Shared()
+def _ahead_of(experiments: Set[int]) -> _Ahead:
+    if not _ahead or monotonic() - _ahead[0].at > KEPT_S or not experiments <= _ahead[0].trials.keys():
+        _ahead[:] = [_Ahead.asked()]
+    return _ahead[0]
 
 
 def header_of(user: Any) -> dict[str, Any]:
@@ -86,7 +79,7 @@ def header_of(user: Any) -> dict[str, Any]:
     header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}"}
     if not current:
         return header
-    ahead = _shared.ahead_of(current.keys())
+    ahead = _ahead_of(current.keys())
     total = sum(ahead.trials.get(pk, 0) for pk in current)
     return {**header, "total": total, "over": max(0, total - sum(current.values())), "left_s": ahead.latest_s(current)}
 

@@ -227,10 +227,7 @@ def _interval(estimate: Estimate, unit: str = "s", digits: int | None = None) ->
 
 
 def _chart(
-    by_method: Mapping[str, list[ConfigurationRow]],
-    first: Mapping[str, Fit | None],
-    phases: Phases,
-    nodes: int,
+    by_method: Mapping[str, list[ConfigurationRow]], first: Mapping[str, Fit | None], phases: Phases, nodes: int
 ) -> dict[str, Any]:
     lines = [
         line_of(method, [row.median(phases.nodes) or 0.0 for row in rows], rows, phases.first)
