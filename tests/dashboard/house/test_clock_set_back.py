@@ -41,11 +41,6 @@ def test_how_long_it_took_is_not_told(page, half_done):
     assert "took" not in live
 
 
-@pytest.mark.parametrize("name", ["experiments", "clusters"])
-def test_lists_are_shown(page, half_done, name):
-    assert page.get(reverse(name)).status_code == 200
-
-
 def test_every_trial_is_shown(page, half_done):
     for trial in half_done.trials.all():
         assert page.get(trial.get_absolute_url()).status_code == 200

@@ -331,10 +331,3 @@ def test_it_counts_a_slow_link_in_before_there_are_trials(library):
 
     sent = 60 * 30 * 40_000 * 8
     assert expected_s("2 Mbit/s") - expected_s("1 Gbit/s") == pytest.approx(sent / 2e6 - sent / 1e9)
-
-
-def test_what_is_counted_inside_mpi_is_chosen_and_not_written(page):
-    shown = page.get("/experiments/new/").text
-    drawn = shown[shown.index('name="profile"') :].partition("</select>")[0]
-    assert [drawn.count(f'<option value="{level}"') for level in ("summary", "trace", "none")] == [1, 1, 1]
-    assert "selected" in drawn.partition("</option>")[0]
