@@ -61,13 +61,12 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
     for name in names:
         if parameters.get(name) in (None, [], {}):
             continue
-        value = value_words(name, parameters.get(name))
+        value, label = value_words(name, parameters[name]), parameter_label(name)
         if name == "hosts":
-            parts.append(
-                numbers.plural(parameters[name], "host") if isinstance(parameters[name], int) else f"{value} hosts"
-            )
+            is_number = isinstance(parameters[name], int)
+            parts.append(numbers.plural(parameters[name], "host") if is_number else f"{value} hosts")
         else:
-            parts.append(f"{parameter_label(name) if name == 'link.mtu' else parameter_label(name).lower()} {value}")
+            parts.append(f"{label if name == 'link.mtu' else label.lower()} {value}")
     return ", ".join(parts)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analysis import numbers
 from dashboard.charts.parts import (
+    FEW_LOG_TICKS,
     MOST_SERIES,
     SERIES,
     SYMBOLS,
@@ -14,7 +15,6 @@ from dashboard.charts.parts import (
     X,
     axis_title,
     error_bars,
-    few_log_ticks,
     level_line,
 )
 
@@ -50,8 +50,7 @@ def change_over(
     title = axis_title(f"{quantity}, ratio to {baseline}", "") if in_times else axis_title(f"Change in {quantity}", "%")
     y_axis: Figure = {"title": title, "rangemode": "normal", "autorange": True}
     if in_times:
-        ends = [end for change in changes for p in change.points for end in (p.value, p.low, p.high) if end]
-        y_axis |= {"type": "log", **few_log_ticks(min([*ends, 1.0]), max([*ends, 1.0]))}
+        y_axis |= FEW_LOG_TICKS
     return {
         "data": [_series(change, in_times) for change in changes if change.points],
         "layout": {

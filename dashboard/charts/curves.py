@@ -6,21 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.numbers import size
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, few_log_ticks, spread
+from dashboard.charts.parts import FEW_LOG_TICKS, MOST_SERIES, Figure, Line, Scale, axis_title, spread
 
 _POWERS = [2**power for power in range(0, 41, 2)]
 
 
 def time_curves(lines: Sequence[Line]) -> Figure:
     """Transfer times (s) over sizes (bytes)."""
-    scale = Scale(-6, "µs")
-    times = [scale(t) for line in lines for trials in line.trials for t in trials if t > 0]
-    return _curves(
-        lines,
-        "Transfer time",
-        scale,
-        y_axis={"type": "log", **(few_log_ticks(min(times), max(times)) if times else {})},
-    )
+    return _curves(lines, "Transfer time", Scale(-6, "µs"), y_axis=FEW_LOG_TICKS)
 
 
 def bandwidth_curves(lines: Sequence[Line]) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, hover, skipped_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,8 @@ def _ends(level: Level) -> tuple[float, float]:
 
 
 def _line(level: Level, scale: Scale, *, legend: bool) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(_ends(level)),
-        "y": [scale(level.median)] * 2,
-        "line": {"color": "--s2", "width": 2},
-        "hoverinfo": "skip",
-        "showlegend": legend,
-        "name": "Median of a level",
-    }
+    line = skipped_line("Median of a level", _ends(level), [scale(level.median)] * 2, color="--s2", width=2)
+    return {**line, "showlegend": legend}
 
 
 def _band(level: Level, limits: tuple[float, float], scale: Scale) -> Figure:

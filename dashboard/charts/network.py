@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis import numbers
 from analysis.sensitivity import Fit, Link, relative_times
-from dashboard.charts.parts import Figure, Line, Scale, axis_title, error_bars, spread
+from dashboard.charts.parts import Figure, Line, Scale, axis_title, band, error_bars, skipped_line, spread
 
 CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
 """(elapsed time / that here, dash of its line)."""
@@ -45,21 +45,14 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
 
     The traces that static/network.js fills are named by their ``meta``.
     """
-    edge: Figure = {"type": "scatter", "mode": "lines", "x": [], "y": [], "line": {"width": 0}, "hoverinfo": "skip",
-                    "showlegend": False}  # fmt: skip
-    told = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
+    words = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
+    name = "Fit, with the band of 90 % of the trials"
+    fit = {**skipped_line(name, [], [], color="--s3", width=2, dash="dash"), "hoverinfo": "all"}
+    low, high = band([], [], [], "--s3")
     data: list[Figure] = [
-        {**edge, "meta": "low", "name": "low"},
-        {**edge, "meta": "high", "name": "high", "fill": "tonexty", "fillcolor": "--s3/0.18"},
-        {
-            **edge,
-            "meta": "fit",
-            "name": "Fit, with the band of 90 % of the trials",
-            "line": {"color": "--s3", "width": 2, "dash": "dash"},
-            "hoverinfo": "all",
-            "hovertemplate": f"{told}<extra>Fit</extra>",
-            "showlegend": True,
-        },
+        {**low, "meta": "low"},
+        {**high, "meta": "high"},
+        {**fit, "meta": "fit", "hovertemplate": f"{words}<extra>Fit</extra>"},
     ]
     for index, (name, rows) in enumerate(((f"Measured at {rate}", here), ("Measured at other rates", others))):
         if rows:
@@ -77,7 +70,7 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
             "x": [],
             "y": [],
             "marker": {"size": 13, "color": "--mark", "line": {"color": "--ink", "width": 1.5}},
-            "hovertemplate": f"{told}<extra>Your network</extra>",
+            "hovertemplate": f"{words}<extra>Your network</extra>",
         }
     )
     return {
@@ -138,11 +131,11 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     ratios = relative_times(fit, here, delays.tolist(), rates.tolist())
     x = [numbers.rounded(1e3 * delay, 4) for delay in delays.tolist()]
     y = [numbers.rounded(1e-9 * rate, 4) for rate in rates.tolist()]
-    box = [(f(measured_delays) * 1e3, g(measured_rates) * 1e-9) for f, g in _CORNERS]
+    box = _box(_ends(measured_delays * 1e3), _ends(measured_rates * 1e-9))
     answers: Figure = {}
     if leads:
         answers = {"leads": leads, "led": "This network", "rows": _words(rates), "columns": _words(delays)}
-    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
+    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), box]
     if named:
         data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}
@@ -158,7 +151,8 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     }
 
 
-_CORNERS: Final = ((np.min, np.min), (np.max, np.min), (np.max, np.max), (np.min, np.max), (np.min, np.min))
+def _ends(values: np.typing.NDArray[np.float64]) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
@@ -219,17 +213,11 @@ def _contour(
     }
 
 
-def _box(corners: Sequence[tuple[float, float]]) -> Figure:
-    """The measured range; a trace, because shapes on logarithmic axes are placed by other rules."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "Measured",
-        "x": [float(x) for x, _ in corners],
-        "y": [float(y) for _, y in corners],
-        "line": {"color": "--ink-2", "width": 1.25, "dash": "dash"},
-        "hoverinfo": "skip",
-    }
+def _box(x: tuple[float, float], y: tuple[float, float]) -> Figure:
+    """Return the measured range; a trace, because shapes on logarithmic axes are placed by other rules."""
+    (left, right), (bottom, top) = x, y
+    around = ([left, right, right, left, left], [bottom, bottom, top, top, bottom])
+    return skipped_line("Measured", *around, color="--ink-2", width=1.25, dash="dash")
 
 
 def _networks(named: Sequence[Named], *, middle: float) -> Figure:

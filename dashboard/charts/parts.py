@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import log10
 from statistics import median
 from typing import Any
 
@@ -25,13 +25,6 @@ CELL_DIGITS = 5
 """Of one cell of thousands: more than its hover text says."""
 _NANOSECONDS = 9
 """Decimals of a second."""
-_ROUND = (
-    (1, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
-    (1, 1.2, 1.5, 2, 3, 5, 7),
-    (1, 2, 5),
-    (1,),
-)
-_FEW_TICKS = 7
 _MOST_TICKS = 24
 _TICKS_APART = 1 / 14
 """Of an axis: on a phone two numbers that are nearer lie over each other, however they are turned."""
@@ -126,6 +119,10 @@ def category_axis(title: str, **more: Any) -> Figure:
     return {**bare, "title": axis_title(title, ""), **more}
 
 
+FEW_LOG_TICKS = {"type": "log", "nticks": 7}
+"""An axis of a small chart: with more ticks Plotly writes their numbers over each other."""
+
+
 def level_line(axis: str, at: Any, **line: Any) -> Figure:
     """Return a line across the whole figure at one value of `axis` (x or y)."""
     other = "y" if axis == "x" else "x"
@@ -172,7 +169,7 @@ def _points(line: Line, scale: Scale) -> list[Point]:
 
 
 def short(value: float, digits: int = 7) -> float:
-    """Seven digits: more than a table shows or a screen can place, in half the characters."""
+    """Return a value with the digits that a table or a screen can show."""
     return numbers.rounded(value, digits)
 
 
@@ -258,17 +255,6 @@ def log_ticks(values: Sequence[float], low: float, high: float) -> Figure:
     return _ticks(values, [(log10(value) - low) / (high - low) for value in values])
 
 
-def few_log_ticks(low: float, high: float) -> Figure:
-    """At most seven round numbers for a logarithmic axis over these values: of a small one Plotly writes every digit over the next."""
-    first, last = floor(log10(low)), ceil(log10(high))
-    for steps in _ROUND:
-        values = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-        inside = [value for value in values if low * 0.999 <= value <= high * 1.001]
-        if 2 <= len(inside) <= _FEW_TICKS:
-            return {"tickvals": inside, "ticktext": [numbers.significant(value) for value in inside]}
-    return {}  # many decades, or next to none: as Plotly does it
-
-
 def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
     """`places`: as parts of the axis. The first and the last have their number, and those between that are far enough from both."""
     ordered = sorted(range(len(values)), key=places.__getitem__)
@@ -280,9 +266,8 @@ def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
             before = places[at]
     if len(kept) == len(values):
         return {"tickvals": list(values)}
-    shown = (
-        range(len(values)) if len(values) <= _MOST_TICKS else sorted(kept)
-    )  # lines for all of many would be a surface
+    # Lines for all of many would be a surface.
+    shown = range(len(values)) if len(values) <= _MOST_TICKS else sorted(kept)
     texts = [numbers.significant(values[at]) if at in kept else "" for at in shown]
     return {"tickvals": [values[at] for at in shown], "ticktext": texts}
 

@@ -11,7 +11,7 @@ from dashboard.charts.panel import Chart
 from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label
-from dashboard.panels.compare.sentences import amount, lower_first, point_name
+from dashboard.panels.compare.sentences import lower_first, point_name
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared
@@ -31,16 +31,6 @@ def charts(compared: Compared) -> list[Chart]:
     parameter = ", ".join(map(parameter_label, compared.names))
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
     return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
-
-
-def not_drawn(compared: Compared) -> list[str]:
-    """Metrics that need no chart, because every counted trial gave the same number, each with that number."""
-    constant = {
-        metric: next(value for own in compared.series[metric].values() for each in own for value in each)
-        for metric in compared.series
-        if compared.is_constant(metric) and all(map(any, zip(*compared.series[metric].values(), strict=True)))
-    }
-    return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
 
 
 def _side_by_side(compared: Compared, metric: str) -> Chart:

@@ -103,12 +103,8 @@ def _attempts(trials: Sequence[Trial]) -> dict[tuple[Any, ...], int]:
     if not trials:
         return {}
     rows = Trial.objects.filter(configuration__in={trial.configuration_id for trial in trials}, attempt__gt=1)
-    return {
-        (configuration, kind, repetition, attempt): version
-        for configuration, kind, repetition, attempt, version in rows.values_list(
-            "configuration_id", "kind", "repetition", "attempt", "version"
-        )
-    }
+    columns = rows.values_list("configuration_id", "kind", "repetition", "attempt", "version")
+    return {tuple(attempt): version for *attempt, version in columns}
 
 
 def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], changes: Sequence[tuple[int, str]]) -> str:

@@ -67,16 +67,11 @@ def experiment_rows(
     """Rows in the order given, with their ``answers`` where a list shows them; two queries."""
     progress = progress_of(experiments)
     curves = _elapsed_curves(experiments)
-    return [
-        ExperimentRow(
-            e,
-            progress[e.pk],
-            sweep_words(e),
-            sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]),
-            (answers or {}).get(e.pk),
-        )
-        for e in experiments
-    ]
+    rows = []
+    for e in experiments:
+        spark = sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS])
+        rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))
+    return rows
 
 
 def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
@@ -96,13 +91,11 @@ def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]
 def sweep_words(experiment: Experiment) -> str:
     """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
     written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
-    return (
-        " × ".join(
-            f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
-            for name, values in written.items()
-        )
-        or "one configuration"
-    )
+    parts = [
+        f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
+        for name, values in written.items()
+    ]
+    return " × ".join(parts) or "one configuration"
 
 
 def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:

@@ -45,16 +45,16 @@ def _is_beyond(row: WireRow, times: Sequence[TimeRow]) -> bool:
 
 
 def _time(row: TimeRow) -> dict[str, Any]:
-    return {
-        "off_cpu": numbers.amount(row.off_cpu_s, "s"),
-        "off_cpu_share": numbers.amount(row.off_cpu_share, numbers.SHARE),
-        "load_balance": numbers.amount(row.load_balance, numbers.SHARE),
-        "communication": numbers.amount(row.communication_efficiency, numbers.SHARE),
-        "parallel": numbers.amount(row.parallel_efficiency, numbers.SHARE),
-        "computation": numbers.amount(row.computation_scaling, numbers.SHARE),
-        "oversubscribed": row.oversubscribed,
-        "profiled": row.profiled,
+    shares = {
+        "off_cpu_share": row.off_cpu_share,
+        "load_balance": row.load_balance,
+        "communication": row.communication_efficiency,
+        "parallel": row.parallel_efficiency,
+        "computation": row.computation_scaling,
     }
+    words = {name: numbers.amount(share, numbers.SHARE) for name, share in shares.items()}
+    flags = {"oversubscribed": row.oversubscribed, "profiled": row.profiled}
+    return {"off_cpu": numbers.amount(row.off_cpu_s, "s"), **words, **flags}
 
 
 def _explains(row: WireRow) -> bool:

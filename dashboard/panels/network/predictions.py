@@ -141,24 +141,15 @@ def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
     share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
     error = numbers.amount(told.get("error_of_changes", 0.0), numbers.SHARE, 2)
     large = f"large messages wait {numbers.times(told['large_times'])} as long"
-    return [
+    scatter = numbers.amount(told["scatter"], numbers.SHARE, 2)
+    rows = [
         ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
-        (
-            "Links, by ping-pongs",
-            f"{overhead}, {share}, {large}; scatter {numbers.amount(told['scatter'], numbers.SHARE, 2)}",
-        ),
-        *(
-            [
-                (
-                    "A change may be wrong by",
-                    f"{error} of it, {numbers.plural(len(told['checks']), 'other link')} replayed",
-                )
-            ]
-            if told.get("checks")
-            else []
-        ),
-        *(("Assumed", sentence) for sentence in told["assumed"]),
+        ("Links, by ping-pongs", f"{overhead}, {share}, {large}; scatter {scatter}"),
     ]
+    if told.get("checks"):
+        links = numbers.plural(len(told["checks"]), "other link")
+        rows.append(("A change may be wrong by", f"{error} of it, {links} replayed"))
+    return [*rows, *(("Assumed", sentence) for sentence in told["assumed"])]
 
 
 def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
@@ -172,11 +163,8 @@ def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
 def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
     certificate = told["certificate"] or {}
     built = achieved(certificate)
-    parts = [
-        numbers.amount(built[name], unit, 3)
-        for name, unit in (("link.delay", "s"), ("link.bandwidth", "bit/s"))
-        if name in built
-    ]
+    units = {"link.delay": "s", "link.bandwidth": "bit/s"}
+    parts = [numbers.amount(built[name], unit, 3) for name, unit in units.items() if name in built]
     return {
         "pk": told["pk"],
         "state": State(told["state"]),

@@ -115,9 +115,8 @@ def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, An
     definition = {name: _constant(workload, name, text, {}) for name, text in given.items()}
     own = known.bind(definition).parameters_type.model_fields
     parameters: dict[str, Any] = {}
-    defaults = {name: info.default for name, info in own.items()} | {
-        n: low for n, (low, _) in CLUSTER_PARAMETERS.items()
-    }
+    defaults = {name: info.default for name, info in own.items()}
+    defaults |= {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
@@ -173,9 +172,8 @@ def _capture_from_post(post: QueryDict) -> dict[str, Any]:
     capture: dict[str, Any] = {}
     if post.get("capture.enabled") == "off":
         capture["enabled"] = False
-    _put(
-        capture, "snap_length", _typed(post.get("capture.snap_length", "").strip()), default_of(Capture, "snap_length")
-    )
+    snap_length = _typed(post.get("capture.snap_length", "").strip())
+    _put(capture, "snap_length", snap_length, default_of(Capture, "snap_length"))
     if "capture.keep_shown" in post and "capture.keep" not in post:
         capture["keep"] = False
     return capture

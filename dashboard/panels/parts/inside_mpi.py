@@ -50,20 +50,20 @@ def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, 
 
 
 def _table(number: int, tree: Tree) -> dict[str, Any]:
-    alike = len({row.hosts for row in tree.rows}) < len(tree.rows)
+    names = swept_parameters(tree.rows)
+    same_hosts = len({row.hosts for row in tree.rows}) < len(tree.rows)
+    sizes = [
+        parameters_sentence(row.parameters, names) if same_hosts else numbers.plural(row.hosts, "host")
+        for row in tree.rows
+    ]
     lines = [_line(branch, _cell) for branch in tree.branches]
     below = (*((metric, _share) for metric in SHARES), (COST, _small_share), (WINDOW, _seconds))
     shares = [_line(metric_branch(0, metric, tree.rows), cell) for metric, cell in below]
     return {
         "name": tree.name,
         "columns": [
-            {
-                "size": parameters_sentence(row.parameters, swept_parameters(tree.rows))
-                if alike
-                else numbers.plural(row.hosts, "host"),
-                "ranks": numbers.plural(row.ranks, "rank"),
-            }
-            for row in tree.rows
+            {"size": size, "ranks": numbers.plural(row.ranks, "rank")}
+            for size, row in zip(sizes, tree.rows, strict=True)
         ],
         "lines": [line for line in lines if _is_measured(line)],
         "shares": [line for line in shares if _is_measured(line)],
@@ -77,24 +77,21 @@ def _is_measured(line: Mapping[str, Any]) -> bool:
 
 
 def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    rows = []
+    rows, same_size = [], _size_of_all(tables)
     for table in tables:
         cells = {line["name"]: line["cells"][0] for line in (*table["lines"], *table["shares"])}
-        rows.append(
-            {
-                "name": table["name"],
-                "size": ""
-                if _size_of_all(tables)
-                else f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}",
-                "cells": [cells.get(name, _cell(())) for name in names],
-            }
-        )
+        size = "" if same_size else _size(table)
+        rows.append({"name": table["name"], "size": size, "cells": [cells.get(name, _cell(())) for name in names]})
     return rows
 
 
 def _size_of_all(tables: Sequence[Mapping[str, Any]]) -> str:
-    sizes = {f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}" for table in tables}
+    sizes = set(map(_size, tables))
     return sizes.pop() if len(sizes) == 1 else ""
+
+
+def _size(table: Mapping[str, Any]) -> str:
+    return f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}"
 
 
 def _chart(tree: Tree) -> Figure | None:

@@ -51,17 +51,11 @@ def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
     order = {identifier: number for number, identifier in enumerate(METRICS)}
     rows = []
     for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
-        row: dict[str, Any] = {
-            "id": identifier,
-            "value": values[identifier],
-            "label": identifier,
-            "unit": "",
-        }
-        try:
-            metric = find(identifier)
-        except KeyError:  # measured by an earlier version that had another name for it
+        row: dict[str, Any] = {"id": identifier, "value": values[identifier], "label": identifier, "unit": ""}
+        if not is_metric(identifier):  # measured by an earlier version that had another name for it
             rows.append(row | {"section": "No longer in the catalogue"})
             continue
+        metric = find(identifier)
         section = _SECTIONS[metric.section] if identifier in order else f"Figures of merit of {metric.source}"
         rows.append(row | {"label": metric.label, "unit": metric.unit, "section": section})
     return rows

@@ -82,8 +82,5 @@ def _seconds(text: str) -> float | None:
 
 
 def _steps(text: str) -> int:
-    return (
-        min(max(int(text), _FEWEST_STEPS), _MOST_STEPS)
-        if text.isascii() and text.isdecimal() and len(text) < 9
-        else STEPS
-    )
+    is_number = text.isascii() and text.isdecimal() and len(text) < 9
+    return min(max(int(text), _FEWEST_STEPS), _MOST_STEPS) if is_number else STEPS
