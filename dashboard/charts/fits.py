@@ -53,5 +53,5 @@ def _curve(fit: Fitted, at: Sequence[int], scale: Scale, line: Figure, name: str
 
 
 def _band(fit: Fitted, at: Sequence[int], scale: Scale, colour: str) -> list[Figure]:
-    edges = band([fit.x[i] for i in at], *([scale(ends[i] or 0.0) for i in at] for ends in (fit.low, fit.high)), colour)
-    return [{**edge, "meta": "fit"} for edge in edges]
+    low, high = ([scale(ends[i] or 0.0) for i in at] for ends in (fit.low, fit.high))
+    return [{**edge, "meta": "fit"} for edge in band([fit.x[i] for i in at], low, high, colour)]

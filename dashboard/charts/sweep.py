@@ -93,7 +93,9 @@ def _along_x(line: Line) -> Line:
     def ordered(values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in order] if values else []
 
-    columns = {name: ordered(getattr(line, name)) for name in ("x", "trials", "of", "ids", "configurations")}
+    columns: dict[str, Any] = {
+        name: ordered(getattr(line, name)) for name in ("x", "trials", "of", "ids", "configurations")
+    }
     return replace(line, **columns)
 
 

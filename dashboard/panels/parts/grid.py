@@ -72,7 +72,7 @@ class Grid:
 
     def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
         """Return medians by y and x, for rows in the order of `self.rows`."""
-        return [[row and row.median(metric) for row in line] for line in self._placed(rows)]
+        return [[row.median(metric) if row else None for row in line] for line in self._placed(rows)]
 
     def keys(self, rows: Sequence[ConfigurationRow | None]) -> Keys:
         """Return configurations by y and x, for rows in the order of `self.rows`; 0 for none."""
