@@ -58,4 +58,4 @@ def test_it_takes_yaml_only_when_applied(page):
     page.get_by_role("button", name="Apply to form").click()
     expect(page.locator("[name=name]")).to_have_value("From YAML")
     expect(page.locator("#startbar")).to_contain_text("Start 8 trials")
-    expect(page.locator("#sync")).to_contain_text("form and YAML agree")
+    expect(page.locator("#sync")).to_contain_text("Form and YAML match")

@@ -70,7 +70,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
     sign_out(page)
     assert not is_signed_in(page)
     page.goto("/sign-in/")
-    page.get_by_role("button", name="With a passkey").click()
+    page.get_by_role("button", name="Sign in with a passkey").click()
     page.wait_for_url(lambda address: "/sign-in/" not in address)
     assert is_signed_in(page)
     assert page_errors == [], "the policy of the pages refuses nothing of it"
@@ -82,7 +82,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
     assert not Authenticator.objects.filter(user=person, type="webauthn").exists()
     sign_out(page)
     with page.expect_response(lambda answer: "webauthn/login" in answer.url and answer.request.method == "POST"):
-        page.get_by_role("button", name="With a passkey").click()
+        page.get_by_role("button", name="Sign in with a passkey").click()
     assert not is_signed_in(page)
 
 

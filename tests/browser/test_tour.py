@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-STEPS = ("What runs", "What varies", "What will happen", "Start it")
+STEPS = ("Workload.", "Sweep.", "Preview.", "Start.")
 
 
 def press(page: Page, name: str) -> None:

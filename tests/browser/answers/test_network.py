@@ -54,7 +54,7 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
         assert foretold.elapsed.value == pytest.approx(full.value, rel=0.01)
     assert not [url for url in requests if "/pulse/" not in url]
     shown = page.locator("#elapsed").inner_text()
-    page.get_by_role("button", name="Keep this prediction").click()
+    page.get_by_role("button", name="Save prediction").click()
     expect(page.locator("dd b").first).to_have_text(shown)  # what the server made of the same link
     assert page_errors == []
 

@@ -54,9 +54,9 @@ def test_hosts_are_tested_before_they_take_experiments(
     }
     slug = page.url.rstrip("/").rpartition("/")[2]
     assert installation.ask(f"clusters/{slug}/")["state"] == "off"
-    hands.press("Settings")
-    hands.tick("Takes experiments")
-    hands.press("Save")
+    hands.press("Edit settings")
+    hands.tick("Accept experiments")
+    hands.press("Save settings")
     page.wait_for_url(f"**/clusters/{slug}/")
     assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
     expect(page.get_by_role("link", name="New experiment")).to_be_visible()

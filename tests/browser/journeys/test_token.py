@@ -38,8 +38,8 @@ def test_a_program_reads_with_a_token_until_it_is_ended(
     hands.press("Account")
     page.wait_for_url("**/account/")
     hands.type("Name", "script")
-    hands.choose("May", "read and submit")
-    hands.press("Make token")
+    hands.choose("Permission", "read and submit")
+    hands.press("Create token")
     key = page.locator("#key").inner_text()
     assert violations(page) == []
     assert status(installation, key, "experiments/") == 200
@@ -50,7 +50,7 @@ def test_a_program_reads_with_a_token_until_it_is_ended(
     hands.press("Account")
     hands.press("Account")
     expect(page.locator("#key")).to_have_count(0)  # shown once
-    hands.press("End script")
+    hands.press("Revoke script")
     expect(page.get_by_role("rowheader", name="script")).to_have_count(0)
     assert status(installation, key, "experiments/") == 401
     as_the_guide_says("Make a token and use it", hands)

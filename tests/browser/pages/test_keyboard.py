@@ -34,12 +34,12 @@ NEW = """
   - tabpanel "Preview":
     - region "Configurations"
     - heading "Dry run of configuration 1" [level=3]
-  - button "First trial only"
+  - button "Start first trial"
   - button "Start 6 trials"
 """
 EXPERIMENT = """
 - heading /TIP4P water, host sweep Complete/ [level=1]
-- progressbar "Trials over"
+- progressbar "Ended trials"
 - status: /6 of 6 trials complete/
 - navigation "Parts of this experiment":
   - tablist:
@@ -50,7 +50,7 @@ EXPERIMENT = """
   - region /2 hosts/:
     - paragraph: Where should I stop, and why?
     - heading /2 hosts/ [level=2]
-    - complementary "Key figures and what would settle it"
+    - complementary "Key figures and next trials"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
   - button "Table"

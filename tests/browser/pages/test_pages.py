@@ -121,7 +121,7 @@ def test_it_asks_before_it_cancels(page, person):
     page.get_by_role("button", name="Keep running").click()
     assert experiment.trials.filter(state="queued").count() == 4
     page.get_by_role("button", name="Cancel", exact=True).click()
-    page.get_by_role("button", name="Cancel the remaining trials").click()
+    page.get_by_role("button", name="Cancel remaining trials").click()
     expect(page.get_by_text("Cancelled 4 trials")).to_be_visible()
     assert not experiment.trials.filter(state="queued").exists()
 

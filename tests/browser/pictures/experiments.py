@@ -70,7 +70,7 @@ def _report(installation: Installation, camera: Camera, slug: str) -> str:
     if not (kept := installation.ask(asked)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
             page.locator("summary", has_text="Report").click()
-            page.get_by_role("button", name="Report of this experiment").click()
+            page.get_by_role("button", name="Create report").click()
             page.wait_for_url("**/reports/*/edit/")
         kept = installation.ask(asked)["results"]
     return str(kept[-1]["id"])

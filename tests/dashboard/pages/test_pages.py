@@ -232,7 +232,7 @@ def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
     for name, told, step in (
         ("home", "No experiments yet", reverse("new")),
         ("experiments", "No experiment yet", reverse("new")),
-        ("trials", "No trial yet", reverse("new")),
+        ("trials", "No trials yet", reverse("new")),
         ("histories", "add repetitions to an", reverse("experiments")),
         ("explore", "No configuration matches", reverse("new")),
         ("reports", "No report yet", ""),

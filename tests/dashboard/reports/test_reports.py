@@ -169,7 +169,7 @@ def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Repo
 def test_the_list_finds_words_of_the_newest_text_and_deletion_is_logged(page: Client, report: Report) -> None:
     assert "Water" in told(page.get("/reports/?q=words"))
     page.post(f"/reports/{report.pk}/edit/", {"title": "Water", "text": "Changed", "base": "1"})
-    assert "No report has these words" in told(page.get("/reports/?q=Words."))
+    assert "No report matches" in told(page.get("/reports/?q=Words."))
     assert page.post(f"/reports/{report.pk}/delete/").status_code == 302
     assert not Report.objects.exists()
     actions = LogEntry.objects.filter(content_type__model="report").order_by("pk").values_list("action", flat=True)

@@ -45,12 +45,12 @@ def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client,
         "has trials that wait or run",
         "holds published results",
         "1 more is not there",
-        "Archive: nothing to do here",
+        "Archive: not possible for these",
         "Back</a>",
     ):
         assert told in text
     nowhere = text_of(page.get(ARCHIVE, {"of": "e:nowhere"})).partition("<main")[2]
-    assert "What happens" not in nowhere
+    assert "Effect" not in nowhere
     page.post(ARCHIVE, of)
     assert not Experiment.objects.exclude(archived_at=None).exists()
     waiting.trials.update(state="cancelled")

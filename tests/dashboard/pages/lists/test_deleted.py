@@ -128,7 +128,7 @@ def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, p
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
     told = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
-    for words in ("cancel them first", "holds published results", "Delete: nothing to do here"):
+    for words in ("cancel them first", "holds published results", "Delete: not possible for these"):
         assert words in told
     page.post(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"})
     for experiment, error in ((waiting, StaleTrial), (published, ReadOnly)):

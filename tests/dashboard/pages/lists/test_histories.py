@@ -52,7 +52,7 @@ def test_it_lists_what_has_trials_enough_and_says_which_to_look_at(measured, pag
         ("steady", False),
     ]
     html = page.get(reverse("histories")).content.decode()
-    assert html.count("Look at this") == 1
+    assert html.count("Unexpected step") == 1
     told = [row["parameters"] for row in page.get(reverse("histories")).context["rows"]]
     assert all(re.match(r"\d+ hosts?, ", words) and "jitter" not in words for words in told)
     assert f'href="/history/{listed[0].configuration.hash}/testbed/"' in html

@@ -17,8 +17,8 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Global efficiency 100 % 75.6 % 40 %" in words
     assert "Parallel efficiency 100 % 85 % 55 %" in words
     assert "Computation scalability 100 % 88.9 % 72.7 %" in words
-    assert "Serialisation and transfer are not known" in words
-    assert "Counting took at most 0.2 % of the time" in words
+    assert "Serialisation and transfer need ideal-network runs" in words
+    assert "Profiling overhead: at most 0.2 % of the time" in words
     assert "In MPI, blocked 10 % 10 % 10 %" in words
 
 

@@ -38,7 +38,7 @@ def test_it_shows_a_ladder_with_what_changed(page, library):
     assert "2 Ns 1 000 → 2 000 2 2 2" in words
     assert "3 Nb 80 → 160 3 1.5 3" in words
     assert "Effects alone and together" in words
-    assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
+    assert "Unknown of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
 def test_it_does_not_call_parts_of_a_grid_a_ladder(page):
@@ -100,7 +100,7 @@ def test_it_compares_the_rate_with_known_facts(page, library):
     words = words_of(page, experiment)
     assert "theoretical peak 8 GFLOP/s" in words
     assert "3 37.5 400 10" in words
-    assert "Not known" not in words
+    assert "Unknown" not in words
 
 
 def test_it_shows_phases_with_gains_equations_and_the_extrapolation(page, library):
