@@ -1,4 +1,4 @@
-"""Charts of a comparison: one series per member over the common points, and the change against the baseline."""
+"""Charts of a comparison: values over the common points, and changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dashboard.charts.parts import (
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A member's ratio to the baseline at one x, the ends of its interval (None: unknown), and what the point is of and leads to."""
+    """Ratio of a member to the baseline at one x, with its interval (None: unknown)."""
 
     x: X
     value: float
@@ -33,7 +33,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A member against the baseline over x."""
+    """One member against the baseline over x."""
 
     name: str
     index: int
@@ -43,9 +43,10 @@ class Change:
 def change_over(
     changes: Sequence[Change], *, quantity: str, parameter: str, baseline: str, in_times: bool = False
 ) -> Figure:
-    """Dots with interval bars around a line at no change. `index` is the member's place: colour and marker as everywhere.
+    """Return dots with interval bars around a line at no change.
 
-    In percent from zero, or with `in_times` as ratios (all positive) on a logarithmic axis around one.
+    `index` is the position of the member: it sets colour and marker, as in all charts. In percent from zero, or
+    with `in_times` as ratios (all positive) on a logarithmic axis around one.
     """
     title = axis_title(f"{quantity}, ratio to {baseline}", "") if in_times else axis_title(f"Change in {quantity}", "%")
     y_axis: Figure = {"title": title, "rangemode": "normal", "autorange": True}

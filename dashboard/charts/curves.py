@@ -12,12 +12,12 @@ _POWERS = [2**power for power in range(0, 41, 2)]
 
 
 def time_curves(lines: Sequence[Line]) -> Figure:
-    """Transfer times (s) over sizes (bytes)."""
+    """Draw transfer times (s) over message sizes (bytes)."""
     return _curves(lines, "Transfer time", Scale(-6, "µs"), y_axis=FEW_LOG_TICKS)
 
 
 def bandwidth_curves(lines: Sequence[Line]) -> Figure:
-    """Size / transfer time (B/s) over sizes (bytes), out of transfer times."""
+    """Draw bandwidths (size / transfer time, B/s) over message sizes (bytes)."""
     rates = [
         replace(line, trials=[[size / t for t in times] for size, times in zip(line.x, line.trials, strict=True)])  # type: ignore[operator]
         for line in lines

@@ -1,4 +1,4 @@
-"""Models over what was measured: dashed, with their 95 % band, dotted where they leave the measured range."""
+"""Models over measured values, dashed with 95 % bands."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from dashboard.charts.parts import Figure, Scale, band, skipped_line
 
-# Measured series take the first colours of the theme; fits take those that a chart with one measured series has left.
+# Measured series use the first colours of the theme; fits use the remaining colours of a chart with one series.
 _COLOURS = ("--s3", "--s4", "--s5")
 _DASHES = ("dash", "dashdot", "longdash")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model's value and 95 % band over sizes, in the base unit; beyond `measured` it is an extrapolation."""
+    """Value and 95 % band of a model (base unit); extrapolated beyond `measured`."""
 
     name: str
     x: Sequence[float]
@@ -27,12 +27,12 @@ class Fitted:
         return [i for i, x in enumerate(self.x) if self.measured[0] <= x <= self.measured[1]]
 
     def beyond(self) -> list[int]:
-        """Positions of the extrapolated part, from the last measured size on."""
+        """Return the positions of the extrapolated part, from the last measured size on."""
         return [i for i, x in enumerate(self.x) if x >= self.measured[1]]
 
 
 def fit_traces(fits: Sequence[Fitted], scale: Scale, *, bands: bool = True) -> list[Figure]:
-    """Dashed lines with 95 % bands; dotted where they leave the measured sizes."""
+    """Return dashed lines with 95 % bands, dotted outside the measured sizes."""
     data: list[Figure] = []
     for fit, colour, dash in zip(fits, _COLOURS, _DASHES, strict=False):
         banded = [i for i, (low, high) in enumerate(zip(fit.low, fit.high, strict=True)) if None not in (low, high)]

@@ -1,4 +1,4 @@
-"""A metric of one configuration over its trials: every value, the levels between steps, and the range of the baseline."""
+"""A metric of one configuration over its trials, with steps and baseline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dashboard.charts.parts import Figure, Scale, axis_title, hover, skipped_lin
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Trials ``first`` to ``last`` (positions) around one median."""
+    """Trials ``first`` to ``last`` (positions) with one median."""
 
     first: int
     last: int
@@ -27,7 +27,10 @@ def over_time(
     limits: tuple[float, float] | None = None,
     trials: Sequence[int] = (),
 ) -> Figure:
-    """Trials in their order (days without trials would hide the steps), levels as lines, `limits` of the last level as a band."""
+    """Draw trials in order, levels as lines, and `limits` of the last level as a band.
+
+    The axis is the number of the trial: days without trials would hide the steps.
+    """
     scale = Scale.of(values, unit)
     xs = list(range(1, len(values) + 1))
     drawn: Figure = {
@@ -53,7 +56,7 @@ def over_time(
 
 
 def _around(values: Sequence[float], scale: Scale) -> list[float]:
-    """What the values fill, not from zero on: a step of a few per cent has to be seen. At least a tenth of them in height."""
+    """Return an axis range that shows steps of a few per cent."""
     low, high = min(values), max(values)
     margin = max(0.08 * (high - low), 0.05 * (abs(low) + abs(high)) / 2) or 1.0
     return [scale(low - margin if low < 0 else max(0.0, low - margin)), scale(high + margin)]

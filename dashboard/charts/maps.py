@@ -1,4 +1,4 @@
-"""A metric over two parameters: heat map with its values in the cells, contour, and how far apart two maps are."""
+"""A metric over two parameters: heat map, contours, difference of two maps."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from analysis import numbers
 from dashboard.charts.parts import Figure, Scale, category_axis
 
 Cells = Sequence[Sequence[float | None]]
-"""Values by row (y) and column (x); None where nothing was measured."""
+"""Values by row (y) and column (x); None without a measurement."""
 Keys = Sequence[Sequence[int]]
-"""Configurations by row and column, 0 where there is none."""
+"""Configurations by row and column; 0 without one."""
 
-# From here on along a colour scale, cells are so saturated that text reads better in the colour of the surface.
+# From here on along a colour scale, text is more readable in the colour of the surface.
 _DARK = 0.55
 _DARK_OF_HALF = 0.6
 _PERCENT_FLOOR = 5.0
 _MOST_COLUMNS, _MOST_ROWS = 14, 24
-"""Cells in a row and in a column that have room for a number each."""
+"""Largest numbers of columns and of rows with room for a number in each square."""
 
 
 def heat_map(
@@ -33,10 +33,10 @@ def heat_map(
     of: Keys = (),
     configurations: Keys = (),
 ) -> Figure:
-    """Cells coloured by the logarithm of their value between `ends`, which several maps share; rows and columns are settings.
+    """Draw a heat map, coloured by the logarithm of the value between `ends`.
 
-    `of`: what each cell is of, as every map and chart of the page names it; `configurations`: whose trials a cell leads to, where
-    those are others.
+    Rows and columns are settings, not to scale. `of`: keys of the squares, the same in all charts of the page;
+    `configurations`: configurations whose trials a square leads to, if they differ from `of`.
     """
     low, high = (log10(end) for end in ends)
     span = high - low or 1.0
@@ -64,9 +64,9 @@ def difference_map(
     of: Keys = (),
     as_ratio: bool = False,
 ) -> Figure:
-    """Return `cells` against `reference`: blue below it, orange above, equality in the middle.
+    """Draw `cells` relative to `reference`: blue below it, orange above.
 
-    In percent; with `as_ratio` half and double are equally far from the middle.
+    In percent; with `as_ratio`, half and double have the same distance from the middle.
     """
     ratios = [
         [None if not a or not b else a / b for a, b in zip(row, other, strict=True)]
@@ -87,7 +87,7 @@ def difference_map(
 def contour(
     x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale, of: Keys = ()
 ) -> Figure:
-    """Lines of equal value between the measured cells, each with its value; straight between neighbours, no model."""
+    """Draw labelled contour lines, linear between measured neighbours."""
     z = [[None if value is None else scale(value) for value in row] for row in cells]
     text = [["" if value is None else numbers.significant(value, 3) for value in row] for row in z]
     trace: Figure = {
@@ -127,7 +127,7 @@ def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence
 
 
 def _leads(of: Keys, configurations: Keys = ()) -> Figure:
-    """What static/chart-marks.js knows of the cells, row by row as z."""
+    """Return keys and targets of the squares for static/chart-marks.js."""
     known = {"of": of, "configurations": configurations}
     return {name: [list(row) for row in rows] for name, rows in known.items() if rows}
 
@@ -137,7 +137,7 @@ def _figure(
 ) -> Figure:
     if len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS:
         return {"data": [trace | {"xgap": 0, "ygap": 0}], "layout": _layout(x_title, y_title)}
-    # Places and not names: a name such as "10" would be taken for the tenth place.
+    # Positions instead of names: Plotly takes a name such as "10" for the tenth position.
     notes = [
         {"x": column, "y": row, "text": words, "font": {"size": 12, "color": inks[row][column]}}
         for row, line in enumerate(text)
@@ -154,5 +154,5 @@ def _layout(x_title: str, y_title: str) -> Figure:
 
 
 def _on(place: float | None, dark: float) -> str:
-    """The ink that reads on a cell `place` along its scale; the scales of both themes are made for this."""
+    """Return a readable text colour for a square at `place` along its scale."""
     return "--surface" if place is not None and place > dark else "--ink"

@@ -1,4 +1,4 @@
-"""What a program needs from its network: elapsed time over delay, which static/network.js moves, and the map over delay and rate."""
+"""Network what-if: elapsed time over delay, and over delay and rate."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from analysis.sensitivity import Fit, Link, relative_times
 from dashboard.charts.parts import Figure, Line, Scale, axis_title, band, error_bars, skipped_line, spread
 
 CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
-"""(elapsed time / that here, dash of its line)."""
+"""(Elapsed time relative to the current link, dash of the line)."""
 _CELLS: Final = 40
 _LEAST_DELAY_S: Final = 1e-6
 _DIGITS: Final = 4
 _PICOSECONDS: Final = 12
-"""Decimals of a delay in seconds: the digits of the shortest, too."""
+"""Decimals of a delay in seconds, enough for the shortest."""
 _MARGIN: Final = 2.0
-"""The map ends this factor beyond what is drawn in it."""
+"""The map extends this factor beyond its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A network drawn into the map."""
+    """A network drawn in the map."""
 
     name: str
     link: Link
@@ -33,7 +33,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The trials of one link: its delay (s), their elapsed times (s), and their configuration."""
+    """Trials of one link: its delay (s), elapsed times (s), and configuration."""
 
     delay_s: float
     elapsed_s: Sequence[float]
@@ -41,9 +41,9 @@ class Timed:
 
 
 def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale) -> Figure:
-    """Elapsed times (s) of the trials by delay (s), at the rate here and at others; curve, band and marker are the page's own.
+    """Draw elapsed times (s) by delay (s), at the current and at other rates.
 
-    The traces that static/network.js fills are named by their ``meta``.
+    static/network.js fills curve, band and marker, found by the ``meta`` of their traces.
     """
     words = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
     name = "Fit, with the band of 90 % of the trials"
@@ -84,10 +84,13 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
 
 
 def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]]) -> Figure:
-    """Elapsed time (s) by number of hosts: (low, value, high) on the link here; "Your network" is the page's own."""
+    """Draw elapsed time (s) by number of hosts: (low, value, high) on the current link.
+
+    static/network.js fills the trace "Your network".
+    """
     y = Scale.of([high for *_, high in here], "s")
     data = [
-        _by_size("On the link here", 0, sizes, [(y(low), y(value), y(high)) for low, value, high in here], y.unit),
+        _by_size("On the current link", 0, sizes, [(y(low), y(value), y(high)) for low, value, high in here], y.unit),
         {**_by_size("On your network", 1, sizes, [], y.unit), "meta": "yours-sizes"},
     ]
     ticks: Figure = {"tickmode": "array", "tickvals": list(sizes), "ticktext": [str(size) for size in sizes]}
@@ -120,9 +123,10 @@ def _by_size(
 
 
 def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str = "") -> Figure:
-    """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks.
+    """Draw elapsed time relative to ``here`` over delay and rate.
 
-    ``leads``: the address of the answer for a link, with a ``*`` for its rate (bit/s) and one for its delay (s).
+    Both axes are logarithmic. ``leads``: address of the answer for a link, with a ``*`` for its rate (bit/s) and
+    one for its delay (s).
     """
     measured_delays = np.maximum(fit.runs.delay, _LEAST_DELAY_S)
     measured_rates = 1 / fit.runs.inverse_rate
@@ -171,7 +175,7 @@ def _heat(x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.f
     ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= ratios.max()]
     return {
         "type": "heatmap",
-        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time, times that here",
+        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time relative to the current link",
         "x": x,
         "y": y,
         "z": [[round(float(np.log10(ratio)), 3) for ratio in row] for row in ratios],
@@ -208,20 +212,20 @@ def _contour(
             "end": level,
             "size": 1,
             "coloring": "none",
-            "showlabels": False,  # the lines lie so close that their numbers cover each other
+            "showlabels": False,  # the lines are so close that their numbers overlap
         },
     }
 
 
 def _box(x: tuple[float, float], y: tuple[float, float]) -> Figure:
-    """Return the measured range; a trace, because shapes on logarithmic axes are placed by other rules."""
+    """Return the measured range as a trace; shapes have other log coordinates."""
     (left, right), (bottom, top) = x, y
     around = ([left, right, right, left, left], [bottom, bottom, top, top, bottom])
     return skipped_line("Measured", *around, color="--ink-2", width=1.25, dash="dash")
 
 
 def _networks(named: Sequence[Named], *, middle: float) -> Figure:
-    """Names reach towards the ``middle`` delay (s), so that none is cut off at an edge, and no two of one rate meet there."""
+    """Return names that extend towards the ``middle`` delay (s)."""
     return {
         "type": "scatter",
         "mode": "markers+text",

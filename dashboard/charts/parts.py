@@ -1,4 +1,4 @@
-"""The parts of a figure. Colours are tokens of static/rankwire.css; static/charts.js resolves and themes them."""
+"""The parts of a figure; colours are tokens of static/rankwire.css."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MOST_SERIES = len(SERIES)
 MOST_DOTS = 600
-"""Of all series of a figure: thousands of trials are a blot, and a figure stays below 200 kB."""
+"""Dots of all series of a figure: more are not readable, and a figure stays below 200 kB."""
 CELL_DIGITS = 5
-"""Of one cell of thousands: more than its hover text says."""
+"""Trials of one square among thousands: more than its hover text names."""
 _NANOSECONDS = 9
 """Decimals of a second."""
 _MOST_TICKS = 24
 _TICKS_APART = 1 / 14
-"""Of an axis: on a phone two numbers that are nearer lie over each other, however they are turned."""
+"""Share of an axis: on a phone, numbers closer than this overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Measured values over x: `trials[i]` holds every repetition's value at `x[i]`, in the base unit."""
+    """Measured values over x: `trials[i]` are the values at `x[i]` (base unit)."""
 
     name: str
     x: Sequence[X]
     trials: Sequence[Sequence[float]]
     of: Sequence[int | str] = ()
-    """What each `x[i]` is of: one configuration has one key in every chart of a page, which marks it in all of them together."""
+    """Key of each `x[i]`: a configuration has the same key in every chart of a page, which marks them together."""
     ids: Sequence[Sequence[int]] = ()
-    """The trials that the values belong to, in their order."""
+    """Trials of the values, in the same order."""
     configurations: Sequence[int] = ()
-    """Whose trials a point leads to, where that is not what it is `of`."""
+    """Configurations whose trials a point leads to, if they differ from `of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The values at one x, from the lowest on, with the trials that they belong to (0: not known)."""
+    """Return the values at one x in ascending order, with their trials (0: unknown)."""
 
     x: X
     values: Sequence[float]
@@ -58,18 +58,18 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Values from elsewhere over x, in the base unit."""
+    """Published or imported values over x, in the base unit."""
 
     name: str
     x: Sequence[X]
     y: Sequence[float]
     legend: bool = True
     of: Sequence[int] = ()
-    """The configuration of the published study that each point is of, and whose trials it leads to."""
+    """Configuration of the published study of each point, to whose trials it leads."""
 
 
 def shortened(name: str, most: int) -> str:
-    """A name for a legend, with its end: versions of one name differ there."""
+    """Shorten a name for a legend, keeping its end: versions differ there."""
     if len(name) <= most:
         return name
     begin, end = most // 3, most - most // 3 - 1
@@ -77,22 +77,22 @@ def shortened(name: str, most: int) -> str:
 
 
 def hover(place: str, unit: str) -> str:
-    """A value of a hover text with its unit; `place` is Plotly's name for it, such as y."""
+    """Return a hover-text value with its unit; `place` is its Plotly name."""
     return with_unit(f"%{{{place}:{HOVER}}}", unit)
 
 
 def hover_range(unit: str) -> str:
-    """A median with lowest, highest and number of values out of customdata."""
+    """Return a hover text of median, range and number of values."""
     return f"{hover('y', unit)}  [{hover('customdata[0]', '')} to {hover('customdata[1]', '')}], n=%{{customdata[2]}}"
 
 
 def axis_title(quantity: str, unit: str) -> dict[str, str]:
-    """'Quantity (unit)'."""
+    """Return 'Quantity (unit)'."""
     return {"text": f"{quantity} ({unit})" if unit else quantity}
 
 
 def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]], *, name: str, unit: str) -> Figure:
-    """The trace of a heat map whose colours begin at 0 and whose bar names the unit; None stays empty."""
+    """Return a heat-map trace with colours from 0; None stays empty."""
     most = max((value for row in z for value in row if value is not None), default=0.0)
     return {
         "type": "heatmap",
@@ -101,7 +101,7 @@ def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]]
         "y": list(y),
         "z": [list(row) for row in z],
         "zmin": 0,
-        "zmax": most or 1.0,  # Plotly heeds a lower end only beside an upper one
+        "zmax": most or 1.0,  # Plotly ignores a lower end without an upper one
         "colorscale": "--seq",
         "hoverongaps": False,
         "colorbar": {
@@ -114,13 +114,13 @@ def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]]
 
 
 def category_axis(title: str, **more: Any) -> Figure:
-    """Return an axis of names without grid, ticks and line, as under the cells of a map."""
+    """Return an axis of names without grid, ticks and line, for maps."""
     bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {**bare, "title": axis_title(title, ""), **more}
 
 
 FEW_LOG_TICKS = {"type": "log", "nticks": 7}
-"""An axis of a small chart: with more ticks Plotly writes their numbers over each other."""
+"""Return an axis of a small chart, with so few ticks that their numbers do not overlap."""
 
 
 def level_line(axis: str, at: Any, **line: Any) -> Figure:
@@ -131,12 +131,12 @@ def level_line(axis: str, at: Any, **line: Any) -> Figure:
 
 
 def skipped_line(name: str, x: Sequence[Any], y: Sequence[Any], **line: Any) -> Figure:
-    """Return a line that neither hover text nor tables speak of."""
+    """Return a line without hover text and table rows."""
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, "hoverinfo": "skip"}
 
 
 def band(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: str, **line: Any) -> list[Figure]:
-    """Return the edges of a band from `low` to `high`, the space between them filled."""
+    """Return the edges of a filled band from `low` to `high`."""
     lower, upper = ({**skipped_line("", x, y, width=0, **line), "showlegend": False} for y in (low, high))
     return [lower, {**upper, "fill": "tonexty", "fillcolor": f"{colour}/0.16"}]
 
@@ -148,9 +148,9 @@ def error_bars(up: Sequence[float], down: Sequence[float], colour: str) -> Figur
 
 
 def spread(line: Line, scale: Scale, index: int, *, series: int = 1) -> list[Figure]:
-    """The traces of one measured series: every trial as a dot, a line through the medians, the full range as bar.
+    """Return the traces of one series: trials, medians and ranges.
 
-    Never a bare line (design notes). `index` fixes colour, marker and dash; `series`: how many share the dots that a figure may have.
+    `index` fixes colour, marker and dash; `series` is the number of series that share the dots of the figure.
     """
     points = _points(line, scale)
     return [_dots(line.name, points, index, series), _medians(line.name, points, scale.unit, index)]
@@ -169,12 +169,12 @@ def _points(line: Line, scale: Scale) -> list[Point]:
 
 
 def short(value: float, digits: int = 7) -> float:
-    """Return a value with the digits that a table or a screen can show."""
+    """Round a value to the digits that a table or a screen can show."""
     return numbers.rounded(value, digits)
 
 
 def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:
-    """What static/chart-marks.js knows of each point drawn: its key, its one trial if it is of one, else its configuration."""
+    """Return keys and targets of the points for static/chart-marks.js."""
     if not any(point.of != "" for point in points):
         return {}
     known: Figure = {"of": [point.of for point in points]}
@@ -201,7 +201,7 @@ def _dots(name: str, points: Sequence[Point], index: int, series: int) -> Figure
 
 
 def drawn(count: int, points: int) -> Sequence[int]:
-    """Which of so many values, in order of size, are dots: all, or evenly many from the lowest to the highest of thousands."""
+    """Return the indices of drawn values: all, or evenly spaced ones."""
     most = max(2, MOST_DOTS // points)
     return range(count) if count <= most else sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
@@ -234,9 +234,9 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
 
 
 def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, float]]) -> Figure:
-    """What static/chart-marks.js knows of a map over time: the packets of each column, from and until seconds since the first packet.
+    """Return the packets of each column of a map, for static/chart-marks.js.
 
-    A column that ended before the first packet leads nowhere.
+    From and until are seconds since the first packet. A column that ended before the first packet leads nowhere.
     """
     words = [
         [numbers.plain(max(0.0, first), _NANOSECONDS), numbers.plain(until, _NANOSECONDS)] if until > 0 else []
@@ -246,17 +246,20 @@ def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, floa
 
 
 def ticks(values: Sequence[float], low: float, high: float) -> Figure:
-    """A tick at each of these values of an axis from `low` to `high`, with the numbers that stand beside each other on a phone."""
+    """Return ticks from `low` to `high`, labelled if they do not overlap."""
     return _ticks(values, [(value - low) / (high - low) for value in values])
 
 
 def log_ticks(values: Sequence[float], low: float, high: float) -> Figure:
-    """The same on a logarithmic axis from ten to the `low` to ten to the `high`."""
+    """Return ticks of a logarithmic axis from ten to the `low` to ten to the `high`."""
     return _ticks(values, [(log10(value) - low) / (high - low) for value in values])
 
 
 def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
-    """`places`: as parts of the axis. The first and the last have their number, and those between that are far enough from both."""
+    """Return the indices of labelled ticks, far enough from each other.
+
+    `places` are parts of the axis.
+    """
     ordered = sorted(range(len(values)), key=places.__getitem__)
     kept, last = set(ordered[-1:]), ordered[-1] if ordered else 0
     before = -_TICKS_APART
@@ -266,14 +269,14 @@ def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
             before = places[at]
     if len(kept) == len(values):
         return {"tickvals": list(values)}
-    # Lines for all of many would be a surface.
+    # Many lines would merge into a surface.
     shown = range(len(values)) if len(values) <= _MOST_TICKS else sorted(kept)
     texts = [numbers.significant(values[at]) if at in kept else "" for at in shown]
     return {"tickvals": [values[at] for at in shown], "ticktext": texts}
 
 
 def reference(published: Published, scale: Scale) -> Figure:
-    """Published values: neutral dotted line, open diamonds."""
+    """Return published values: neutral dotted line, open diamonds."""
     return {
         "type": "scatter",
         "mode": "lines+markers",

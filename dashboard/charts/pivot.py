@@ -30,7 +30,7 @@ _MOST_TICKS = 12
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One cell: the statistic with the ends of its bar (None: no bar), every dot behind it, and how many values it holds."""
+    """One point: the statistic with its bar (None: no bar), dots and count."""
 
     x: X
     value: float
@@ -39,14 +39,14 @@ class Mark:
     dots: Sequence[float]
     n: int
     of: str = ""
-    """Alike for the points that are marked together."""
+    """The same for points that are marked together."""
     address: str = ""
-    """Its own part of the address that it leads to; empty where it leads nowhere."""
+    """The part of the target address that differs between points; empty without a target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What the axes say. ``x_unit`` is for metrics on x; parameters name their unit in the title."""
+    """Titles of the axes; parameters on x name their unit in the title."""
 
     x: str
     x_unit: str
@@ -55,11 +55,11 @@ class Axes:
     x_log: bool = False
     y_log: bool = False
     leads: str = ""
-    """The address that all points lead to; ``*`` stands for each one's own part."""
+    """Target address of all points; ``*`` stands for the part of each point."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
-    """A figure of at most six series, each of any number of lines; in a scatter plot of metric against metric nothing is joined."""
+    """Draw at most six series; metric against metric is a scatter plot."""
     joined = [(name, lines) for name, lines in series if any(lines)][:MOST_SERIES]
     shown = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
     scale = Scale.of([mark.value for _, marks in shown for mark in marks], axes.y_unit)
@@ -115,9 +115,9 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
 
 
 def _leads(address: str, own: Sequence[str]) -> Figure:
-    """Where the points of a series lead; what their own parts begin with stands once, so that the figure stays small."""
+    """Return the targets of a series, with their common prefix once."""
     known = [each for each in own if each]
-    # One character stays with each: none is what leads nowhere.
+    # Each keeps one character: an empty one has no target.
     most = max(0, min(map(len, known), default=0) - 1)
     shared = commonprefix(known)[:most]  # noqa: RUF071 (characters are meant)
     return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in own]}
@@ -127,7 +127,7 @@ def _series(
     name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, leads: str
 ) -> Figure:
     def each(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
-        """What every mark says; nothing between two lines, so that they are not joined."""
+        """Return the hover text of every mark, with None between two lines."""
         told = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
         return told[:-1]
 

@@ -1,4 +1,4 @@
-"""Figures of the ranks of one trial: where the time of each went, and how large its messages were."""
+"""Figures of the ranks of one trial: time by state, and message sizes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dashboard.charts.scaling import PART_COLOURS
 from dashboard.charts.wire import traffic_matrix
 
 MOST_RANKS: Final = 64
-"""Rows and columns of the matrix, the ranks with most bytes."""
+"""Rows and columns of the matrix: the ranks with most bytes."""
 
 
 def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """The mean share of time inside MPI, and the range of the ranks, in steps of the coarsest rank.
+    """Draw mean and range of the share of time inside MPI over time.
 
-    ``rows``: for every rank its shares of each ``bin_s``, of which one is a power of two times another.
+    ``rows``: shares of each ``bin_s`` by rank; one bin is a power of two times another.
     """
     step_s = max((row["bin_s"] for row in rows), default=1.0)
     by_rank = [_in_steps(row["shares"], max(1, round(step_s / row["bin_s"]))) for row in rows]
@@ -50,7 +50,10 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def asked_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
-    """Bytes from rank to rank as the program asked. ``pairs``: [from, to, messages, bytes]; ``leads`` as that of a `traffic_matrix`."""
+    """Draw the bytes that ranks requested MPI to send to each other.
+
+    ``pairs``: [from, to, messages, bytes]; ``leads`` as in `traffic_matrix`.
+    """
     sent: dict[int, int] = {}
     for source, target, _, size in pairs:
         for rank in (source, target):
@@ -71,13 +74,13 @@ def _in_steps(shares: Sequence[float], group: int) -> list[float]:
 
 _NOT_SPLIT: Final = {"no_core_s": "Outside MPI, on no processor"}
 _SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
-"""If the kernel of every host counts run delay."""
+"""Shown if the kernel of every host counts run delay."""
 _IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
 
 def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
-    """Stacked bars, one per rank, of seconds between MPI_Init and MPI_Finalize: the parts add up to the window."""
+    """Draw seconds from MPI_Init to MPI_Finalize as stacked bars per rank."""
     is_split = all(part in rank for part in _SPLIT for rank in ranks)
     parts = {"computing_s": "Computing", **(_SPLIT if is_split else _NOT_SPLIT), **_IN_MPI}
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
@@ -105,7 +108,7 @@ def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
-    """Messages and calls of collectives by size, in classes that double."""
+    """Draw messages and calls of collectives by size, in classes that double."""
     used = [place for place in range(66) if any(counts[place] for counts in sizes.values())]
     if not used:
         return {"data": [], "layout": {}}
@@ -136,13 +139,13 @@ def _class(place: int) -> str:
 
 
 _STATES: Final = (("Computing", "--s2"), ("In MPI", "--s3"), ("Waiting", "--s4"))
-"""What a step can be mostly; a step's number in the heat map is the place here."""
+"""Possible states of a step; the number of a step in the heat map is an index here."""
 
 
 def ranks_over_time(found: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
-    """Ranks as rows, steps as columns, coloured by the largest of computing, MPI and long waits. ``zero_ns``: where time begins.
+    """Draw ranks as rows and steps as columns, coloured by the largest part.
 
-    ``leads``: what a step leads to (`leads_to_packets`).
+    ``zero_ns``: start of the time axis. ``leads``: target of a step (`leads_to_packets`).
     """
     parts = np.stack([1 - found.inside, found.inside - found.waiting, found.waiting], axis=-1)
     unknown = np.isnan(found.inside)

@@ -1,4 +1,4 @@
-"""Scaling over the number of hosts: speed-up with its ideal and its models, efficiency, and where the time goes."""
+"""Scaling over hosts: speed-up, efficiency, and time breakdown."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from dashboard.charts.parts import (
 from dashboard.charts.sweep import x_axis
 
 _MOST_NAMED, _SHORT_NAME = 8, 16
-"""Bars with long names, and letters of a short one, that have room below each other."""
+"""Bars with long names, and letters of a short name, that have room next to each other."""
 PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """A predicted best size and its interval, where the data bound it."""
+    """A predicted best size and its interval, if the data bound it."""
 
     value: float
     low: float | None
@@ -46,9 +46,9 @@ def speed_up(
     ideal_from: float = 1.0,
     best: Best | None = None,
 ) -> Figure:
-    """Speed-up over hosts with the ideal line from the reference size `ideal_from`, models, and the predicted best size.
+    """Draw speed-up over hosts with the ideal line from `ideal_from`.
 
-    Published values are on where their sizes fit the axis; the figure's own key "published" says so.
+    Published values are on if their sizes fit the axis; the key "published" of the figure says so.
     """
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
@@ -88,7 +88,7 @@ def _sizes(lines: Sequence[Line], published: Sequence[Published] = ()) -> list[f
 
 
 def _predicted(best: Best, last: float) -> Figure:
-    """Return a band as wide as the interval of the best size; a line if the data do not bound it."""
+    """Return a band of the interval of the best size; a line if unbounded."""
     shape = {**level_line("x", best.value, color="--mark", width=1.5), "layer": "below"}
     if best.low is not None and best.high is not None:
         band = {"type": "rect", "x0": best.low, "x1": min(best.high, last), "fillcolor": "--mark/0.35"}
@@ -106,7 +106,7 @@ def efficiency(
     over: str = "Hosts",
     guide: tuple[float, str] = (0.5, "half is lost"),
 ) -> Figure:
-    """Efficiencies over hosts (or what `over` says) in per cent, with a guide and its words (if any); published values as in `speed_up`."""
+    """Draw efficiencies over hosts (or `over`) in per cent."""
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
         return _empty("Efficiency", "%")
@@ -136,11 +136,11 @@ def time_parts(
     of: Sequence[int] = (),
     shares: bool = False,
 ) -> Figure:
-    """Stacked bars of medians in seconds per size; the largest part's share stands in it. `shares`: bars are per cent.
+    """Draw medians in seconds per size as stacked bars.
 
-    `of`: the configuration of every size.
+    `shares`: bars are per cent. `of`: the configuration of every size.
     """
-    colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its own, be others measured or not
+    colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
     known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not known:
         return _empty("Time", "s")
@@ -172,7 +172,7 @@ def time_parts(
             }
         )
     x_axis: Figure = {"title": axis_title("Hosts, not to scale", ""), "type": "category"}
-    if crowded:  # names on end would leave the bars no room; pointing at a bar tells its own
+    if crowded:  # vertical names would leave no room for the bars; hover text names each bar
         x_axis |= {"title": axis_title("Configurations, in the order of the table", ""), "showticklabels": False}
     return {
         "data": data,

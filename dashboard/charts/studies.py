@@ -29,7 +29,7 @@ _REFERENCE = "--ref"
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """One link: (jobs, wall time over that of one job), and the configuration of each."""
+    """One link: (jobs, wall time relative to one job), and the configuration of each."""
 
     name: str
     ratios: Sequence[tuple[float, float]]
@@ -46,9 +46,9 @@ class Rungs:
 
 
 def envelope_chart(lines: Sequence[Loads], *, factor: float, load: str, measured: int) -> Figure:
-    """Wall time against that of one job over the load, per link; the first ``measured`` lines are own ones, the rest published.
+    """Draw wall time relative to one job over the load, per link.
 
-    The level is the factor of the rule: above it a condition is not acceptable.
+    The level is the factor of the rule: conditions above it are not acceptable.
     """
     data = [
         _loads(line, index % MOST_SERIES if index < measured else None)
@@ -63,7 +63,7 @@ def envelope_chart(lines: Sequence[Loads], *, factor: float, load: str, measured
         "data": data,
         "layout": {
             "xaxis": {"title": axis_title(load, ""), **(ticks(xs, xs[0], xs[-1]) if 1 < len(xs) <= 12 else {})},
-            "yaxis": {"title": axis_title("Wall time of a job", "times that of one"), "range": [0, 1.08 * top]},
+            "yaxis": {"title": axis_title("Wall time of a job", "relative to one job"), "range": [0, 1.08 * top]},
             "shapes": [level_line("y", factor, color="--mark", width=1.5, dash="dash")],
             "annotations": [note],
         },
@@ -89,7 +89,7 @@ def _loads(line: Loads, series: int | None) -> Figure:
 
 
 def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figure:
-    """Value of every step, with the best so far as a stair; the first ladder is the own one."""
+    """Draw the value of every step and the best so far; measured ladder first."""
     scale = Scale.of([step.value for ladder in ladders for step in ladder.steps], unit)
     data: list[Figure] = []
     bars: Figure = {"type": "bar", "marker": {"color": f"{SERIES[0]}/0.55"}}
@@ -121,7 +121,7 @@ def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figur
 
 
 def phases_chart(lines: Sequence[Line], curves: Mapping[str, Fitted], *, quantity: str, axis: str) -> Figure:
-    """Measured times over the nodes with their equations: in the line's colour, dotted beyond what was measured."""
+    """Draw measured times over the nodes, and their equations in the same colour."""
     values = [value for line in lines for trials in line.trials for value in trials]
     scale = Scale.of(values, "s")
     data: list[Figure] = []

@@ -1,4 +1,4 @@
-"""A metric against a swept parameter: every trial, medians, ranges, and published values beside them."""
+"""A metric against a swept parameter, with published values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dashboard.charts.parts import (
 
 _MOST_TICKS = 12
 _DECADES_APART = 100
-"""From here on the smaller of the values of a linear axis lie on top of each other."""
+"""From this ratio on, the smaller values of a linear axis overlap."""
 
 
 def over_parameter(
@@ -42,13 +42,13 @@ def over_parameter(
     models: Sequence[Fitted] = (),
     flagged: Sequence[tuple[X, float]] = (),
 ) -> Figure:
-    """A figure of `quantity` (values in `unit`) over the swept `parameter`.
+    """Draw `quantity` (values in `unit`) over the swept `parameter`.
 
-    x is numeric where every value is a number, else a category axis in the order given. With `mark_fastest` the x
-    of the first line's lowest median is marked. More lines than series colours are not drawn: callers split them.
-    The figure's own key "published" says whether published values are on (they are off at first where they would
-    squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range,
-    `flagged` values (x, y) as open marks that no statistic counts.
+    x is numeric if every value is a number, otherwise a category axis in the given order. With `mark_fastest` the
+    x of the lowest median of the first line is marked. Lines beyond the series colours are not drawn: callers
+    split them. The key "published" of the figure says if published values are on (they start hidden if they would
+    squeeze the measured ones to a line). `models` are drawn with bands inside the measured range, `flagged`
+    values (x, y) as open marks that enter no statistic.
     """
     shown = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
     published = [_printed_along_x(p) for p in published if p.y]
@@ -77,11 +77,11 @@ def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "Flagged, not counted",
+        "name": "Flagged, traffic excluded",
         "x": [x for x, _ in values],
         "y": [scale(value) for _, value in values],
         "marker": {"symbol": "x-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
-        "hovertemplate": f"{hover('y', scale.unit)}<extra>Flagged, not counted</extra>",
+        "hovertemplate": f"{hover('y', scale.unit)}<extra>Flagged, traffic excluded</extra>",
     }
 
 
@@ -108,7 +108,7 @@ def _printed_along_x(published: Published) -> Published:
 
 
 def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:
-    """Whether both fit one linear axis: an experiment in miniature is not readable beside its full-size model."""
+    """Return True if both are readable on one linear axis."""
     if not measured or not printed:
         return bool(printed)
     return max(printed) < 4 * max(measured) and max(measured) < 4 * max(printed)
@@ -124,7 +124,7 @@ def _numeric(xs: Sequence[X]) -> bool:
 
 
 def x_axis(xs: Sequence[X], parameter: str) -> Figure:
-    """An axis that shows every value: numeric where all are numbers, else categories in the order given."""
+    """Return an axis of all values: numeric, or categories in the given order."""
     if not xs:
         return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
     if not _numeric(xs):
@@ -147,7 +147,7 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
     best = min(medians, key=lambda pair: pair[0])[1]
     layout = figure["layout"]
     layout["shapes"] = [level_line("x", best, color="--mark", width=1.5)]
-    # On a logarithmic axis annotations take the power, while shapes take the value.
+    # On a logarithmic axis annotations use the exponent, shapes the value.
     at = log10(float(best)) if layout["xaxis"].get("type") == "log" else best
     is_last = best == _ordered([x for _, x in medians])[-1]
     note = {"x": at, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "right" if is_last else "left"}
@@ -155,7 +155,7 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
 
 
 def _at(x: X, parameter: str) -> str:
-    """'4 hosts', '1 host'; of an axis 'Delay (ms)' 'delay 4 ms'."""
+    """Return '4 hosts', '1 host'; for an axis 'Delay (ms)' 'delay 4 ms'."""
     if parameter == "Hosts":
         return plural(x, "host") if isinstance(x, int | float) else f"{x} hosts"
     label, _, unit = parameter.rstrip(")").partition(" (")

@@ -1,4 +1,4 @@
-"""The tables behind the charts of a page, by the names that the charts have in it: for REST and the command line."""
+"""The tables behind the charts of a page, for REST and the command line."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Row = Sequence[Any]
 
 
 def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
-    """Return the names of the columns and the rows: series, both axes, lowest, highest and n; of a map its places and values,
-    which ``meta`` names where they are more than the colour.
+    """Return column names and rows: series, both axes, lowest, highest and n.
+
+    For a map: rows, columns and values, which ``meta`` names if they are more than the colour.
     """
     x, y = (_title(figure, axis) for axis in ("x", "y"))
     traces = [each for each in figure["data"] if each.get("hoverinfo") != "skip" and each.get("visible") is not False]
@@ -31,7 +32,7 @@ def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return them as CSV (RFC 4180). A text that a spreadsheet would take for a formula is marked as text."""
+    """Return the table as CSV (RFC 4180), with formulas marked as text."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(columns)
@@ -72,7 +73,7 @@ Source = Callable[[], Sequence[Section]]
 
 @dataclass(frozen=True, slots=True)
 class ChartTable:
-    """A chart's numbers as they stand: of the view that it opens with, or of another."""
+    """Numbers of a chart: of its initial view, or of another."""
 
     name: str
     title: str
@@ -85,8 +86,9 @@ class ChartTable:
 
 
 class ChartTables:
-    """The charts of what is called ``of``. ``sources`` are asked in turn: what costs more comes later, and is asked for the
-    list and for a chart that none before it has.
+    """Charts of the object ``of``.
+
+    ``sources`` are read in order: expensive ones come last, for the list and for charts that earlier ones lack.
     """
 
     def __init__(self, of: str, *sources: Source) -> None:
@@ -94,14 +96,14 @@ class ChartTables:
         self._read: list[Sequence[Section]] = []
 
     def listed(self) -> list[dict[str, object]]:
-        """Return name, title, section and views of each."""
+        """Return name, title, section and views of each chart."""
         return [
             {"name": chart.element, "title": chart.title, "section": title, "views": [view for view, _ in chart.views]}
             for title, chart in self._charts()
         ]
 
     def table(self, name: str, view: str | None = None) -> ChartTable:
-        """Return the table behind a chart. Raise LookupError in words where there is no such chart or view."""
+        """Return the table behind a chart. Raise LookupError for an unknown chart or view."""
         chart = next((chart for _, chart in self._charts() if chart.element == name), None)
         if chart is None:
             known = ", ".join(chart.element for _, chart in self._charts())

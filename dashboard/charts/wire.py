@@ -1,4 +1,4 @@
-"""Figures of a capture beyond rates: gaps between packets with their fits, and who sends to whom."""
+"""Figures of a capture beyond rates: gaps between packets, traffic matrices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.special import gammaincc
 
 from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, category_axis, heat, hover, short
 
-# The measured points and three curves can be told apart; the table beside the chart lists every fit.
+# Measured points and three curves are distinguishable; the table next to the chart lists every fit.
 MOST_FITS = 3
 MOST_ROWS: Final = 128
-"""Of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
+"""Rows of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
 JOINED: Final = " to "
-"""Between the first and the last of neighbours that are one row."""
+"""Separator between the first and the last of neighbours that share a row."""
 _COLOURS = ("--s3", "--s2", "--s4")
 
 # P(gap > x) of the fitted distributions, location 0, parameters as analysis names them.
@@ -30,13 +30,13 @@ _SURVIVAL: dict[str, Callable[[Mapping[str, float], float], float]] = {
 
 
 _DECADES: Final = {"type": "log", "exponentformat": "power", "dtick": 1}
-"""A number for each power of ten: what Plotly writes between them lies over its neighbours in a small panel."""
+"""A number for each power of ten: Plotly's numbers between them overlap in a small panel."""
 
 
 def interarrival_ccdf(
     gap_s: Sequence[float], share_longer: Sequence[float], fits: Sequence[Mapping[str, Any]]
 ) -> Figure:
-    """Share of gaps longer than x, measured and as the best fits (in the order given) say, on logarithmic axes."""
+    """Draw the share of gaps longer than x, measured and fitted (log axes)."""
     points = [(x, y) for x, y in zip(gap_s, share_longer, strict=True) if x > 0 and y > 0]
     data = [_curve("Measured", points, "markers", marker={"size": 5, "color": "--ink"})]
     lowest = min((y for _, y in points), default=1e-3) / 2
@@ -62,15 +62,15 @@ def _curve(name: str, points: Sequence[tuple[float, float]], mode: str, **look: 
 
 
 def neighbours_together(count: int) -> int:
-    """How many neighbours of so many hosts or ranks are one row and one column of their matrix."""
+    """Return the number of neighbouring hosts or ranks in one row."""
     return max(1, ceil(count / MOST_ROWS))
 
 
 def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str, leads: str = "") -> Figure:
-    """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke.
+    """Draw bytes from row to column as a heat map.
 
-    Neighbours are added up where there are more than MOST_ROWS. `leads`: the address of what a cell stands for, with a ``*`` for the
-    name of its row and one for that of its column.
+    Pairs without bytes stay empty. Neighbours are added up if there are more than MOST_ROWS. `leads`: target
+    address of a square, with a ``*`` for the name of its row and one for that of its column.
     """
     names, sums = _together([str(label) for label in labels], wire_bytes)
     scale = Scale.of([value for row in sums for value in row], "B")

@@ -1,4 +1,4 @@
-"""What templates need to show: icons, chips of states, numbers and durations."""
+"""Template tags and filters: icons, chips, numbers and durations."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """One icon of static/icons.svg, hidden from assistive technology: a word always stands beside it."""
+    """Return an icon of static/icons.svg, hidden from assistive technology."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', static("icons.svg"), name)
 
 
 @register.simple_tag
 def once() -> SafeString:
-    """The field of a form by which two presses of its button are known for one."""
+    """Return the form field that identifies duplicate submissions."""
     return format_html('<input type="hidden" name="{}" value="{}">', FIELD, secrets.token_urlsafe(16))
 
 
 def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: str, address: str = "") -> SafeString:
-    """Return words with their meaning on hover and focus; a link to their definition, except for visitors."""
+    """Return words with their meaning on hover and focus; visitors get no link."""
     if not address or getattr(context.get("user"), "is_visitor", False):
         return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, meaning, inside)
     return format_html('<a class="{}" href="{}" data-explains="{}">{}</a>', classes, address, meaning, inside)
@@ -47,10 +47,10 @@ def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: s
 
 @register.simple_tag(takes_context=True)
 def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str = "") -> SafeString:
-    """Words that say what they mean on hover and focus, and lead to their definition.
+    """Return words with their definition on hover and focus, and a link.
 
-    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words themselves are looked up. What is
-    defined nowhere, such as a parameter of somebody's own program, is shown with the ``meaning`` given, or as it is.
+    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words are looked up. Undefined
+    words show the given ``meaning``, or none.
     """
     found = term(name or words)
     if found is not None:
@@ -63,7 +63,7 @@ _PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "backgrou
 
 @register.inclusion_tag("parts/_missing.html")
 def missing(*roles: str) -> dict[str, Any]:
-    """Warn of each of the processes that has no heartbeat, on a page that waits for it."""
+    """Warn of missing processes on a page that waits for them."""
     seen = LastSeen.of_roles()
     rows = [
         {"role": role, "name": _PROCESSES[role], "age_s": seen[role].age_s} for role in roles if not seen[role].is_alive
@@ -73,7 +73,7 @@ def missing(*roles: str) -> dict[str, Any]:
 
 @register.filter
 def meaning(words: str) -> str:
-    """What a word of docs/terms.md means; empty for any other."""
+    """Return the meaning of a word of docs/terms.md; '' for any other."""
     found = term(words)
     return found.meaning if found else ""
 
@@ -82,7 +82,10 @@ def meaning(words: str) -> str:
 def chip(
     context: Mapping[str, Any], state: str, words: str = "", bare: bool = False, explained: bool = False
 ) -> SafeString:
-    """State as icon, word and colour; what it means on hover, and where it is ``explained`` on focus, with a link, too."""
+    """Return a state as icon, word and colour, with its meaning on hover.
+
+    If ``explained``, also on focus and with a link.
+    """
     shown = chip_of(state)
     found = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
     classes = f"chip {shown.tone}{' bare' if bare else ''}"
@@ -96,14 +99,14 @@ def chip(
 
 @register.simple_tag
 def square(state: str) -> SafeString:
-    """One trial in a strip that only shows progress."""
+    """Return one trial in a strip without a link."""
     shown = chip_of(state)
     return format_html('<i class="{}">{}</i>', shown.tone, "" if shown.tone == "ok" else shown.glyph)
 
 
 @register.simple_tag
 def trial_square(mark: dict[str, str], point: str) -> SafeString:
-    """One trial in a strip, as a link with an accessible name."""
+    """Return one trial in a strip as a link with an accessible name."""
     shown = chip_of(mark["state"])
     name = f"{point}, {mark['name']}: {shown.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
     return format_html(
@@ -122,9 +125,9 @@ _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
 
 @register.filter
 def figure(value: dict[str, Any]) -> SafeString:
-    """A figure as JSON that cannot end its script element, in which names are text.
+    """Return a figure as JSON that is safe inside a script element.
 
-    Plotly takes tags in any text for markup, links with their addresses too: only those that our charts write are left.
+    Plotly interprets tags in any text as markup, including links: only those of our charts remain.
     """
     text = _FOREIGN_TAG.sub("&lt;", json.dumps(value, separators=(",", ":"), allow_nan=False))
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
@@ -134,13 +137,13 @@ def figure(value: dict[str, Any]) -> SafeString:
 
 @register.filter
 def plain(identifier: str) -> str:
-    """An identifier as words: 'dropped_by_kernel' -> 'Dropped by kernel'."""
+    """Return an identifier as words: 'dropped_by_kernel' -> 'Dropped by kernel'."""
     return str(identifier).replace("_", " ").capitalize()
 
 
 @register.filter
 def cell(value: Any) -> str:
-    """A value of any kind in a table: numbers to four digits, nothing as a dash."""
+    """Return a value of any type for a table: four digits, or a dash for none."""
     if value is None:
         return numbers.NOTHING
     if isinstance(value, bool):
@@ -152,7 +155,7 @@ def cell(value: Any) -> str:
 
 @register.filter
 def written(value: Any) -> str:
-    """A value of a specification as people write it: lists with commas, 'not set' for nothing."""
+    """Return a value of a specification: lists with commas, 'not set' for none."""
     if value is None:
         return "not set"
     if isinstance(value, list):
@@ -162,7 +165,7 @@ def written(value: Any) -> str:
 
 @register.simple_tag
 def amount(value: Any, unit: str = "") -> SafeString:
-    """A number with its unit set apart; a dash for what a template did not find (None or '')."""
+    """Return a number with its unit set apart; a dash for None or ''."""
     number, shown_unit = numbers.quantity(None if value == "" else value, unit)
     if not shown_unit:
         return format_html("{}", number)
@@ -171,26 +174,26 @@ def amount(value: Any, unit: str = "") -> SafeString:
 
 @register.filter
 def grouped(value: Any) -> str:
-    """A whole number with its thousands set apart."""
+    """Return a whole number with grouped thousands."""
     return numbers.NOTHING if value in (None, "") else numbers.grouped(int(value))
 
 
 @register.filter
 def span(seconds: Any) -> str:
-    """Seconds as a duration for people."""
+    """Return seconds as a duration for people."""
     return numbers.duration(None if seconds in (None, "") else float(seconds))
 
 
 @register.filter
 def filesize(value: Any) -> str:
-    """Bytes with an SI prefix: 58.21 MB."""
+    """Return bytes with an SI prefix: 58.21 MB."""
     return numbers.amount(float(value or 0), "B")
 
 
 @register.filter
 def ago(moment: datetime | None) -> str:
-    """How long ago, in the largest unit: '4 min ago', 'yesterday', '17 Nov 2026'."""
-    if not moment:  # None, or '' where a template found nothing
+    """Return an age in the largest unit: '4 min ago', '17 Nov 2026'."""
+    if not moment:  # None, or '' from a missing template variable
         return numbers.NOTHING
     passed = (timezone.now() - moment).total_seconds()
     if passed < 60:
@@ -208,19 +211,22 @@ def ago(moment: datetime | None) -> str:
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """A point in time with its zone: '20 Nov 2026, 20:02:17 CET', '20 Nov 2026, 20:02:17 UTC+05:45'."""
-    if not value:  # None, or '' where a template found nothing
+    """Return a point in time with its zone.
+
+    '20 Nov 2026, 20:02:17 CET', '20 Nov 2026, 20:02:17 UTC+05:45'.
+    """
+    if not value:  # None, or '' from a missing template variable
         return numbers.NOTHING
     local = timezone.localtime(value)
     zone = f"{local:%Z}"
-    if not zone.isalpha():  # zones without a name of their own are called by their offset
+    if not zone.isalpha():  # zones without a name use their offset
         zone = f"UTC{local.isoformat()[-6:]}"
     return f"{local.day} {local:%b %Y, %H:%M:%S}\N{NO-BREAK SPACE}{zone}"
 
 
 @register.filter
 def styled(field: BoundField) -> SafeString:
-    """The widget of a field of Django's forms with the class of the style sheet, and without an example that repeats its label."""
+    """Return the widget of a Django form field with the class of the style sheet."""
     classes = {"select": "form-select", "checkbox": "form-check-input"}
     attributes: dict[str, Any] = {"class": classes.get(field.widget_type, "form-control")}
     if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
@@ -230,14 +236,17 @@ def styled(field: BoundField) -> SafeString:
 
 @register.filter
 def sentences(errors: Iterable[str]) -> SafeString:
-    """What is wrong with a field, each on a line of its own."""
+    """Return the errors of a field, one per line."""
     lines = ((text if text.endswith((".", "!", "?")) else f"{text}.",) for text in map(str, errors))
     return format_html_join("", "<span>{}</span>", lines)
 
 
 @register.simple_tag
 def heads(*names: str) -> SafeString:
-    """Return the head of a table: a column for each name; `#` before a name aligns it as a number, "" has none."""
+    """Return a table head with a column for each name.
+
+    `#` before a name aligns it as a number, "" has none.
+    """
     cell = '<th scope="col" class="{}">{}</th>'
     cells = ((cell, "num" if name.startswith("#") else "", name.removeprefix("#")) for name in names)
     columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]

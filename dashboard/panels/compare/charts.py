@@ -1,4 +1,4 @@
-"""The charts of a comparison: values laid over one another at every common point, and the change of what decides."""
+"""Charts of a comparison: values at common points, and changes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared
 
 MOST: Final = 5
-"""Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
+"""Drawn metrics; with the change against the baseline they fill two rows."""
 
 MOST_OF_ONE_POINT: Final = 3
 _LONGEST_NAME: Final = 28
 
 
 def charts(compared: Compared) -> list[Chart]:
-    """Overlaid values over the common points; with a single point the members stand side by side."""
+    """Overlay values over the common points; for a single point, over the members."""
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
@@ -56,7 +56,7 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
         )
         for number, m in enumerate(compared.members)
     ]
-    # With several parameters a line would join the end of one sweep with the beginning of the next.
+    # With several parameters a line would join the end of one sweep to the start of the next.
     return _chart(compared, metric, lines, parameter, joined=len(compared.names) < 2)
 
 
@@ -92,7 +92,7 @@ def _decades(compared: Compared, metric: str) -> bool:
 
 
 def _drawn_points(compared: Compared) -> list[Point]:
-    """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
+    """Return the common points with the first parameter, usually hosts, fastest."""
     if len(compared.names) < 2:
         return compared.points
     first = {point: number for number, point in enumerate(compared.points)}
@@ -106,7 +106,7 @@ def _axis(compared: Compared, points: list[Point]) -> list[Any]:
 
 
 def _change(compared: Compared, metric: str, parameter: str) -> Chart:
-    """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
+    """Draw in percent, or as ratios if a change reaches a factor of ten."""
     drawn = _drawn_points(compared)
     series = []
     for number, member in enumerate(compared.members):

@@ -1,4 +1,4 @@
-"""A comparison in sentences: first what decides, over all common points, then the chosen point, then how many metrics changed."""
+"""A comparison in sentences: deciding metric, chosen point, counts of changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DIFFERENCES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What is said of one member against the baseline; ``sentences`` stand below the verdict."""
+    """Sentences on one member against the baseline, listed below the verdict."""
 
     member: Member
     sentences: Sequence[str]
@@ -30,18 +30,18 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``verdict`` is the one sentence that the page begins with."""
+    """Answer of the page; ``verdict`` is its heading."""
 
     verdict: str
     against: Sequence[Against]
 
 
 def answer(compared: Compared) -> Answer:
-    """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline."""
+    """State the deciding metric of the members against the baseline."""
     metric = compared.deciding
     others = [member for member in compared.members if member is not compared.baseline]
     if metric is None:
-        verdict = "Nothing to compare: no metric that decides was measured on more than one side."
+        verdict = "Nothing to compare: no deciding metric was measured on more than one side."
         return Answer(verdict, [Against(member, [_counted(compared, member)]) for member in others])
     over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
@@ -53,7 +53,11 @@ def answer(compared: Compared) -> Answer:
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:
-    """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7 %), ...'"""
+    """Return a sentence on all common points.
+
+    'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7
+    %), ...'
+    """
     number = compared.members.index(member)
     changed = [c for each in compared.changed.values() if (c := each[number]) is not None]
     if not changed:
@@ -112,7 +116,7 @@ def _change(c: Comparison) -> str:
 
 
 def _within(intervals: Sequence[Interval]) -> str:
-    """'; 95 % interval −13 % to −10 %', from the lowest end to the highest; nothing without intervals."""
+    """Return the outer interval, '; 95 % interval −13 % to −10 %', or ''."""
     bounded = [(i.low, i.high) for i in intervals if i.low is not None and i.high is not None]
     if not bounded:
         return ""
@@ -147,7 +151,10 @@ def _of_many(compared: Compared, metric: str) -> str:
 
 
 def _counted(compared: Compared, member: Member) -> str:
-    """'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
+    """Return counts of changes.
+
+    'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'
+    """
     number = compared.members.index(member)
     counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
     if not counts:
@@ -164,19 +171,19 @@ def _median(compared: Compared, member: Member, metric: str) -> float | None:
 
 
 def amount(value: float, metric: str) -> str:
-    """A value of a metric with its unit: '245.99 s'."""
+    """Return a value of a metric with its unit: '245.99 s'."""
     return numbers.amount(value, described(metric).unit)
 
 
 def point_name(compared: Compared, point: Point) -> str:
-    """A common point in words: '2' where hosts alone pair the members, else '2 hosts, MTU 9000 B'."""
+    """Return a common point: '2' if hosts alone pair, else '2 hosts, MTU 9000 B'."""
     if compared.names == ("hosts",):
         return value_words("hosts", point[0])
     return parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)
 
 
 def point_words(member: Member, compared: Compared) -> str:
-    """What a member is at the chosen point: its hosts and ranks, and the paired parameters."""
+    """Return the hosts, ranks and paired parameters of a member at the point."""
     row = member.at(compared.names, compared.at)
     if row is None:
         return ""
@@ -191,7 +198,7 @@ def _at(compared: Compared) -> str:
 
 
 def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
-    """The first of what differs, and who tells nothing: what the answer has to be read with."""
+    """Return the first differences, and the members without information."""
     apart = [each for each in differences if each.apart]
     tellers = {place for each in differences for place in each.told_by}
     return {
@@ -206,7 +213,7 @@ def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str,
 
 
 def setting(each: Difference, place: int) -> str:
-    """A side's value of a setting or fact in words."""
+    """Return the value of a setting or fact of one side in words."""
     value = each.values[place]
     return str(value) if isinstance(value, str | list | dict) else value_words(each.name, value)
 
@@ -216,5 +223,5 @@ def _joined(clauses: Sequence[str]) -> str:
 
 
 def lower_first(text: str) -> str:
-    """'Elapsed time' in the middle of a sentence; 'CPU time' and 'TCP resets' stay as they are."""
+    """Return a metric name inside a sentence: acronyms keep their capitals."""
     return text if text[:2].isupper() else text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""The table of a comparison: metrics that say something, the others folded away, and what only some members measured."""
+"""The table of a comparison: informative metrics, and folds of the others."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOOKS = {
     "more": ("", "", "▲"),
     "less": ("", "", "▼"),
 }
-"""(tone, icon, arrow) of a verdict."""
+"""(Tone, icon, arrow) of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Rows behind one line that says how many they are and why."""
+    """Rows behind one line with their number and reason."""
 
     element: str
     title: str
@@ -32,14 +32,14 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows on view, and those that say little or that only one side has."""
+    """Visible rows, and folds of rows with little information."""
 
     rows: Sequence[dict[str, Any]]
     folded: Sequence[Folded]
 
 
 def table(compared: Compared) -> Table:
-    """Sort every metric into what stands on the page and what is folded; none is left out."""
+    """Sort every metric into the table or a fold."""
     widest = _widest(compared)
     on_both_sides = [row for row in compared.rows if row.compared]
     key = {*HEADLINE, *compared.series}
@@ -65,7 +65,7 @@ def _changed(row: MetricRow) -> bool:
 
 
 def told_by(compared: Compared, places: Sequence[int]) -> str:
-    """One side by letter and name, several by their letters: 'A (Water)', 'A and C'."""
+    """Return one member by letter and name, several by letters: 'A and C'."""
     members = [compared.members[place] for place in places]
     if len(members) == 1:
         return f"{members[0].label} ({members[0].name})"
@@ -73,13 +73,13 @@ def told_by(compared: Compared, places: Sequence[int]) -> str:
 
 
 def _widest(compared: Compared) -> float:
-    """Percent at the ends of the bars: what nine of ten changes fit in, so that one outlier does not flatten the rest."""
+    """Return the percentage at the ends of the bars: a quantile, despite outliers."""
     changes = sorted(abs(c.ratio - 1) * 100 for row in compared.rows for c in row.against if c and c.ratio is not None)
     return max(5.0, min(200.0, changes[int(0.9 * (len(changes) - 1))] * 1.3)) if changes else 5.0
 
 
 def _metric_row(row: MetricRow, compared: Compared, widest: float) -> dict[str, Any]:
-    """Return a line of the table: each member's value, and its change against the baseline."""
+    """Return a table row: the value of each member, and its change."""
     scale = Scale.of([s.median for s in row.summaries if s], row.unit)
     values, against = [], []
     for number, (member, summary) in enumerate(zip(compared.members, row.summaries, strict=True)):
@@ -121,7 +121,7 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
 
 
 def _bar(ratio: float, ends: tuple[float, float], widest: float) -> dict[str, Any]:
-    """Places in percent of the bar's width, zero change in the middle; an end beyond it is cut and marked."""
+    """Return bar positions in percent of the width, with cut ends marked."""
 
     def place(value: float) -> float:
         return 50 + 50 * max(-1.0, min(1.0, (value - 1) * 100 / widest))

@@ -1,4 +1,4 @@
-"""The diagnosis as its page says it: verdict, findings with links to what shows them, key figures, tables of models and sizes."""
+"""The diagnosis of an experiment: verdict, findings, key figures, models."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _PANELS: Final = {
     "throughput": ("throughput_Bps",),
     "interarrival": ("interarrival_mean_s",),
 }
-"""Panels of the page that show what a finding calls its chart, the best first."""
+"""Panels that show a chart named by a finding, the best first."""
 STRENGTH: Final = {
-    "firm": ("ok", "Firm"),
-    "moderate": ("warn", "Moderate"),
+    "firm": ("ok", "Conclusive"),
+    "moderate": ("warn", "Tentative"),
     "printed": ("", "As printed"),
-    "open": ("warn", "Open"),
+    "open": ("warn", "Inconclusive"),
 }
-"""(tone, word) of an answer's strength."""
+"""(Tone, word) of the strength of an answer."""
 _ALONE: Final = 0.95
-"""Level of the intervals of a table that the answer is not about."""
+"""Level of the intervals of a table outside the answer."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
 
 
 @dataclass(frozen=True)
 class Find:
-    """One cause or other fact: `words` and `href` lead to what shows it."""
+    """One cause or other fact; `words` and `href` link to the panel that shows it."""
 
     statement: str
     words: str
@@ -58,18 +58,18 @@ class Find:
     next_step: str = ""
     weak: str = ""
     name: str = ""
-    """Of its rule, and the id of the term that says what such a finding means."""
+    """Name of its rule, and id of the term that defines it."""
     term: str = ""
 
 
 def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """(title, address) of everything on the page that a cause may be shown by: charts, and parts by their titles."""
+    """(Title, address) of all charts and parts that can show a cause."""
     charts = {chart.element: (chart.title, f"#c-{chart.element}") for section in sections for chart in section.charts}
     return {element: (title, f"#part-{element}") for element, title in parts.items()} | charts
 
 
 def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Everything that the fragments of the page ask for; causes point to one of the `panels`."""
+    """Contents of the diagnosis fragments; causes link to one of the `panels`."""
     study = diagnosis.study
     return {
         "answer": diagnosis.answer,
@@ -109,12 +109,12 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
 
 _DIGITS: Final = 3
 _LEAST_DECIMAL: Final = 6
-"""Microseconds: less of a part is 0."""
+"""One microsecond: smaller changes are shown as 0."""
 _PART_NAMES: Final = {
     "computing": "Computing",
-    "descheduled": "Descheduled: work and no core",
+    "descheduled": "Descheduled outside MPI",
     "blocked": "Blocked outside MPI",
-    "off": "Off the processor outside MPI",
+    "off": "Descheduled or blocked outside MPI",
     "imbalance": "In MPI, waiting for the busiest rank",
     "communication": "In MPI, communication",
     "on_cpu": "On the CPU",
@@ -163,7 +163,7 @@ def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -
 
 
 def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """(title, address) of what the page shows a chart as, the best first."""
+    """Return (title, address) of the charts that show a finding, the best first."""
     if chart == "link":
         return "Setup", "#setup"
     shown_as = (panels[name] for name in _PANELS.get(chart, (chart,)) if name in panels)
@@ -171,7 +171,7 @@ def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]
 
 
 def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
-    """Matrices are drawn per trial: the first counted one of the size that the fact speaks of."""
+    """Return the first counted trial of the size, because matrices exist per trial."""
     sizes = {evidence.size for evidence in fact.evidence} - {None}
     for row in results.rows:
         # Flagged captures have no packets.
@@ -186,7 +186,7 @@ def _agrees(parameters: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
 
 
 def where_words(where: Mapping[str, Any]) -> str:
-    """The slice of a larger sweep: 'MTU 1500, delay 2 ms'; '' for the whole."""
+    """Return the slice of a larger sweep, 'MTU 1500, delay 2 ms', or ''."""
     return parameters_sentence(where, list(where))
 
 
@@ -198,7 +198,7 @@ def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
 
 def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
     if not isfinite(best.value):
-        return f"more {axis} than were measured: the model has no optimum"
+        return f"more than the measured {axis}: the model has no optimum"
     words = sizes(whole_size(best.value), axis)
     if best.low is not None and best.high is not None:
         words += f", 95 % CI {whole_sizes(best.low, best.high)}"
@@ -213,7 +213,7 @@ def _misfit(diagnosis: Diagnosis) -> str:
         if misfit is not None and misfit.significant:
             by = numbers.amount(abs(misfit.residual), "s")
             at = sizes(misfit.size, diagnosis.axis) + (f", {where}" if where else "")
-            return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
+            return f"The fit misses by {by} at {at}, more than trials scatter: use the prediction as a guide."
     return ""
 
 
@@ -244,7 +244,9 @@ def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
     timed = unit == "s" and model.metric == "elapsed_s"
-    best = fit.best_size if timed and model.chosen is not None else None  # what does not predict has no best to tell
+    best = (
+        fit.best_size if timed and model.chosen is not None else None
+    )  # a model that does not predict has no best size
     chosen = model.chosen is not None and fit.model == model.chosen.model
     extrapolated = model.extrapolated and chosen
     return {
@@ -252,7 +254,7 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
         "chosen": chosen,
         "formula": fit.formula,
         "unit": "" if unit in ("", "1", numbers.SHARE) else unit,
-        # Read by their differences, whatever their size: one decimal for all.
+        # One decimal for all, because their differences matter.
         "aicc": numbers.NOTHING if fit.aicc is None else numbers.fixed(fit.aicc, 1),
         "cv": numbers.amount(fit.cv_error, numbers.SHARE),
         "best": _best_words(best, axis, extrapolated) if best is not None else "",
@@ -278,9 +280,9 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
     ]
     first = next((row for part in parts for row in part.rows), None)
     known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
-    intervals = "intervals as in the answer" if known else ""
+    intervals = "intervals of the answer" if known else ""
     if known is not None and known.level == _ALONE:
-        intervals = "95 % intervals; both sizes' spread counted"
+        intervals = "95 % intervals from the scatter of both sizes"
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
@@ -291,7 +293,7 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def observer_words(effect: ObserverEffect) -> dict[str, str]:
-    """An observer effect in words: difference with its interval, both times, and what it means."""
+    """Return an observer effect in words, with its interval and both times."""
     difference = numbers.percent_change(1 + effect.relative)
     if effect.low is not None and effect.high is not None:
         low, high = (numbers.percent_change(1 + end) for end in (effect.low, effect.high))
@@ -300,7 +302,9 @@ def observer_words(effect: ObserverEffect) -> dict[str, str]:
         "difference": difference,
         "with": numbers.amount(effect.with_s, "s"),
         "without": f"{numbers.amount(effect.without_s, 's')}, n = {effect.controls}",
-        "means": "within the scatter of the repetitions" if effect.within_scatter else "outside of their scatter",
+        "means": "within the scatter of the repetitions"
+        if effect.within_scatter
+        else "outside the scatter of the repetitions",
     }
 
 

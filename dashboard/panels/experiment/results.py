@@ -1,4 +1,4 @@
-"""From an experiment's rows to the charts and the table of its page."""
+"""Charts and configuration table of an experiment's page."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
-# An own experiment shows its workload's first figures of merit; the trial pages hold them all.
+# Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """Published results of the same workload, over the same parameter."""
+    """Published results of the same workload over the same parameter."""
 
     name: str
     experiment: Experiment
@@ -44,9 +44,10 @@ class Overlay:
 
 
 class Results:
-    """An experiment's configurations, and what is published about its workload. Four queries, three more per study.
+    """An experiment's configurations, and published results of its workload.
 
-    `diagnosis` adds its models to the charts (experiments.selectors.diagnosis).
+    Four queries, and three for each study. `diagnosis` adds models to the charts
+    (experiments.selectors.diagnosis).
     """
 
     def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
@@ -71,17 +72,17 @@ class Results:
         return overlays
 
     def has(self, metric: str) -> bool:
-        """Whether any trial measured it."""
+        """Return True if any trial measured the metric."""
         return any(row.values.get(metric) for row in self.rows)
 
     @property
     def complete(self) -> int:
-        """Configurations without a trial that is still to come."""
+        """Count the configurations without waiting or running trials."""
         return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
 
     @property
     def scales(self) -> bool:
-        """Whether the design asks how it scales: its sizes differ."""
+        """Return True if the sizes of the design differ."""
         return len({row.hosts for row in self.rows}) > 1 or "ranks_per_host" in self.swept
 
     @property
@@ -90,14 +91,13 @@ class Results:
 
     @property
     def answered_by(self) -> str:
-        """The section that draws what decides between configurations."""
+        """Return the section of the deciding metric."""
         return "figures" if not self.scales and self.deciding in self.figures else "scaling"
 
     def sections(self) -> list[Section]:
-        """Charts by heading: time first, then the traffic, then what the workload itself reports.
+        """Return charts by heading: time, traffic, figures of the workload.
 
-        A published study shows what it printed and an imported experiment what came in; an own one shows every chart from the start,
-        empty as yet.
+        Published and imported experiments show what they have, others every chart from the start.
         """
         own = not self.experiment.published
         sections = []
@@ -117,7 +117,7 @@ class Results:
     def _deciding_chart(self) -> list[Chart]:
         metric = decided_by(self.experiment.workload, self.experiment.specification)
         if self.experiment.is_imported and not self.has(metric):
-            metric = self.deciding or metric  # its program may be known to nobody here
+            metric = self.deciding or metric  # its program may be unknown here
         if not self.scales or metric in TIME or not (self._fills or self.has(metric)):
             return []
         return [self._chart("deciding", find(metric).label, metric, fastest=find(metric).direction == "lower")]
@@ -135,7 +135,7 @@ class Results:
         if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
             return []
         weak = self.experiment.specification.get("scaling") == "weak"
-        # Published tables hold one problem at every size: beside weak scaling they would say nothing.
+        # Published tables have one problem at every size, which is not comparable with weak scaling.
         published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
         charts = ScalingCharts(
             rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
@@ -146,7 +146,7 @@ class Results:
         overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
             Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),
-            Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
+            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, "medians", views, logarithm=False),
             Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]
 
@@ -154,7 +154,7 @@ class Results:
         return [row for row in self.rows if row.values.get(metric)]
 
     def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
-        """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
+        """Return (rows, swept parameters, x parameter) of a chart."""
         if not self.experiment.published:
             return self.rows, self.swept, self.parameter
         rows = self._measured(metric)
@@ -203,7 +203,7 @@ class Results:
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are best: the workload's own, elapsed time, or the first directed figure there is."""
+        """Return the deciding metric: the workload's, elapsed time, or the first directed."""
         candidates = [
             decided_by(self.experiment.workload, self.experiment.specification),
             "elapsed_s",
@@ -220,11 +220,11 @@ class Results:
         return self.rows[pick(measured)[1]]
 
     def point(self, row: ConfigurationRow) -> str:
-        """A configuration in words: its swept values, or its hosts."""
+        """Return a configuration in words: its swept values, or its hosts."""
         return parameters_sentence(row.parameters, self.swept or ["hosts"])
 
     def table(self, asked: str = "") -> dict[str, Any]:
-        """Headings and rows of the configurations table: of the page with the row that an address asks for."""
+        """Return headings and rows of one page of the configurations table."""
         metrics = dict.fromkeys((*HEADLINE, *self.figures))
         columns = [
             Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
@@ -256,11 +256,11 @@ class Results:
         }
 
     def failures(self) -> list[tuple[str, TrialMark]]:
-        """Every trial that did not finish or is flagged, with the point it stands for."""
+        """Return every unfinished or flagged trial with its point."""
         return self._marks(lambda mark: mark.state in FAILED or mark.trust in FLAGGED)
 
     def handed_back(self) -> list[tuple[str, TrialMark]]:
-        """Every trial that had begun and waits again, with the point it stands for; its message says why."""
+        """Return every requeued trial with its point; its message has the reason."""
         return self._marks(lambda mark: mark.state == State.QUEUED and bool(mark.message))
 
     def _marks(self, wanted: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
@@ -268,7 +268,7 @@ class Results:
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:
-    """Metrics beyond the headline: what a study printed, or the first that the workload reports."""
+    """Return further metrics: those of a study, or the first of the workload."""
     if experiment.published:
         tables = experiment.specification.get("tables", [])
         printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
@@ -284,12 +284,12 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
 
 
 def published_name(experiment: Experiment) -> str:
-    """'Published 2007'."""
+    """Return 'Published 2007'."""
     return f"Published {experiment.source.get('year', '')}".strip()
 
 
 def line_of(name: str, x: Sequence[Any], rows: Sequence[ConfigurationRow], metric: str) -> Line:
-    """Return a metric as a line whose points lead to the trials of their configurations."""
+    """Return a metric as a line whose points link to their trials."""
     values = [row.values.get(metric, []) for row in rows]
     ids = [row.trial_ids.get(metric, []) for row in rows]
     return Line(name, x, values, of=[row.pk for row in rows], ids=ids)

@@ -1,4 +1,4 @@
-"""What runs: a trial in a worker's hands in one line, all of it in the header, and what has ended since somebody asked."""
+"""Running and recently ended trials, for the header and for experiments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from experiments.selectors import Progress, progress_of, running_trials, waiting
 from experiments.selectors.queue_forecast import outlooks
 
 KEPT_S: Final = 5.0
-"""How old the time left and the number of all trials may be; what runs and waits is always as it is now."""
+"""Most age (s) of estimates and totals; running and queued trials are always current."""
 
 
 def running_entry(trial: Trial) -> dict[str, Any]:
-    """A running trial with its point of the sweep in words."""
+    """A running trial with its point of the sweep."""
     swept = list(trial.experiment.specification.get("sweep", {}))
     point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
     return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
@@ -30,16 +30,16 @@ def running_entry(trial: Trial) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What lies before all unfinished experiments, whoever looks: how many trials each has, and seconds until its last one ends."""
+    """Trials of all unfinished experiments, and seconds until the last one ends."""
 
     at: float
-    """On the monotonic clock."""
+    """Time on the monotonic clock."""
     trials: Mapping[int, int]
     left_s: Mapping[int, float | None]
 
     @classmethod
     def asked(cls) -> Self:
-        """Ask the database: eight queries."""
+        """Read it from the database with eight queries."""
         unfinished = Trial.objects.unfinished().values("experiment")
         rows = Trial.objects.current().filter(experiment__in=unfinished).values_list("experiment_id")
         trials = dict(rows.annotate(count=Count("pk")).order_by())
@@ -47,14 +47,14 @@ class _Ahead:
         return cls(monotonic(), trials, {pk: each.left_s for pk, each in outlook.items()})
 
     def latest_s(self, experiments: Iterable[int]) -> float | None:
-        """Seconds from now until the last of these ends; None where one of them tells nothing."""
+        """Return seconds until the last of these ends; None if any has no estimate."""
         left = [self.left_s[pk] for pk in experiments if pk in self.left_s]
         known = [each for each in left if each is not None]
         return max(0.0, max(known) - (monotonic() - self.at)) if known and len(known) == len(left) else None
 
 
 _ahead: list[_Ahead] = []
-"""The latest, for all users of this process: every open page needs it every two seconds."""
+"""Latest snapshot, shared by all users of this process."""
 
 
 def _ahead_of(experiments: Set[int]) -> _Ahead:
@@ -64,9 +64,9 @@ def _ahead_of(experiments: Set[int]) -> _Ahead:
 
 
 def header_of(user: Any) -> dict[str, Any]:
-    """How many trials run and wait, how far their experiments are, and when the last of them will end.
+    """Return counts of running and queued trials and the estimated end.
 
-    One query, so that an open page costs a measurement next to nothing; what all readers share is asked for every KEPT_S.
+    One query; the snapshot for all users is read every KEPT_S.
     """
     unfinished = visible_trials(user, Trial.objects.unfinished()).order_by().values("experiment_id")
     rows = unfinished.annotate(
@@ -85,7 +85,7 @@ def header_of(user: Any) -> dict[str, Any]:
 
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:
-    """Those that are over, and those that are no longer there for this reader: nobody waits for them any more."""
+    """Return ended experiments, and those that the user can no longer see."""
     found = {each.slug: each for each in visible_experiments(user).filter(slug__in=slugs)}
     progress = progress_of(list(found.values()))
     over = {slug: each for slug, each in found.items() if progress[each.pk].is_over}

@@ -1,4 +1,4 @@
-"""The experiment as text: the table of configurations that ``script/run`` prints."""
+"""The experiment as text for ``script/run``: the table of configurations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.selectors import ConfigurationRow, configuration_rows, swept_pa
 
 
 def configurations_table(experiment: Experiment) -> Table:
-    """Return one row per configuration: swept parameters, what decides, headline metrics (median and range of the counted trials)."""
+    """Return one row per configuration: parameters, deciding and headline metrics."""
     decides = decided_by(experiment.workload, experiment.specification)
     metrics = HEADLINE if not decides or decides in HEADLINE else (decides, *HEADLINE)
     rows = configuration_rows(experiment, metrics)
@@ -47,7 +47,7 @@ def _left_out(experiment: Experiment) -> str | None:
     flagged = experiment.trials.flagged().count()
     if not flagged:
         return None
-    return f"The traffic of {plural(flagged, 'flagged trial')} is left out; their times count."
+    return f"The traffic of {plural(flagged, 'flagged trial')} is excluded; their times count."
 
 
 def failures(experiment: Experiment) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where the time of every size goes, and how much of the waiting the wire can explain, as words for a table."""
+"""Tables of the time by size, and of waiting explained by the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard.labels import parameter_label, value_words
 
 
 def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return `names` of the other swept parameters, and the rows of both tables; empty where nothing was measured."""
+    """Return `names` of the other swept parameters, and the rows of both tables."""
     parts = diagnosis.slices
     names = list(dict.fromkeys(name for part in parts for name in part.where))
 
@@ -68,7 +68,7 @@ def _wire(row: WireRow) -> dict[str, str]:
     if row.volume_s is None and row.link_busy_s is not None and not row.busiest_link_known:
         busy = f"at most {busy}"
     return {
-        "mean": _rate(row.mean_bps, None),  # of all hosts together: no share of one link
+        "mean": _rate(row.mean_bps, None),  # total of all hosts: no share of one link
         "peak": _rate(row.peak_bps, bandwidth),
         "busy": busy,
         "latency": numbers.amount(row.latency_s, "s"),
@@ -78,7 +78,7 @@ def _wire(row: WireRow) -> dict[str, str]:
 
 
 def _retransmissions(row: WireRow) -> str:
-    """Seconds waited, or from one round trip to one time-out each; where there was none, what the packets rule out."""
+    """Return the waiting for retransmissions, or its upper bound."""
     ends = row.retransmission_s
     if row.retransmission_rate_bound is not None:
         return f"none, below {numbers.amount(row.retransmission_rate_bound, numbers.SHARE, 1)} of packets"

@@ -1,4 +1,4 @@
-"""Where scaling would stop on other networks: in words, as a table and as a chart."""
+"""Best number of hosts on other networks: sentence, table and chart."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _SIZE: Final = "hosts"
 
 
 def stops(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
-    """What the page shows; None where the combinations are not numbers of hosts."""
+    """Contents of the panel; None if the combinations are not numbers of hosts."""
     if len(fits) < 2 or any(set(each.where) != {_SIZE} for each in fits):
         return None
     sizes = [int(str(each.where[_SIZE])) for each in fits]
-    here = _stop(fits, Named("Link here", fits[0].here))
+    here = _stop(fits, Named("Current link", fits[0].here))
     others = [(each.name, _stop(fits, each)) for each in named]
     return {
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
-        "rows": [_row(name, told, sizes) for name, told in (("Link here", here), *others)],
+        "rows": [_row(name, told, sizes) for name, told in (("Current link", here), *others)],
         "figure": _figure(sizes, here),
     }
 
@@ -39,10 +39,10 @@ def _hosts(size: int) -> str:
 
 
 def _sentence(sizes: Sequence[int], here: Stop, others: Sequence[tuple[str, Stop]]) -> str:
-    """ "On the link here scaling stops at 2 hosts: 1.8 s, the fastest in 97 % of the draws. It would stop at 4 hosts on ..."."""
+    """Return the sentence on the current link and on other networks."""
     time = numbers.amount(here.elapsed[here.best].value, "s", 3)
     sure = numbers.amount(here.share, numbers.SHARE, 2)
-    told = [f"On the link here scaling {_ends(sizes, here.best, 'stops')}: {time}, the fastest in {sure} of the draws."]
+    told = [f"On the current link, scaling {_ends(sizes, here.best, 'stops')}: {time}, fastest in {sure} of the draws."]
     unlike: dict[int, list[str]] = {}
     for name, there in others:
         if there.best != here.best:
@@ -56,8 +56,8 @@ def _sentence(sizes: Sequence[int], here: Stop, others: Sequence[tuple[str, Stop
 def _ends(sizes: Sequence[int], best: int, stops: str) -> str:
     if best < len(sizes) - 1:
         return f"{stops} at {_hosts(sizes[best])}"
-    going = "goes on" if stops == "stops" else "would go on"
-    return f"{going} to {_hosts(sizes[best])}, the most that were measured"
+    going = "continues" if stops == "stops" else "would continue"
+    return f"{going} to {_hosts(sizes[best])}, the most measured"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The fitted model as static/network.js computes with it, and what other networks give by the same numbers."""
+"""The fitted model for static/network.js, and its values for other networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.sensitivity import Fit, Link, Outcome, held_out
 
 
 def belief(fitted: Fitted) -> dict[str, Any] | None:
-    """The table of links, each left out of the fit, with its sums; None where no link can be left out."""
+    """Table of links, each predicted from the others; None if no link can be omitted."""
     outcomes = held_out(fitted.fit.runs)
     if not outcomes:
         return None
@@ -42,15 +42,15 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 
 
 _DIGITS: Final = 8
-"""Of the numbers in the page: more than any reader is shown."""
+"""Significant digits of the numbers in the page, more than it shows."""
 _GIGABIT: Final = 1e9
 _SLIDER: Final = (1e-6, 20e-3, 10e6, 100e9)
-"""Least and most one-way delay (s) and rate (bit/s) of the sliders, where the trials reach no further."""
+"""Default ends of the sliders: one-way delay (s) and rate (bit/s)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Another link in words: the delay times ``delay``, and a rate of ``rate`` bit/s or the rate times ``rate_times``."""
+    """Another link: delay times ``delay``, rate ``rate`` or times ``rate_times``."""
 
     words: str
     delay: float = 1.0
@@ -74,7 +74,7 @@ CHANGES: Final = (
 
 
 def bought(fit: Fit, link: Link) -> list[dict[str, Any]]:
-    """What each change of ``link`` gives, in words."""
+    """Return the effect of each change of ``link`` in words."""
     gains = [(change, sensitivity.gain(fit, link, change.of(link))) for change in CHANGES]
     return [
         {
@@ -94,7 +94,7 @@ def link_words(link: Link) -> str:
 
 
 def as_json(fitted: Fitted) -> dict[str, Any]:
-    """Return the model of one combination, JSON-ready; times in seconds, rates as seconds per bit where they are columns."""
+    """Return the model of one combination as JSON; times in s, rates in s/bit."""
     runs, draws = fitted.fit.runs, fitted.fit.draws
     columns = {
         "base": draws.base,
@@ -118,7 +118,7 @@ def as_json(fitted: Fitted) -> dict[str, Any]:
 
 
 def sliders(fitted: list[Fitted]) -> dict[str, float]:
-    """Ends of the sliders as powers of ten, where the first model's link stands on them, and the most loss (0: none was swept)."""
+    """Return slider ends as powers of ten, their start, and the most loss."""
     delays = np.concatenate([each.fit.runs.delay for each in fitted])
     rates = np.concatenate([1 / each.fit.runs.inverse_rate for each in fitted])
     least_delay, most_delay, least_rate, most_rate = _SLIDER

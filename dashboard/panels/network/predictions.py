@@ -1,4 +1,4 @@
-"""Kept predictions in words: the list with its score beside the sliders, and the page of one."""
+"""Saved predictions: the list with its score, and the page of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_ROWS = 50
 
 
 def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
-    """The newest predictions of an experiment, and how all that ``user`` may see turned out: its own, its workload's, everybody's."""
+    """The newest predictions of an experiment, and scores visible to ``user``."""
     visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
     checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
     own = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
@@ -38,19 +38,19 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
 
 
 def _scores(name: str, checks: Sequence[Check]) -> list[tuple[str, str]]:
-    """A line for each predictor that was checked; its name is told where there are several in all."""
+    """Return a line for each predictor that was checked."""
     used = sorted({check.prediction.predictor for check in checks})
     lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
     return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
 
 
 def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
-    """Predictions of one experiment, newest first."""
+    """Return the predictions of one experiment, newest first."""
     return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
 
 
 def score_words(told: Score) -> str:
-    """ "3 of 4 inside their 90 % interval, median error 6 %"; empty where none was checked."""
+    """Return "3 of 4 inside their 90 % interval, median error 6 %", or ""."""
     if told.error is None:
         return ""
     error = numbers.amount(told.error, numbers.SHARE, 2)
@@ -58,7 +58,7 @@ def score_words(told: Score) -> str:
 
 
 def row(check: Check) -> dict[str, Any]:
-    """A line of the list."""
+    """Return a line of the list."""
     prediction = check.prediction
     tone, words = _verdict(check)
     return {
@@ -76,7 +76,7 @@ def row(check: Check) -> dict[str, Any]:
 
 
 def network_words(prediction: Prediction) -> str:
-    """ "350 µs, 700 Mbit/s", with its loss where there is one."""
+    """Return "350 µs, 700 Mbit/s", with its loss if any."""
     words = link_words(prediction.link)
     return f"{words}, {numbers.amount(prediction.loss, numbers.SHARE)} loss" if prediction.loss else words
 
@@ -92,7 +92,7 @@ def _verdict(check: Check) -> tuple[str, str]:
 
 
 def one(prediction: Prediction) -> dict[str, Any]:
-    """What the page of one prediction shows."""
+    """Contents of the page of one prediction."""
     check = checks_of([prediction])[prediction.pk]
     return {
         **row(check),
@@ -106,10 +106,10 @@ def one(prediction: Prediction) -> dict[str, Any]:
 
 
 def answer_words(check: Check) -> str:
-    """What a kept prediction said, out of what, and what came of it, in two sentences."""
+    """Return two sentences: the prediction with its basis, and its check."""
     prediction, told = check.prediction, row(check)
     made = "replaying a trial" if prediction.calibration else "a fit"
-    beyond = ", beyond the links that were measured" if prediction.extended else ""
+    beyond = ", beyond the measured links" if prediction.extended else ""
     of = numbers.plural(len(prediction.evidence), "trial")
     share = numbers.amount(prediction.level, numbers.SHARE)
     said = f"Predicted: {told['predicted']}, and {told['interval']} for {share} of trials, by {made} of {of}{beyond}."
@@ -118,19 +118,19 @@ def answer_words(check: Check) -> str:
 
 def _came_of(check: Check, told: Mapping[str, Any]) -> str:
     if check.waiting:
-        return f"{numbers.plural(check.waiting, 'trial')} to come will check it."
+        return f"{numbers.plural(check.waiting, 'trial')} queued to check it."
     if check.inside is not None:
         trials, lies = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
-        return f"Measured since: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
+        return f"Measured: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
     if check.other_link:
-        return "The trials since ran on a link that was measured to be another one, and check nothing."
+        return "Later trials ran on a different link, so they do not check it."
     if check.trials:
-        return "The trials that were to check it gave no result."
-    return check.prediction.obstacle or "No trial has run on this link since, so nothing has checked it."
+        return "The trials to check it gave no result."
+    return check.prediction.obstacle or "Not checked: no trial has run on this link since."
 
 
 def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
-    """What a replay was made with, as names and words; empty for a fit."""
+    """Return the inputs of a replay as names and words; empty for a fit."""
     told = prediction.calibration
     if not told:
         return []
@@ -143,12 +143,12 @@ def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
     large = f"large messages wait {numbers.times(told['large_times'])} as long"
     scatter = numbers.amount(told["scatter"], numbers.SHARE, 2)
     rows = [
-        ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
+        ("Replayed", f"trial {told['trial']}; on its link {replayed}"),
         ("Links, by ping-pongs", f"{overhead}, {share}, {large}; scatter {scatter}"),
     ]
     if told.get("checks"):
         links = numbers.plural(len(told["checks"]), "other link")
-        rows.append(("A change may be wrong by", f"{error} of it, {links} replayed"))
+        rows.append(("Error of a change", f"{error}, from {links} replayed"))
     return [*rows, *(("Assumed", sentence) for sentence in told["assumed"])]
 
 

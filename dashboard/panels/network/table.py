@@ -1,4 +1,4 @@
-"""Kept predictions as a table to take away: CSV with the base unit in the name of every column."""
+"""Saved predictions as CSV, with the base unit in the name of every column."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COLUMNS: Final = (
     *("id", "experiment", "workload", "version", "predictor", "metric", *_OWN, *_CHECKED, "trials", "made_of"),
     *("evidence_hash", "obstacle", "author", "created_at", "url"),
 )
-"""Delay is one way; loss, level and error (predicted / measured - 1) are shares; measured is the median of the trials that check it."""
+"""Columns: one-way delay; loss, level and error are shares; measured is a median."""
 
 
 def as_file(predictions: QuerySet[Prediction], name: str) -> StreamingHttpResponse:
-    """Return the table of all of them as a download called ``name``.csv."""
+    """Return the table as a download called ``name``.csv."""
     made = StreamingHttpResponse(as_csv(_pieces(predictions), COLUMNS), content_type="text/csv; charset=utf-8")
     made["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return made

@@ -1,4 +1,4 @@
-"""Everything that the page of one experiment's network shows."""
+"""Contents of the network page of one experiment."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dashboard.panels.network.model import CHANGES, as_json, belief, bought, lin
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
-"""Links whose rates differ by less are of one rate: certificates scatter."""
+"""Rates that differ by less count as one: certificates scatter."""
 
 
 def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
-    """What the page asks for; ``fits`` is empty while too few trials have ended."""
+    """Contents of the page; ``fits`` is empty if too few trials have ended."""
     shown: dict[str, Any] = {
         "answer": study.answer,
         "strength": STRENGTH[study.answer.strength],
@@ -57,7 +57,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
 
 
 def _answer_at(fitted: Fitted) -> str:
-    """The page's own address with the sliders on a link, as static/network.js reads it: a * for its rate and one for its delay."""
+    """Return the address of the page for a link, with * for rate and delay."""
     others = urlencode({"at": fitted.at}).replace("*", "%2A") if fitted.at else ""
     return f"?rate=*&delay=*{others and '&'}{others}#sliders"
 

@@ -1,7 +1,7 @@
-"""What the new-experiment form posts, as a plain specification ("draft").
+"""The input of the new-experiment form as a plain specification ("draft").
 
-It is what YAML and REST send too; `experiments.specification.parse` is the only judge of it. Values stay as people wrote them, so
-that "100 Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
+YAML and REST send the same; `experiments.specification.parse` validates it. Values keep their text, so that "100
+Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
 
 def draft_from_post(post: QueryDict) -> dict[str, Any]:
-    """The specification that the form says, without the fields that hold their defaults."""
+    """Return the specification of the form, without fields with defaults."""
     draft: dict[str, Any] = {}
     for name in _TEXTS:
         _put(draft, name, post.get(name, "").strip(), default_of(ExperimentSpec, name))
@@ -46,14 +46,14 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
 
 
 def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
-    """The draft after its workload was changed: a figure of the one before decides nothing in the new one."""
+    """Return the draft without the deciding metric of the previous workload."""
     workload = workloads.find(draft.get("workload", ""), draft.get("parameters"))
     foreign = workload is not None and why_not_deciding(draft.get("deciding", ""), workload)
     return {name: value for name, value in draft.items() if name != "deciding" or not foreign}
 
 
 def as_yaml(draft: Mapping[str, Any]) -> str:
-    """The draft as the YAML that `script/run` and the import read: fields in the order of the specification."""
+    """Return the draft as YAML for `script/run`, in the order of the specification."""
     ordered = {name: draft[name] for name in ExperimentSpec.model_fields if name in draft}
     if isinstance(draft.get("sweep"), Mapping):
         ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
@@ -62,7 +62,7 @@ def as_yaml(draft: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists on one line, as people write swept values."""
+    """Represent lists on one line, like swept values."""
 
 
 def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
@@ -73,7 +73,7 @@ _Dumper.add_representer(list, _flow_list)
 
 
 def holds_text(draft: Mapping[str, Any], name: str) -> bool:
-    """Whether the values of a parameter are words, as far as the draft can be read."""
+    """Return True if the values of a parameter are words."""
     constants = draft.get("parameters")
     return is_text(str(draft.get("workload", "")), name, constants if isinstance(constants, Mapping) else None)
 
@@ -97,7 +97,7 @@ def default_of(part: type, name: str) -> Any:
 
 
 def _typed(text: str) -> Any:
-    """A whole number where the text is one; anything else is left for the validator to judge."""
+    """Return a whole number if the text is one; otherwise the text for validation."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -110,7 +110,7 @@ def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, An
     known = workloads.find(workload)
     if known is None:
         return {}
-    # What defines the workload comes first: it says which further parameters there are.
+    # The workload comes first: it defines the other parameters.
     given = {name: text for name in known.constants if (text := post.get(f"parameters.{name}", ""))}
     definition = {name: _constant(workload, name, text, {}) for name, text in given.items()}
     own = known.bind(definition).parameters_type.model_fields
@@ -120,7 +120,7 @@ def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, An
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
-            # The version of a program is said even where it is the latest: it will not be for ever.
+            # Name the version of a program even if it is the latest: later versions will follow.
             kept = None if name in known.pinned else default
             _put(parameters, name, _constant(workload, name, text, definition), kept)
     return parameters
@@ -138,7 +138,7 @@ def _zip_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> list[list[str]]
     combine = post.get("combine", "matrix")
     if combine == "zip" and len(sweep) > 1:
         return [list(sweep)]
-    if combine == "groups":  # groups that only YAML can write; kept as they are
+    if combine == "groups":  # groups that only YAML can express; unchanged
         groups = [group.split(",") for group in post.getlist("zip_group")]
         return [group for group in groups if all(name in sweep for name in group)]
     return []

@@ -1,4 +1,4 @@
-"""What a specification will do: its points, times, exact commands and notes, before anything is stored."""
+"""Preview of a specification: points, times, commands and notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration of the preview: values of the swept parameters as text."""
+    """One configuration of the preview; values of the swept parameters are text."""
 
     number: int
     values: list[str]
@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a valid form will do."""
+    """Effects of a valid form."""
 
     names: list[str]
     rows: list[Row]
@@ -60,7 +60,7 @@ class Preview:
 
 
 def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster) -> Preview:
-    """The design that is stored at the start, with times and the exact command of configuration `chosen`."""
+    """Design at the start, with times and the command of configuration `chosen`."""
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
     times = launch.estimates(spec, plan)
     kinds = [trial.kind for trial in plan.trials]
@@ -94,7 +94,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
 
 
 def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
-    """What to know before a specification is started that nothing is wrong with."""
+    """Return notes to read before the start."""
     return [*_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
 
 
@@ -106,7 +106,7 @@ def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[la
 
 
 def _too_large(cluster: Cluster, wanted: int) -> list[str]:
-    """What to know before a scheduler is asked for more hosts than it is known to have; other clusters refuse them at once."""
+    """Return a note if a scheduler is asked for more hosts than known."""
     has = cluster.hosts_to_suggest
     if has is None or wanted <= has:
         return []
@@ -117,9 +117,9 @@ def _too_large(cluster: Cluster, wanted: int) -> list[str]:
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
     if spec.repetitions < 5:
-        notes.append("Fewer than 5 repetitions: the spread will be shown, intervals will not.")
+        notes.append("Fewer than 5 repetitions: spread without intervals.")
     if not spec.capture.enabled:
-        notes.append("Nothing is captured: the trials will have no network metrics.")
+        notes.append("No capture: the trials will have no network metrics.")
     missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))
     if missing:
         notes.append(

@@ -1,4 +1,4 @@
-"""The table behind every chart of an experiment's page, its result parts among them."""
+"""The tables behind the charts of an experiment's page and its result parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shown = Mapping[str, Any]
 
 
 def part_sections(experiment: Experiment) -> list[Section]:
-    """Return the charts of every part that the data of an experiment fit, those of a part together."""
+    """Yield the charts of every part that the data of an experiment fit."""
     sections = []
     for part in parts_of(Measured.of(experiment), {}):
         charts = list(_CHARTS[part.element](part.shown)) if part.element in _CHARTS else []
@@ -65,11 +65,11 @@ _CHARTS: Final[Mapping[str, Callable[[Shown], Iterator[Chart]]]] = {
     "ladder": _ladder,
     "phases": _phases,
 }
-"""By the anchors of the parts; the others have no chart."""
+"""Charts of parts by anchor."""
 
 
 def charts_of(experiment: Experiment) -> ChartTables:
-    """The charts of an experiment's page: those that reports pin, then those of the result parts, whose models take longer."""
+    """Return the charts of an experiment's page, cheap ones first."""
 
     def sections() -> Sequence[Section]:
         kept, _ = kept_diagnosis(experiment)

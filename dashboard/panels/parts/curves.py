@@ -1,4 +1,4 @@
-"""Transfer times by message size, of workloads whose runs measure a curve; latency and bandwidth beside published ones."""
+"""Transfer times by message size, with latency and bandwidth."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from experiments.workloads import WorkloadDefinition
 
 FEWEST_SIZES: Final = 3
 MOST_TRIALS: Final = 20
-"""Of one configuration: a table may have hundreds of rows."""
+"""Most curves of one configuration: a table may have hundreds of rows."""
 
 
 def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return both charts and a table per source; None unless runs measured several sizes."""
+    """Return both charts and a table per source; None without several sizes."""
     workload = measured.workload
     if workload is None or measured.own.experiment.published:
         return None
@@ -39,7 +39,7 @@ def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 
 
 def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names: Sequence[str]) -> list[Line]:
-    """Return the curve of every configuration; sizes of no bytes have no place on a logarithmic axis."""
+    """Return the curve of every configuration, without sizes of 0 bytes (log axis)."""
     ids = {row.pk: row.trial_ids[f"{workload.slug}.latency_s"][:MOST_TRIALS] for row in rows}
     every = [pk for each in ids.values() for pk in each]
     tables = dict(Trial.objects.filter(pk__in=every).values_list("pk", "tables"))

@@ -1,4 +1,4 @@
-"""What every parameter gave by itself, and whether two of them together gave what both gave alone."""
+"""Effects of single parameters, and of pairs compared with their product."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from experiments.selectors import swept_parameters
 from experiments.selectors.designs import is_ladder
 
 MOST_LEVELS = 2
-"""A parameter with more values is a sweep, whose curve says more than a table of all its pairs; but the steps of a ladder are no sweep."""
+"""Most values of a parameter; more make a sweep, except for ladder steps."""
 MOST_CONFIGURATIONS = 128
 
 
 def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return effects alone and together; None unless two parameters were varied as a design of few levels."""
+    """Return effects; None unless two parameters vary in a design of few levels."""
     metric = measured.deciding
     rows = [] if metric is None else measured.own.with_metric(metric)
     names = swept_parameters(rows)

@@ -1,4 +1,4 @@
-"""How many jobs a service bears over each link, and what gives out first."""
+"""The operating envelope: jobs that a service sustains over each link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROCESSORS = "processors"
 
 
 def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a table per source and a chart of the wall times; None unless the workload names a load and two loads were measured."""
+    """Return a table per source and a chart; None unless two loads were measured."""
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return None
@@ -48,7 +48,7 @@ def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any
 
 
 def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return the rule's result per link in a line each."""
+    """Return the result of each link in a line."""
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return []
@@ -113,7 +113,7 @@ def _first(saturation: Saturation | None) -> str:
 
 
 def _smallest(rated: Envelope) -> list[tuple[str, str]]:
-    """Return (jobs, smallest link that was measured to bear them)."""
+    """Return (jobs, smallest measured link that sustains them)."""
     jobs = rated.measured_jobs()
     pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
     return [(_jobs(each), "none of these" if link is None else _link(link)) for each, link in pairs]

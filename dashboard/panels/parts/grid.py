@@ -1,4 +1,4 @@
-"""A metric over two swept parameters as maps and as families of lines, published values beside it, x as asked or as measured."""
+"""A metric over two swept parameters as maps and as families of lines."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from experiments.selectors.certificates import QUANTITIES, achieved_links
 from experiments.specification.parameters import LINK_PARAMETERS
 
 IntervalOf = Callable[[Mapping[str, Any], Mapping[str, Any]], Interval | None]
-"""Of the ratio of two points, by their parameters."""
+"""Interval of the ratio of two points, by their parameters."""
 
 
 def steps(
     families: Mapping[str, Sequence[ConfigurationRow]], x: str, metric: str, interval_of: IntervalOf
 ) -> list[tuple[str, str]]:
-    """Return (family, words) for each family of rows: a single one step by step, several from their first value to their last.
+    """Return (family, gain words) for each family of rows.
 
-    The words are ratios of medians with the intervals of the experiment's answer; none where no row was repeated.
+    The words are ratios of medians with the intervals of the answer; none without repetitions.
     """
     told = []
     for name, family in families.items():
@@ -54,12 +54,12 @@ def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str
 
 MOST_GROUPS: Final = 6
 LEAST_FILLED: Final = 0.75
-"""Share of the cells that must be measured: a diagonal of points is no map."""
+"""Least share of measured squares: a diagonal of points is no map."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The rows of one map: all that differ in `x` and `y` alone."""
+    """The rows of one map, which differ only in `x` and `y`."""
 
     title: str
     x: str
@@ -67,7 +67,7 @@ class Grid:
     rows: Sequence[ConfigurationRow]
 
     def values(self, name: str) -> list[Any]:
-        """The settings of one axis, in order."""
+        """Return the settings of one axis, in order."""
         return sorted({row.parameters[name] for row in self.rows})
 
     def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
@@ -75,7 +75,7 @@ class Grid:
         return [[row.median(metric) if row else None for row in line] for line in self._placed(rows)]
 
     def keys(self, rows: Sequence[ConfigurationRow | None]) -> Keys:
-        """Return configurations by y and x, for rows in the order of `self.rows`; 0 for none."""
+        """Return configurations by y and x; 0 for none."""
         return [[row.pk if row else 0 for row in line] for line in self._placed(rows)]
 
     def _placed(self, rows: Sequence[ConfigurationRow | None]) -> list[list[ConfigurationRow | None]]:
@@ -84,7 +84,7 @@ class Grid:
 
 
 def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the maps and lines of every group; None unless two parameters form a grid, or one of the link was swept."""
+    """Return maps and lines of every group; None without a grid or link sweep."""
     metric = measured.deciding
     if metric is None:
         return None
@@ -112,7 +112,7 @@ def _ordered(rows: Sequence[ConfigurationRow], name: str) -> bool:
 
 
 def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
-    """The parameter of x: hosts, else the one with the most values; of equals the earlier one of the link, delay before loss."""
+    """Return the x parameter: hosts, else the one with the most values."""
 
     def rank(name: str) -> tuple[bool, int, bool, int]:
         place = LINK_PARAMETERS.index(name) if name in LINK_PARAMETERS else 0
@@ -122,7 +122,7 @@ def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
 
 
 def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
-    """Every grid over x: beside a link's x only other parameters of the link make maps, the rest tells the maps apart."""
+    """Return the grids over x; with a link's x, y is another link parameter."""
     beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
     grids = []
     for y in beside:
@@ -160,7 +160,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     panels = [
         _panel(
             f"{name}{measured.own.name.lower()}",
-            f"{scale.unit}, {'as printed' if measured.own.experiment.published else 'medians'}",
+            f"{scale.unit}, {'as published' if measured.own.experiment.published else 'medians'}",
             {
                 "Map": heat_map(**look, cells=own, scale=scale, ends=ends),
                 "Contour": contour(**look, cells=own, scale=scale),
@@ -169,7 +169,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     ]
     for source, cells, keys in references:
         printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
-        panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as printed", printed))
+        panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as published", printed))
         apart = {
             "Percent": difference_map(**look, cells=own, reference=cells),
             "Ratio": difference_map(**look, cells=own, reference=cells, as_ratio=True),
@@ -183,7 +183,7 @@ def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, 
 
 
 def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
-    """The source's row with the same settings as each row, in everything that either of the two varies."""
+    """Return the source's row with the same varied settings as each row."""
     theirs = source.with_metric(metric)
     names = sorted({*swept_parameters(theirs), *swept_parameters(rows)})
 
@@ -206,7 +206,7 @@ def _line_charts(
         views = {"As asked": _lines(measured, families, x, metric, None)}
         if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
             views["As measured"] = _lines(measured, families, x, metric, achieved)
-        scope = "as printed" if measured.own.experiment.published else "every trial, medians and ranges"
+        scope = "as published" if measured.own.experiment.published else "every trial, medians and ranges"
         chart = _panel(title or metric.label, scope, views)
         told = steps(families, x, metric.id, partial(measured.interval, metric.id))
         charts.append({**chart, "published": views["As asked"].get("published"), "steps": told, "intervals": repeated})
@@ -236,7 +236,7 @@ def _lines(
                 published.append(axis.published(label, known, metric.id))
     title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
     figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
-    if achieved is not None:  # the ticks stay at the settings, so that the eye sees how far from them the links were
+    if achieved is not None:  # ticks at the settings, to show the deviation of the links
         settings = sorted(set(axis.values(rows)))
         everywhere = sorted({*settings, *(value for line in lines for value in line.x)})
         given = x_axis(everywhere, title)

@@ -1,4 +1,4 @@
-"""Where the time of the ranks went, by size: the efficiencies of the POP project and the four shares of their windows."""
+"""Time of the ranks by size: POP efficiencies and time shares."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ from dashboard.panels.parts.measured import Measured
 from experiments.selectors import ConfigurationRow, swept_parameters
 
 POOR: Final = 0.6
-"""Below it an efficiency is the first to act on; between it and ATTENTION it is looked at more closely."""
+"""Below it an efficiency is poor; below ATTENTION it needs attention."""
 _LEAST: Final = 1e-4
 _MOST_TABLES: Final = 6
 _MOST_POINTS: Final = 100
-"""Combinations of one size each, which are a line of one table and not a table of many lines."""
+"""Combinations of one size share one table."""
 
 
 def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a table per combination of the other swept parameters, sizes as columns, or one of all combinations that have one
-    size each; None where no trial left a profile. What a line means is told once.
-    """
+    """Return a table per combination, or one of all; None without profiles."""
     trees = efficiency_trees(measured)
     if not trees:
         return None
@@ -95,7 +93,7 @@ def _size(table: Mapping[str, Any]) -> str:
 
 
 def _chart(tree: Tree) -> Figure | None:
-    """The tree over the ranks; None where they do not tell sizes apart. Communication gives way to the two that it is made of."""
+    """Return the tree over the ranks; None if they do not distinguish sizes."""
     if len(tree.rows) < 2 or not tree.sizes_differ:
         return None
     known = [branch for branch in tree.branches if any(branch.values)]
@@ -112,7 +110,7 @@ def _drawn(branch: Branch, rows: Sequence[ConfigurationRow]) -> Line:
 
 
 _STEPS: Final = ("", "deep-1", "deep-2", "deep-3")
-"""How a line of the tree is set in, by its depth."""
+"""Return the indentation of a line of the tree by depth."""
 
 
 def _line(branch: Branch, cell: Callable[[Sequence[float]], dict[str, str]]) -> dict[str, Any]:
@@ -155,7 +153,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _share_words(share: float, digits: int | None) -> str:
-    """A share as the table tells it: nobody acts on less than a hundredth of a per cent, and its digits would fill a phone."""
+    """Return a share as text: two decimals of a per cent suffice."""
     if 0 < share < _LEAST:
         return f"< {numbers.amount(_LEAST, numbers.SHARE)}"
     return numbers.amount(round(share, 4), numbers.SHARE, digits)

@@ -1,4 +1,4 @@
-"""The tuning ladder: ordered steps, what changed, and what it gave."""
+"""The tuning ladder: ordered steps with their changes and gains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.selectors.designs import is_ladder
 
 
 def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the steps of every source; None unless parameters advance together, so that the order means something."""
+    """Return the steps of every source; None unless parameters advance together."""
     metric = measured.deciding
     if metric is None or not is_ladder(measured.own.with_metric(metric)):
         return None
@@ -81,7 +81,7 @@ def _row(step: Step, scale: Scale) -> dict[str, Any]:
 
 
 def gain_words(gain: Gain | None) -> str:
-    """A gain for a cell: '1.11 (1.09 to 1.12)'."""
+    """Return a gain as text: '1.11 (1.09 to 1.12)'."""
     if gain is None:
         return numbers.NOTHING
     return numbers.with_interval(gain.factor, gain.interval, digits=3)

@@ -1,4 +1,4 @@
-"""What the parts read: an experiment's counted values, and the published ones of the same workload beside them."""
+"""Input of the parts: counted values, and published ones of the workload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.workloads import WorkloadDefinition
 
 @dataclass(frozen=True)
 class Source:
-    """One experiment's rows; ``name`` tells them apart where several stand side by side."""
+    """Rows of one experiment, with its name."""
 
     experiment: Experiment
     name: str
@@ -35,7 +35,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment, its workload (None: no longer in the registry), and what is published about it."""
+    """An experiment, its workload (None: not registered), and published studies."""
 
     own: Source
     published: Sequence[Source]
@@ -54,21 +54,21 @@ class Measured:
 
     @classmethod
     def alone(cls, experiment: Experiment) -> Measured:
-        """Read an experiment without the published ones."""
+        """Read an experiment without published results."""
         return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
 
     @cached_property
     def together(self) -> Together:
-        """The intervals that the answer of the own experiment tells: the parts tell no others of its points."""
+        """Intervals of the experiment's answer; the parts use no others."""
         return together_of(self.own.experiment)
 
     def interval(self, metric: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
-        """Of the ratio of two own points; None where the answer is not about this metric."""
+        """Return the interval of the ratio of two points; None for other metrics."""
         return self.together.ratio(over, under) if self.together.metric == metric else None
 
     @property
     def sources(self) -> list[Source]:
-        """The experiment itself, then the published ones."""
+        """Return the experiment, then the published ones."""
         return [self.own, *self.published]
 
     @property
@@ -78,7 +78,7 @@ class Measured:
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are better or worse; elapsed time where the workload's own was not measured."""
+        """Return the deciding metric; elapsed time if it was not measured."""
         own = decided_by(self.own.experiment.workload, self.own.experiment.specification)
         return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
 
@@ -87,7 +87,7 @@ class Measured:
 
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:
-    """Return the facts of the cluster that ran, or that a publication states."""
+    """Return the facts of the cluster, or of the publication."""
     return facts_of(stated_facts(experiment))
 
 

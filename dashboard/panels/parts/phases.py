@@ -1,4 +1,4 @@
-"""First and later steps over the nodes: equations, what each method gains, and many nodes and steps from few."""
+"""Initial and later phases over the nodes: equations, gains, extrapolation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from experiments.selectors import ConfigurationRow
 from experiments.workloads import Phases
 
 NODES, STEPS = 100, 1000
-"""What is extrapolated to until the reader asks for something else."""
+"""Default targets of the extrapolation."""
 MOST = 10_000_000
 AXIS = "nodes"
 
 
 def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return gains, equations and the extrapolation by method; None unless the workload names its phases and they were measured."""
+    """Return gains, equations and extrapolation by method; None without phases."""
     phases = measured.workload.phases if measured.workload else None
     if phases is None:
         return None
@@ -50,7 +50,7 @@ def _measured(
 ) -> dict[str, Any]:
     rows = [row for each in by_method.values() for row in each]
     first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
-    # Later steps have their data, however it came: all methods measure the same thing.
+    # Later steps have their data already: all methods measure the same.
     later = _fit(rows, phases, phases.later)
     nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
     measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
@@ -72,7 +72,7 @@ def _measured(
 
 
 def phases_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return what each method gains with the most nodes, in a line each."""
+    """Return the gain of each method at the most nodes in a line."""
     phases = measured.workload.phases if measured.workload else None
     by_method = {} if phases is None else _by_method(measured, phases)
     if phases is None:

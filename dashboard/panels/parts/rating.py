@@ -1,4 +1,4 @@
-"""A floating-point rate against the cluster's theoretical peak, its price and its power."""
+"""Floating-point rate relative to theoretical peak, price and power."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEEDED = {
 
 
 def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return every source's rates held against its facts; None unless the workload gives a rate in GFLOP/s."""
+    """Return the rates of every source relative to its facts; None without GFLOP/s."""
     metric = measured.workload.gflops if measured.workload else None
     if metric is None or not measured.own.with_metric(metric):
         return None
@@ -32,7 +32,7 @@ def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 
 
 def rating_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return what is known of the best rate."""
+    """Return lines on the best rate."""
     metric = measured.workload.gflops if measured.workload else None
     if metric is None or not measured.own.with_metric(metric):
         return []
@@ -74,7 +74,7 @@ def _table(source: Source, metric: str) -> dict[str, Any]:
 
 
 def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
-    """Peak of the hosts that ran. Price and power stay those of the whole cluster: it is bought and powered as one."""
+    """Return facts with the peak of the used hosts; price and power stay total."""
     if facts.hosts is None or not hosts or hosts >= facts.hosts:
         return facts
     return replace(facts, hosts=hosts)

@@ -1,4 +1,4 @@
-"""Time inside MPI on a trial's page: every rank's four shares, its functions, and the sizes of its messages."""
+"""Time inside MPI on a trial's page: ranks, functions, message sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _NOT_TOLD: Final = "–"
 
 
 def messages_by_pair(kept: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = "") -> dict[str, Any]:
-    """Return the matrix of a profile's messages and its largest pairs, with the bytes on the wire where its ranks are known.
+    """Return the message matrix of a profile and its largest pairs.
 
-    ``leads``: where the packets from rank to rank are, for the cells of the matrix then.
+    With the bytes on the network if its ranks are known. ``leads``: target addresses of packets from rank to
+    rank.
     """
     hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
     told = ((analysis or {}).get("matrices") or {}).get("ranks") or {}
@@ -58,11 +59,11 @@ def _row(pair: Sequence[int], hosts: Mapping[int, str], wire: Mapping[tuple[str,
 
 
 _MOST_FUNCTIONS: Final = 12
-_FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "left without MPI_Finalize"}
+_FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "ended without MPI_Finalize"}
 
 
 def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | None:
-    """Return what the page shows of a trial's profile; None without one. `has_packets`: its capture is kept."""
+    """Return the context of a trial's profile; None without one."""
     kept = read_mpi_profile(trial)
     if kept is None or kept.get("format") != 1:
         return None

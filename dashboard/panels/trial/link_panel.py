@@ -1,4 +1,4 @@
-"""The link's certificate as the trial page shows it: asked against achieved per direction, and the round trips."""
+"""The link certificate of a trial: requested and achieved link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STATES = {True: ("kept", "ok"), False: ("outside", "warn"), None: ("", "")}
 
 
 def link_panel(trial: Trial) -> dict[str, Any] | None:
-    """What the panel shows; None for a trial without a certificate."""
+    """Return the context of the panel; None without a certificate."""
     certificate = trial.certificate
     if not certificate:
         return None

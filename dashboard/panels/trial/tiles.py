@@ -41,7 +41,7 @@ def tile_of(
         reason = trial.not_available.get(metric, "not measured")
         return Tile(metric, description.label, number, unit, None, reason)
     others = [other for pk, other in repetitions if pk != trial.pk]
-    # A full-size published value beside a miniature would press all repetitions into one dot.
+    # A full-size published value would compress all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if others:
@@ -52,7 +52,7 @@ def tile_of(
 
 
 def published_here(trial: Trial) -> dict[str, Any]:
-    """Published values of the six metrics at the same number of hosts."""
+    """Return published values of the six metrics at the same number of hosts."""
     study = published_like(trial.experiment).first()
     if study is None:
         return {}

@@ -1,4 +1,4 @@
-"""The wire of a trial: charts, matrices and the largest connections of its stored analysis."""
+"""Network traffic of a trial: charts, matrices, largest connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_QUEUE_PAIRS = 10
 
 
 def roce_of(roce: Mapping[str, Any] | None, wire_bytes: float | None) -> dict[str, Any] | None:
-    """What its panel shows; None where the capture holds none. ``wire_bytes``: of everything that was captured."""
+    """Return the context of the RoCE panel; None without RoCE packets."""
     if not roce:
         return None
     rates = roce.get("rates") or {}
@@ -26,7 +26,7 @@ def roce_of(roce: Mapping[str, Any] | None, wire_bytes: float | None) -> dict[st
             ("Mean rate", numbers.amount(rates.get("throughput_bps"), "bit/s")),
             ("Highest rate in 10 ms", numbers.amount(rates.get("peak_10ms_bps"), "bit/s")),
             *((name, numbers.grouped(count)) for name, count in roce["operations"].items()),
-            ("Packets sent again", numbers.grouped(roce["retransmitted_packets"])),
+            ("Retransmitted packets", numbers.grouped(roce["retransmitted_packets"])),
             ("Packets marked by switches", numbers.grouped(roce["marked_packets"])),
             ("Congestion notifications", numbers.grouped(roce["congestion_notifications"])),
         ],
@@ -42,16 +42,16 @@ def _answer(roce: Mapping[str, Any], wire_bytes: float | None) -> str:
     slowed = roce["marked_packets"] + roce["congestion_notifications"]
     lost = (
         f"{numbers.plural(again, 'packet')} of {numbers.grouped(packets)} "
-        f"({numbers.amount(again / packets, numbers.SHARE)}) {'was' if again == 1 else 'were'} sent again"
+        f"({numbers.amount(again / packets, numbers.SHARE)}) {'was' if again == 1 else 'were'} retransmitted"
     )
     if again and slowed:
         what = f"{lost}, and switches asked senders to slow down: the network was congested and lost packets"
     elif again:
-        what = f"{lost} though no switch asked to slow down: packets were lost, or their acknowledgements late"
+        what = f"{lost}, but no switch asked to slow down: packets were lost, or acknowledgements late"
     elif slowed:
-        what = "no packet was sent again, but switches asked senders to slow down: the network was congested"
+        what = "no packet was retransmitted, but switches asked senders to slow down: the network was congested"
     else:
-        what = "no packet was sent again and no switch asked to slow down: nothing says that the network held it back"
+        what = "no packet was retransmitted and no switch asked to slow down: no sign of congestion"
     return f"RoCEv2 carries {much}; {what}."
 
 
@@ -59,7 +59,7 @@ MOST_FLOWS = 10
 
 
 def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> dict[str, Any]:
-    """Charts and trust of the stored analysis; nothing where the trial has no capture. `has_packets`: it is still kept."""
+    """Return charts and trust of the stored analysis, or nothing without capture."""
     analysis = read_analysis(trial)
     counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
     series = (analysis or {}).get("series") or {}
@@ -89,10 +89,7 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
 
 
 def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
-    """Rank to rank where handshakes or hosts told the ranks of all connections, else host to host, with the reason.
-
-    Its cells lead to the packets of `trial`, where it has any.
-    """
+    """Return the matrix by rank if all ranks are known, else by host with a reason."""
     ranks = matrices.get("ranks") or {}
     by_host_alone = ranks.get("by_host_alone") or ""
     of = "rank" if ranks.get("labels") and not by_host_alone else "host"
